@@ -10,22 +10,18 @@
 
 #include "redlatch.h"
 
-/* redlatch_lock_acquire_as in slices; CANCELLED, with nothing held or queued, if a hook was set meanwhile. */
-int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                         redlatch_cancel *cancel);
+/* redlatch_lock_acquire_as; CANCELLED, with nothing held or queued, if a hook was set meanwhile. */
+int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms);
 
 /* The same of redlatch_semaphore_acquire and redlatch_permit_semaphore_acquire. */
-int redlatch_lua_acquire_permits(lua_State *L, redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
-                                 redlatch_cancel *cancel);
+int redlatch_lua_acquire_permits(lua_State *L, redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms);
 int redlatch_lua_acquire_permits_with_ids(lua_State *L, redlatch_permit_semaphore *permit_semaphore, int64_t permits,
-                                          int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
-                                          uint64_t *serial_out);
+                                          int64_t lease_ms, int64_t wait_ms, uint64_t *serial_out);
 
-/* redlatch_latch_wait in slices; CANCELLED if a hook was set meanwhile, unless the latch had been opened. */
-int redlatch_lua_wait_latch(lua_State *L, redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel);
+/* redlatch_latch_wait; CANCELLED if a hook was set meanwhile, unless the latch had been opened. */
+int redlatch_lua_wait_latch(lua_State *L, redlatch_latch *latch, int64_t wait_ms);
 
-/* redlatch_client_wait_free in slices; CANCELLED if a hook was set meanwhile, unless the name had become free. */
-int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
-                           redlatch_cancel *cancel);
+/* redlatch_client_wait_free; CANCELLED if a hook was set meanwhile, unless the name had become free. */
+int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms);
 
 #endif /* LUA_CALLS_H */

@@ -12,46 +12,49 @@ int redlatch_python_wait_new(int64_t max_block_ms, redlatch_python_wait **wait_o
     wait->status = REDLATCH_PYTHON_IDLE;
     wait->max_block_ms = max_block_ms;
     wait->hold.struct_size = sizeof wait->hold;
-    if (max_block_ms != REDLATCH_FOREVER) {
-        int status = redlatch_cancel_new(&wait->cancel);
-        if (status != REDLATCH_OK) {
-            free(wait);
-            return status;
-        }
-    }
     *wait_out = wait;
     return REDLATCH_OK;
 }
 
 void redlatch_python_wait_free(redlatch_python_wait *wait) {
     if (wait != NULL) {
-        redlatch_cancel_free(wait->cancel);
+        redlatch_wait_drop(wait->wait);
         free(wait);
     }
 }
 
+/* One call of the wait that the record holds; its end is the end of the wait. */
+static int go_on(redlatch_python_wait *wait) {
+    int status = redlatch_wait_continue(wait->wait, wait->max_block_ms, NULL);
+    if (status != REDLATCH_AGAIN) {
+        redlatch_wait_drop(wait->wait);
+        wait->wait = NULL;
+    }
+    return status;
+}
+
 int redlatch_python_acquire(redlatch_python_wait *wait, redlatch_lock *lock, uint64_t owner, int64_t lease_ms,
                             int64_t wait_ms) {
-    int status = redlatch_lock_acquire_as(lock, owner, lease_ms, wait_ms, wait->cancel, wait->max_block_ms);
-    if (status == REDLATCH_OK) {
-        int known = redlatch_lock_hold_status(lock, owner, &wait->hold);
-        if (known != REDLATCH_OK) {
-            /* The client was closed in between, and the hold ended with it. */
-            status = known;
+    int status = REDLATCH_OK;
+    if (wait->max_block_ms == REDLATCH_FOREVER) {
+        status = redlatch_lock_acquire_as(lock, owner, lease_ms, wait_ms, NULL);
+    } else {
+        if (wait->wait == NULL) {
+            status = redlatch_lock_begin_acquire(lock, owner, lease_ms, wait_ms, NULL, &wait->wait);
         }
+        status = status == REDLATCH_OK ? go_on(wait) : status;
+    }
+    if (status == REDLATCH_OK) {
+        /* Closed in between: the hold ended with the client. */
+        status = redlatch_lock_hold_status(lock, owner, &wait->hold);
     }
     wait->status = status;
     return status;
 }
 
 void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, uint64_t owner) {
-    if (wait->status == REDLATCH_AGAIN) {
-        redlatch_cancel_fire(wait->cancel);
-        do {
-            wait->status = redlatch_lock_acquire_as(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, wait->cancel,
-                                                    wait->max_block_ms);
-        } while (wait->status == REDLATCH_AGAIN);
-    }
+    redlatch_wait_drop(wait->wait);
+    wait->wait = NULL;
     if (wait->status == REDLATCH_OK) {
         /* What cannot be released now is so in the background, or runs out; the caller has an exception to raise. */
         redlatch_lock_release_as(lock, owner);
@@ -59,16 +62,7 @@ void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, ui
     wait->status = REDLATCH_PYTHON_IDLE;
 }
 
-int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *semaphore, int64_t permits,
-                                    int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms) {
-    *status_out = redlatch_semaphore_acquire(semaphore, permits, wait_ms, cancel, max_block_ms);
-    return *status_out;
-}
-
-int redlatch_python_acquire_with_ids(int32_t *status_out, redlatch_permit_semaphore *permit_semaphore, int64_t permits,
-                                     int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms,
-                                     uint64_t *serial_out) {
-    *status_out = redlatch_permit_semaphore_acquire(permit_semaphore, permits, lease_ms, wait_ms, cancel, max_block_ms,
-                                                    serial_out);
+int redlatch_python_continue(int32_t *status_out, redlatch_wait *wait, int64_t max_block_ms, uint64_t *serial_out) {
+    *status_out = redlatch_wait_continue(wait, max_block_ms, serial_out);
     return *status_out;
 }

@@ -19,33 +19,26 @@ enum {
 typedef struct redlatch_python_wait {
     int32_t status; /* what the last call answered; the caller sets IDLE before the first call of a wait */
     int32_t reserved;
-    int64_t max_block_ms;    /* how long one call may take before it answers AGAIN; or REDLATCH_FOREVER */
-    redlatch_cancel *cancel; /* NULL unless the wait is sliced */
-    redlatch_hold hold;      /* after OK: the hold as it stood then */
+    int64_t max_block_ms; /* how long one call may take before it returns AGAIN; or REDLATCH_FOREVER */
+    redlatch_wait *wait;  /* the wait in progress; NULL */
+    redlatch_hold hold;   /* after OK: the hold as it stood then */
 } redlatch_python_wait;
 
-/* Makes a record, to be freed by redlatch_python_wait_free. INVALID, NO_MEMORY, SYSTEM. */
+/* Makes a record, to be freed by redlatch_python_wait_free. NO_MEMORY. */
 int redlatch_python_wait_new(int64_t max_block_ms, redlatch_python_wait **wait_out);
 
 /* NULL is allowed. Not while a call uses the record. */
 void redlatch_python_wait_free(redlatch_python_wait *wait);
 
-/* redlatch_lock_acquire_as with the record's slice; to be called again while it answers AGAIN. */
+/* redlatch_lock_acquire_as for max_block_ms; to be called again while it returns AGAIN. */
 int redlatch_python_acquire(redlatch_python_wait *wait, redlatch_lock *lock, uint64_t owner, int64_t lease_ms,
                             int64_t wait_ms);
 
-/* Ends what the record's last call began: a wait is cancelled, a grant is released. The record must not be used for
- * another wait afterwards, as its cancel object may have been fired. */
+/* Ends what the record's last call began: a wait is cancelled, a grant is released. */
 void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, uint64_t owner);
 
-/* redlatch_semaphore_acquire that also keeps its answer where an exception cannot lose it. */
-int redlatch_python_acquire_permits(int32_t *status_out, redlatch_semaphore *semaphore, int64_t permits,
-                                    int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms);
-
-/* redlatch_permit_semaphore_acquire, likewise. */
-int redlatch_python_acquire_with_ids(int32_t *status_out, redlatch_permit_semaphore *permit_semaphore, int64_t permits,
-                                     int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms,
-                                     uint64_t *serial_out);
+/* redlatch_wait_continue that also keeps its answer where an exception cannot lose it. */
+int redlatch_python_continue(int32_t *status_out, redlatch_wait *wait, int64_t max_block_ms, uint64_t *serial_out);
 
 /* bindings: end */
 

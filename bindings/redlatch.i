@@ -104,7 +104,6 @@ struct type {};
 %enddef
 HANDLE(redlatch_client)
 HANDLE(redlatch_lock)
-HANDLE(redlatch_cancel)
 HANDLE(redlatch_report)
 HANDLE(redlatch_scan)
 HANDLE(redlatch_semaphore)
@@ -112,7 +111,6 @@ HANDLE(redlatch_latch)
 HANDLE(redlatch_permit_semaphore)
 %apply redlatch_client **redlatch_client_made { redlatch_client **client_out };
 %apply redlatch_lock **redlatch_lock_made { redlatch_lock **lock_out };
-%apply redlatch_cancel **redlatch_cancel_made { redlatch_cancel **cancel_out };
 %apply redlatch_report **redlatch_report_made { redlatch_report **report_out };
 %apply redlatch_scan **redlatch_scan_made { redlatch_scan **scan_out };
 %apply redlatch_semaphore **redlatch_semaphore_made { redlatch_semaphore **semaphore_out };

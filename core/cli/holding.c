@@ -87,10 +87,10 @@ void holding_close(struct holding *holding) {
 
 static int take_permits(struct holding *holding, int64_t wait_ms, redlatch_cancel *cancel) {
     if (holding->semaphore) {
-        return redlatch_semaphore_acquire(holding->semaphore, taken(holding), wait_ms, cancel, REDLATCH_FOREVER);
+        return redlatch_semaphore_acquire(holding->semaphore, taken(holding), wait_ms, cancel);
     }
     return redlatch_permit_semaphore_acquire(holding->permits, taken(holding), REDLATCH_RENEWED, wait_ms, cancel,
-                                             REDLATCH_FOREVER, &holding->serial);
+                                             &holding->serial);
 }
 
 /* Whether there is such a semaphore; where the server's access rules do not tell, there is. */
@@ -155,13 +155,13 @@ static void warn_of(const char *name) {
 static int acquire_lock(const struct holding *holding, const char *around, redlatch_cancel *cancel) {
     int64_t wait_ms = holding->options->wait_ms;
     if (around) {
-        int status = redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, 0, cancel, REDLATCH_FOREVER);
+        int status = redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, 0, cancel);
         if (status != REDLATCH_TIMEOUT) {
             return status;
         }
         warn_of(around);
     }
-    return redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel, REDLATCH_FOREVER);
+    return redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel);
 }
 
 int holding_acquire(struct holding *holding, redlatch_cancel *cancel) {

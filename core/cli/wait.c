@@ -50,7 +50,7 @@ static int wait_for_latch(redlatch_client *client, const char *name, int64_t wai
     redlatch_latch *latch;
     int status = redlatch_latch_new(client, name, strlen(name), &latch);
     if (status == REDLATCH_OK) {
-        status = redlatch_latch_wait(latch, wait_ms, NULL, REDLATCH_FOREVER);
+        status = redlatch_latch_wait(latch, wait_ms, NULL);
         redlatch_latch_free(latch);
     }
     return status;
@@ -78,15 +78,15 @@ static int query_semaphore(redlatch_client *client, const char *name) {
 /* A number of zero is waited for as a semaphore by redlatch_client_wait_free, too. One that gets a
  * permit between our check and its own would be a latch to it: therefore the check is repeated now and then. */
 static int wait_for_permit(redlatch_client *client, const char *name, int64_t wait_ms) {
-    redlatch_cancel *cancel;
-    int status = redlatch_cancel_new(&cancel);
+    redlatch_wait *wait;
+    int status = redlatch_client_begin_wait_free(client, name, strlen(name), wait_ms, NULL, &wait);
     if (status != REDLATCH_OK) {
         return status;
     }
     do {
-        status = redlatch_client_wait_free(client, name, strlen(name), wait_ms, cancel, RECHECK_MS);
+        status = redlatch_wait_continue(wait, RECHECK_MS, NULL);
     } while (status == REDLATCH_AGAIN && number_of(client, name, false) <= 0);
-    redlatch_cancel_free(cancel);
+    redlatch_wait_drop(wait);
     return status == REDLATCH_AGAIN ? REDLATCH_OK : status;
 }
 
@@ -110,7 +110,7 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
         complain(0, "\"%s\" is a number, %lld: waited for as a latch, until it is zero; --kind names its kind", name,
                  (long long)number);
     }
-    return exit_status_of_wait(redlatch_client_wait_free(client, name, strlen(name), wait_ms, NULL, REDLATCH_FOREVER));
+    return exit_status_of_wait(redlatch_client_wait_free(client, name, strlen(name), wait_ms, NULL));
 }
 
 int command_wait(int argc, char **argv) {

@@ -94,7 +94,7 @@ enum redlatch_status {
     REDLATCH_FORKED = -203,      /* the handle belongs to the parent process; open a client in this process */
     REDLATCH_BAD_HANDLE = -204,  /* the handle is NULL, freed or of another type */
     REDLATCH_UNSUPPORTED = -205, /* recognised, but not supported by this version */
-    REDLATCH_IN_USE = -206,      /* another call uses the cancel object or the scan */
+    REDLATCH_IN_USE = -206,      /* another call uses the cancel object, the wait or the scan */
 
     REDLATCH_UNREACHABLE = -301, /* no connection could be made, or it broke before the command was sent */
     REDLATCH_NO_REPLY = -302,    /* the command was sent without a reply in time: it may or may not have run */
@@ -361,14 +361,14 @@ REDLATCH_API void redlatch_lock_free(redlatch_lock *lock);
 typedef struct redlatch_cancel redlatch_cancel;
 
 /* Makes a cancel object. The caller owns it and frees it with redlatch_cancel_free, after the call that uses it has
- * returned. INVALID, NO_MEMORY, SYSTEM. Since 0.1. */
+ * returned, or the wait that uses it has ended. INVALID, NO_MEMORY, SYSTEM. Since 0.1. */
 REDLATCH_API int redlatch_cancel_new(redlatch_cancel **cancel_out);
 
 /* Cancels the wait of a cancel object, or else the next wait that uses it. May be called from a signal handler.
  * BAD_HANDLE, FORKED. Since 0.1. */
 REDLATCH_API int redlatch_cancel_fire(redlatch_cancel *cancel);
 
-/* Frees a cancel object. NULL is allowed. A wait that it can still resume is cancelled. Since 0.1. */
+/* Frees a cancel object. NULL is allowed. Since 0.1. */
 REDLATCH_API void redlatch_cancel_free(redlatch_cancel *cancel);
 
 /* Acquires the lock for its own owner (owner_mode) with its own lease.
@@ -402,19 +402,47 @@ REDLATCH_API int redlatch_lock_try_acquire(redlatch_lock *lock);
  * lease_ms: 1 ms to 10 years, REDLATCH_RENEWED or REDLATCH_LEASE_OF_LOCK.
  * wait_ms: as of redlatch_lock_acquire.
  * cancel: an object that can cancel this wait; NULL for none.
- * max_block_ms: how long this call blocks. REDLATCH_FOREVER: until the wait ends. Any other time needs a cancel object
- * and makes the wait resumable: the call returns AGAIN while the wait goes on and keeps its position. Call again with
- * the same cancel object until the status is not AGAIN; the other arguments are then ignored. Hosts that have to check
- * for signals wait this way.
  *
  *   status              when                                                  what to do
  *   CANCELLED           redlatch_cancel_fire ended the wait                   -
- *   AGAIN               max_block_ms passed; the wait goes on                 call again with the same cancel object
- *   IN_USE              another call uses the cancel object                   use one cancel object for each wait
+ *   IN_USE              another wait uses the cancel object                   use one cancel object for each wait
  *
  * Other statuses as redlatch_lock_acquire. Since 0.1. */
 REDLATCH_API int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                                          redlatch_cancel *cancel, int64_t max_block_ms);
+                                          redlatch_cancel *cancel);
+
+/* A wait that goes on between calls, for hosts that have to check for signals while they wait. The functions with
+ * begin_ in their name make one and send nothing. The wait starts with the first redlatch_wait_continue; its time and
+ * its position then run on between the calls. It keeps what it waits for: the handle and the client may be closed and
+ * freed before it. One thread uses it at a time. Opaque. */
+typedef struct redlatch_wait redlatch_wait;
+
+/* Makes a resumable wait for redlatch_lock_acquire_as, with its arguments.
+ *
+ * cancel: may be NULL; redlatch_wait_drop cancels without one.
+ * wait_out: the wait. The caller owns it and ends it with redlatch_wait_drop, whatever its result.
+ *
+ * IN_USE: another wait uses the cancel object. Since 0.1. */
+REDLATCH_API int redlatch_lock_begin_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                                             redlatch_cancel *cancel, redlatch_wait **wait_out);
+
+/* Starts a resumable wait, or goes on with it.
+ *
+ * max_block_ms: how long this call blocks, 0 or more. REDLATCH_FOREVER: until the wait ends.
+ * serial_out: on OK of a permit semaphore the serial of the first permit; else without meaning. May be NULL.
+ *
+ *   status              when                                                  what to do
+ *   OK                  the wait ended; what it was granted is the caller's   drop the wait
+ *   AGAIN               max_block_ms passed; the wait goes on                 call again
+ *   IN_USE              another thread's call uses the wait                   use one wait for each thread
+ *
+ * Any other status is the result of the wait, as of the blocking call. A call after the end returns the result again.
+ * Since 0.1. */
+REDLATCH_API int redlatch_wait_continue(redlatch_wait *wait, int64_t max_block_ms, uint64_t *serial_out);
+
+/* Frees a resumable wait. NULL is allowed. A wait that has not ended is cancelled first, and what it was granted
+ * meanwhile is given back. In a forked child it frees the child's copy only. Since 0.1. */
+REDLATCH_API void redlatch_wait_drop(redlatch_wait *wait);
 
 /* Releases one acquire of the lock's own owner. The release of the last acquire frees the lock and notifies waiters.
  *

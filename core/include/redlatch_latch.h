@@ -45,15 +45,18 @@ REDLATCH_API int redlatch_latch_count(redlatch_latch *latch, int64_t *count_out)
 /* Waits until the latch is open.
  *
  * wait_ms: how long to wait. 0 checks once, REDLATCH_FOREVER waits without a deadline.
- * cancel, max_block_ms: as of redlatch_lock_acquire_as, with its statuses CANCELLED, AGAIN and IN_USE.
+ * cancel: as of redlatch_lock_acquire_as, with its statuses CANCELLED and IN_USE.
  *
  *   status              when                                                  what to do
  *   OK                  the latch was open                                    -
  *   TIMEOUT             the latch was closed until the deadline               try again later
  *
  * Server statuses also. Since 0.1. */
-REDLATCH_API int redlatch_latch_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel,
-                                     int64_t max_block_ms);
+REDLATCH_API int redlatch_latch_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel);
+
+/* Makes a resumable wait for redlatch_latch_wait, as redlatch_lock_begin_acquire does. Since 0.1. */
+REDLATCH_API int redlatch_latch_begin_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel,
+                                           redlatch_wait **wait_out);
 
 /* Deletes the latch. `deleted_out`, which may be NULL, is 1 if it was closed, else 0. Waiters of redlatch return OK;
  * those of Redisson continue to wait. NO_REPLY: the change may or may not have run. Server statuses also. Since 0.1. */

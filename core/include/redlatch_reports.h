@@ -133,7 +133,7 @@ REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
  *
  * name: as of redlatch_client_inspect.
  * wait_ms: how long to wait. 0 checks once, REDLATCH_FOREVER waits without a deadline.
- * cancel, max_block_ms: as of redlatch_lock_acquire_as, with its statuses CANCELLED, AGAIN and IN_USE.
+ * cancel: as of redlatch_lock_acquire_as, with its statuses CANCELLED and IN_USE.
  *
  *   status              when                                                  what to do
  *   OK                  the name was free: a lock without a holder, a         -
@@ -145,7 +145,11 @@ REDLATCH_API void redlatch_scan_free(redlatch_scan *scan);
  * it is zero; any other as a semaphore. Besides notifications, the wait rechecks when the lease ends and every 5 s; of
  * a plain lock every 0.25 s, as other libraries do not notify. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_free(redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms,
-                                           redlatch_cancel *cancel, int64_t max_block_ms);
+                                           redlatch_cancel *cancel);
+
+/* Makes a resumable wait for redlatch_client_wait_free, as redlatch_lock_begin_acquire does. Since 0.1. */
+REDLATCH_API int redlatch_client_begin_wait_free(redlatch_client *client, const char *name, size_t name_size,
+                                                 int64_t wait_ms, redlatch_cancel *cancel, redlatch_wait **wait_out);
 
 /* Starts redlatch_client_wait_free. It completes with a FREE event; redlatch_client_cancel cancels it. Since 0.1. */
 REDLATCH_API int redlatch_client_start_wait_free(redlatch_client *client, const char *name, size_t name_size,

@@ -44,7 +44,7 @@ REDLATCH_API void redlatch_semaphore_free(redlatch_semaphore *semaphore);
  *
  * permits: 0 or more; 0 returns OK at once.
  * wait_ms: how long to wait for permits. 0 tries once, REDLATCH_FOREVER waits without a deadline.
- * cancel, max_block_ms: as of redlatch_lock_acquire_as, with its statuses CANCELLED, AGAIN and IN_USE.
+ * cancel: as of redlatch_lock_acquire_as, with its statuses CANCELLED and IN_USE.
  *
  *   status              when                                                  what to do
  *   OK                  the permits are acquired                              release as many
@@ -55,7 +55,11 @@ REDLATCH_API void redlatch_semaphore_free(redlatch_semaphore *semaphore);
  *
  * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
-                                            redlatch_cancel *cancel, int64_t max_block_ms);
+                                            redlatch_cancel *cancel);
+
+/* Makes a resumable wait for redlatch_semaphore_acquire, as redlatch_lock_begin_acquire does. Since 0.1. */
+REDLATCH_API int redlatch_semaphore_begin_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
+                                                  redlatch_cancel *cancel, redlatch_wait **wait_out);
 
 /* Adds `permits` (0 or more) and wakes waiters; makes the semaphore if it does not exist.
  *
@@ -156,11 +160,17 @@ REDLATCH_API void redlatch_permit_semaphore_free(redlatch_permit_semaphore *perm
  * permits: 1 to REDLATCH_PERMITS_AT_ONCE_MAX.
  * lease_ms: the lease of each permit, 1 ms to 10 years, or REDLATCH_RENEWED.
  * serial_out: the serial of the first permit; those of the others are the next numbers.
- * wait_ms, cancel, max_block_ms: as of redlatch_semaphore_acquire. Statuses as well, and LOST: the lease ended before
+ * wait_ms, cancel: as of redlatch_semaphore_acquire. Statuses as well, and LOST: the lease ended before
  * the reply came. Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *permit_semaphore, int64_t permits,
                                                    int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
-                                                   int64_t max_block_ms, uint64_t *serial_out);
+                                                   uint64_t *serial_out);
+
+/* Makes a resumable wait for redlatch_permit_semaphore_acquire, as redlatch_lock_begin_acquire does;
+ * redlatch_wait_continue returns the serial. Since 0.1. */
+REDLATCH_API int redlatch_permit_semaphore_begin_acquire(redlatch_permit_semaphore *permit_semaphore, int64_t permits,
+                                                         int64_t lease_ms, int64_t wait_ms, redlatch_cancel *cancel,
+                                                         redlatch_wait **wait_out);
 
 /* The state of a permit, as this process knows it without asking the server. Since 0.1. */
 typedef struct redlatch_permit {

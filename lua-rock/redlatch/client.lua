@@ -18,7 +18,6 @@ local walk = require "redlatch.walk"
 --- What connect() returns. A forked child opens its own, and so does each Lua state.
 ---@class redlatch.Client
 ---@field package _handle userdata
----@field package _cancel userdata names the wait in progress
 ---@field package _states table<integer, table> what is known of a hold, by its serial number; weak
 ---@field package _shared table<any, table> by owner and name: the handles that lock objects share; weak
 ---@field package _started table<integer, redlatch.Started> by tag
@@ -31,13 +30,8 @@ Client.__name = "redlatch.Client"
 local client = {}
 
 function client.new(handle)
-    local status, cancel = core.cancel_new()
-    if status ~= core.OK then
-        return outcome.failure(status, cancel)
-    end
     return setmetatable({
         _handle = handle,
-        _cancel = cancel,
         _states = setmetatable({}, {__mode = "v"}),
         _shared = setmetatable({}, {__mode = "k"}),
         _started = {},

@@ -60,7 +60,7 @@ end
 ---@return true? open, string? message, string? code "timeout" if it was closed all the time
 function Latch:wait(given)
     local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT))
-    local status, message = core.lua_wait_latch(self._handle, wait_ms, self._client._cancel)
+    local status, message = core.lua_wait_latch(self._handle, wait_ms)
     return outcome.result(status, message)
 end
 

@@ -261,7 +261,7 @@ local function terms(self, given, known)
 end
 
 local function obtain(self, lease_ms, wait_ms)
-    return outcome.result(core.lua_acquire(self._handle, SELF, lease_ms, wait_ms, self._client._cancel))
+    return outcome.result(core.lua_acquire(self._handle, SELF, lease_ms, wait_ms))
 end
 
 --- Acquires the lock, and waits for it. Whoever has it already has it once more, and releases as often.

@@ -67,7 +67,7 @@ end
 local function obtain(self, count, lease_ms, wait_ms, scoped)
     return limited.obtain(self, wait_ms, scoped, function(limit_ms)
         local status, serial =
-            core.lua_acquire_permits_with_ids(self._handle, count, lease_ms, limit_ms, self._client._cancel)
+            core.lua_acquire_permits_with_ids(self._handle, count, lease_ms, limit_ms)
         if status ~= core.OK then
             return outcome.failure(status, serial)
         end

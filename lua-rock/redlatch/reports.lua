@@ -152,7 +152,7 @@ end
 
 --- Waits until nobody holds a name.
 function reports.wait_free(client, name, wait_ms)
-    local status, message = core.lua_wait_free(client._handle, name, wait_ms, client._cancel)
+    local status, message = core.lua_wait_free(client._handle, name, wait_ms)
     if status == core.TIMEOUT then
         message = string.format("wait for %q: held by somebody all the time", name)
     end

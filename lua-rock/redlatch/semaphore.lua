@@ -62,7 +62,7 @@ end
 
 local function obtain(self, permits, wait_ms, scoped)
     return limited.obtain(self, wait_ms, scoped, function(limit_ms)
-        local status, message = core.lua_acquire_permits(self._handle, permits, limit_ms, self._client._cancel)
+        local status, message = core.lua_acquire_permits(self._handle, permits, limit_ms)
         return outcome.result(status, message)
     end)
 end

@@ -1,4 +1,4 @@
-"""What semaphores and latches share: a handle and a name, and waits that Ctrl-C ends.
+"""What semaphores and latches share: a handle and a name, and calls that return a number.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
-from redlatch._ffi import FOREVER, CData, ffi, lib
+from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import InvalidArgumentError, LockName, NotFoundError, ServerError, failure
 from redlatch.options import flag, name_bytes
-from redlatch.owners import max_block_ms, pause
 from redlatch.reports import inspect
 
 if TYPE_CHECKING:
     from redlatch.client import Client
-
-# Makes a call that may wait: with a cancel object and how long the call may take.
-Waiting = Callable[[CData, int], int]
-
-_AGAIN: int = lib.REDLATCH_AGAIN
 
 
 class Counted:
@@ -67,28 +61,6 @@ class Counted:
     def _flag(self, function: Callable[..., int], *arguments: Any) -> bool:
         """Makes a call that hands out yes or no."""
         return bool(self._number(function, *arguments, kind="int32_t *"))
-
-    def _wait(self, waiting: Waiting) -> bool:
-        """Waits, in slices where Python has to see its signals in between; False after a time-out. Whatever exception
-        comes in between, Ctrl-C above all, the wait is over and what it took is given back."""
-        max_block = max_block_ms()
-        if max_block == FOREVER:
-            return self._answer(waiting(ffi.NULL, FOREVER))
-        cancel_out = ffi.new("redlatch_cancel **")
-        status: int = lib.redlatch_cancel_new(cancel_out)
-        if status:
-            raise failure(status, self._name)
-        with ffi.gc(cancel_out[0], lib.redlatch_cancel_free) as cancel:  # the end of which ends the wait
-            status = waiting(cancel, max_block)
-            while status == _AGAIN:
-                pause()
-                status = waiting(cancel, max_block)
-            return self._answer(status)
-
-    def _answer(self, status: int) -> bool:
-        if status and status != lib.REDLATCH_TIMEOUT:
-            raise failure(status, self._name)
-        return not status
 
 
 class Limited(Counted):

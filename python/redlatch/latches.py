@@ -11,6 +11,7 @@ from redlatch._ffi import lib
 from redlatch.counts import Counted, whole
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import LockName
+from redlatch.watching import new_status, wait_for
 
 if TYPE_CHECKING:
     from redlatch.client import Client
@@ -81,8 +82,7 @@ class Latch(Counted):
             True
         """
         wait = wait_ms(timeout, "timeout")
-        handle = self._handle
-        return self._wait(lambda cancel, max_block_ms: lib.redlatch_latch_wait(handle, wait, cancel, max_block_ms))
+        return wait_for(self._name, new_status(), lib.redlatch_latch_begin_wait, self._handle, wait)
 
     def delete(self) -> bool:
         """Deletes the latch, which opens it for who waits with redlatch.

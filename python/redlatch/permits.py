@@ -25,6 +25,7 @@ from redlatch.errors import (
     left_badly,
     reason_name,
 )
+from redlatch.watching import new_status, wait_for
 
 if TYPE_CHECKING:
     from redlatch.client import Client
@@ -314,15 +315,10 @@ class PermitSemaphore(Limited):
         return self._take(count, wait, lease_of_each)
 
     def _take(self, count: int, wait: int, lease_of_each: int) -> List[Permit]:
-        handle, taken = self._handle, lib.redlatch_python_acquire_with_ids
-        status = ffi.new("int32_t *", lib.REDLATCH_AGAIN)  # of the last call, whatever came after it
-        serial = ffi.new("uint64_t *")
+        handle, status, serial = self._handle, new_status(), ffi.new("uint64_t *")
+        begin = lib.redlatch_permit_semaphore_begin_acquire
         try:
-            granted = self._wait(
-                lambda cancel, max_block_ms: taken(
-                    status, handle, count, lease_of_each, wait, cancel, max_block_ms, serial
-                )
-            )
+            granted = wait_for(self._name, status, begin, handle, count, lease_of_each, wait, serial=serial)
             return [Permit(self, serial[0] + i) for i in range(count)] if granted else []
         except BaseException:
             if status[0] == 0:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Optional, Type, Union
 
-from redlatch._ffi import ffi, lib
+from redlatch._ffi import lib
 from redlatch.counts import Limited, whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, limit_ms
 from redlatch.errors import LockName, failure, left_badly
+from redlatch.watching import new_status, wait_for
 
 if TYPE_CHECKING:
     from redlatch.client import Client
@@ -102,10 +103,9 @@ class Semaphore(Limited):
         return self._take(count, wait_ms)
 
     def _take(self, count: int, wait: int) -> bool:
-        handle, taken = self._handle, lib.redlatch_python_acquire_permits
-        status = ffi.new("int32_t *", lib.REDLATCH_AGAIN)  # of the last call, whatever came after it
+        handle, status = self._handle, new_status()
         try:
-            return self._wait(lambda cancel, max_block_ms: taken(status, handle, count, wait, cancel, max_block_ms))
+            return wait_for(self._name, status, lib.redlatch_semaphore_begin_acquire, handle, count, wait)
         except BaseException:
             if status[0] == 0:
                 lib.redlatch_semaphore_release(handle, count)

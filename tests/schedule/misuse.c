@@ -133,10 +133,10 @@ static void misuse_calls(const struct house *house) {
     redlatch_lock *lock = house->locks[0];
     redlatch_lock_state state = {.struct_size = 2};
     log_call("wait_ms", redlatch_lock_acquire(lock, -4));
-    log_call("lease_ms", redlatch_lock_acquire_as(lock, 0, 0, 0, NULL, REDLATCH_FOREVER));
-    log_call("lease_ms", redlatch_lock_acquire_as(lock, 0, -9, 0, NULL, REDLATCH_FOREVER));
-    log_call("owner", redlatch_lock_acquire_as(lock, 99, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER));
-    log_call("max_block_ms", redlatch_lock_acquire_as(lock, 0, REDLATCH_RENEWED, 0, NULL, 5));
+    log_call("lease_ms", redlatch_lock_acquire_as(lock, 0, 0, 0, NULL));
+    log_call("lease_ms", redlatch_lock_acquire_as(lock, 0, -9, 0, NULL));
+    log_call("owner", redlatch_lock_acquire_as(lock, 99, REDLATCH_RENEWED, 0, NULL));
+    log_call("wait_out", redlatch_lock_begin_acquire(lock, 0, REDLATCH_RENEWED, 0, NULL, NULL));
     log_call("owner", redlatch_lock_release_as(lock, 99));
     log_call("lease_ms", redlatch_lock_extend(lock, 0, 0));
     log_call("lock", redlatch_lock_release(NULL));
@@ -158,7 +158,7 @@ static void misuse_counts(const struct house *house) {
     int64_t number = 0;
     uint64_t serial = 0;
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) {
-        log_call("permits", redlatch_semaphore_acquire(house->semaphore, amounts[i], 0, NULL, REDLATCH_FOREVER));
+        log_call("permits", redlatch_semaphore_acquire(house->semaphore, amounts[i], 0, NULL));
         log_call("permits", redlatch_semaphore_release(house->semaphore, amounts[i]));
         log_call("permits", redlatch_semaphore_release_if_exists(house->semaphore, amounts[i], NULL));
         log_call("permits", redlatch_semaphore_start_acquire(house->semaphore, amounts[i], 0, 1));
@@ -166,24 +166,22 @@ static void misuse_counts(const struct house *house) {
         log_call("permits", redlatch_semaphore_start_release_if_exists(house->semaphore, amounts[i], 1));
         log_call("permits", redlatch_semaphore_start_try_set_permits(house->semaphore, amounts[i], -7, 1));
         log_call("permits", redlatch_semaphore_add_permits(house->semaphore, amounts[i]));
-        log_call("permits", redlatch_permit_semaphore_acquire(house->permits, amounts[i], REDLATCH_RENEWED, 0, NULL,
-                                                              REDLATCH_FOREVER, &serial));
+        log_call("permits",
+                 redlatch_permit_semaphore_acquire(house->permits, amounts[i], REDLATCH_RENEWED, 0, NULL, &serial));
         log_call("permits", redlatch_permit_semaphore_try_set_permits(house->permits, amounts[i], NULL));
         log_call("permits", redlatch_semaphore_try_set_permits(house->semaphore, amounts[i], 0, NULL));
         log_call("permits", redlatch_permit_semaphore_set_permits(house->permits, amounts[i]));
         log_call("permits", redlatch_permit_semaphore_add_permits(house->permits, amounts[i]));
         log_call("count", redlatch_latch_try_set_count(house->latch, amounts[i], NULL));
     }
-    log_call("acquire for ever",
-             redlatch_semaphore_acquire(house->semaphore, 1, REDLATCH_FOREVER, NULL, REDLATCH_FOREVER));
+    log_call("acquire for ever", redlatch_semaphore_acquire(house->semaphore, 1, REDLATCH_FOREVER, NULL));
     log_call("ttl_ms", redlatch_semaphore_try_set_permits(house->semaphore, 1, -7, NULL));
     log_call("available_out", redlatch_semaphore_available(house->semaphore, NULL));
     log_call("count_out", redlatch_latch_count(house->latch, NULL));
     log_call("id", redlatch_permit_semaphore_release(house->permits, "x"));
     log_call("id", redlatch_permit_semaphore_release(house->permits, NULL));
     log_call("id", redlatch_permit_semaphore_lease_of(house->permits, "00000000000000000000000000000000", &number));
-    log_call("serial_out",
-             redlatch_permit_semaphore_acquire(house->permits, 1, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER, NULL));
+    log_call("serial_out", redlatch_permit_semaphore_acquire(house->permits, 1, REDLATCH_RENEWED, 0, NULL, NULL));
     log_call("semaphore", redlatch_semaphore_release(NULL, 1));
     log_call("latch", redlatch_latch_count_down(NULL));
 }
@@ -196,7 +194,7 @@ static void misuse_reports(const struct house *house) {
     log_call("pattern", redlatch_scan_new(house->client, NULL, 2, &scan));
     log_call("pattern", redlatch_scan_new(house->client, "x", 1 << 20, &scan));
     log_call("scan_out", redlatch_scan_new(house->client, "x", 1, NULL));
-    log_call("wait_ms", redlatch_client_wait_free(house->client, "a", 1, -8, NULL, REDLATCH_FOREVER));
+    log_call("wait_ms", redlatch_client_wait_free(house->client, "a", 1, -8, NULL));
     log_call("wait_ms", redlatch_client_wait_lost(house->client, -8, NULL));
     if (log_call("inspect", redlatch_client_inspect(house->client, "a", 1, NULL, &report)) == REDLATCH_OK) {
         redlatch_party party = {.struct_size = sizeof party};

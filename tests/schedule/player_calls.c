@@ -41,17 +41,22 @@ static void show_hold(redlatch_lock *lock, uint64_t owner) {
           hold.remaining_ms, hold.token, hold.owner);
 }
 
-/* A wait in slices, as wrappers wait; given up now and then. */
-static void acquire_in_slices(struct player *player, redlatch_lock *lock) {
-    int64_t wait_ms = some_wait_ms();
-    int status = REDLATCH_AGAIN;
-    for (int slice = 0; status == REDLATCH_AGAIN && slice < 8; slice++) {
-        status = log_call("acquire in slices",
-                          redlatch_lock_acquire_as(lock, player->owner, REDLATCH_RENEWED, wait_ms, player->cancel, 30));
+/* A resumable wait, as wrappers wait; given up now and then. */
+static void acquire_resumably(struct player *player, redlatch_lock *lock) {
+    redlatch_wait *wait = NULL;
+    int status = log_call("begin acquire", redlatch_lock_begin_acquire(lock, player->owner, REDLATCH_RENEWED,
+                                                                       some_wait_ms(), player->cancel, &wait));
+    if (status != REDLATCH_OK) {
+        return;
+    }
+    status = REDLATCH_AGAIN;
+    for (int call = 0; status == REDLATCH_AGAIN && call < 8; call++) {
+        status = log_call("continue", redlatch_wait_continue(wait, 30, NULL));
         if (status == REDLATCH_AGAIN && schedule_chance(150)) {
             log_call("fire", redlatch_cancel_fire(player->cancel));
         }
     }
+    redlatch_wait_drop(wait);
 }
 
 static void query(redlatch_lock *lock) {
@@ -72,10 +77,10 @@ void call_lock(struct player *player) {
     case 3:
     case 4:
         log_call("acquire", redlatch_lock_acquire_as(lock, player->owner, some_lease_ms(), some_wait_ms(),
-                                                     perhaps_cancel(player), REDLATCH_FOREVER));
+                                                     perhaps_cancel(player)));
         break;
     case 5:
-        acquire_in_slices(player, lock);
+        acquire_resumably(player, lock);
         break;
     case 6:
         log_call("extend", redlatch_lock_extend(lock, player->owner, 500));
@@ -125,8 +130,8 @@ static void call_semaphore(struct player *player) {
         log_call("release permits", redlatch_semaphore_release(semaphore, permits));
         break;
     default:
-        log_call("acquire permits", redlatch_semaphore_acquire(semaphore, permits, some_wait_ms(),
-                                                               perhaps_cancel(player), REDLATCH_FOREVER));
+        log_call("acquire permits",
+                 redlatch_semaphore_acquire(semaphore, permits, some_wait_ms(), perhaps_cancel(player)));
     }
     trace("semaphore: %" PRId64 ", %d", number, flag);
 }
@@ -170,7 +175,7 @@ static void call_permits(struct player *player) {
     default:
         log_call("acquire permit",
                  redlatch_permit_semaphore_acquire(permits, 1 + schedule_draw(2), some_lease_ms(), some_wait_ms(),
-                                                   perhaps_cancel(player), REDLATCH_FOREVER, &player->serial));
+                                                   perhaps_cancel(player), &player->serial));
     }
     trace("permits: %" PRId64 ", %d, serial %" PRIu64, number, flag, player->serial);
 }
@@ -195,8 +200,7 @@ static void call_latch(struct player *player) {
         log_call("count down", redlatch_latch_count_down(latch));
         break;
     default:
-        log_call("wait for latch",
-                 redlatch_latch_wait(latch, some_wait_ms(), perhaps_cancel(player), REDLATCH_FOREVER));
+        log_call("wait for latch", redlatch_latch_wait(latch, some_wait_ms(), perhaps_cancel(player)));
     }
     trace("latch: %" PRId64 ", %d", number, flag);
 }
@@ -246,8 +250,8 @@ void call_report(struct player *player) {
         scan_all(client);
         break;
     case 1:
-        log_call("wait until free", redlatch_client_wait_free(client, name, strlen(name), some_wait_ms(),
-                                                              perhaps_cancel(player), REDLATCH_FOREVER));
+        log_call("wait until free",
+                 redlatch_client_wait_free(client, name, strlen(name), some_wait_ms(), perhaps_cancel(player)));
         break;
     case 2:
         if (log_call("wait for losses", redlatch_client_wait_lost(client, 20, &event)) == REDLATCH_OK) {

@@ -34,16 +34,15 @@ static void use(redlatch_client *client, const char *name) {
     int64_t number = 0;
     uint64_t serial = 0;
     log_call("semaphore", redlatch_semaphore_new(client, name, size, &semaphore));
-    log_call("acquire", redlatch_semaphore_acquire(semaphore, 1, 3, NULL, REDLATCH_FOREVER));
+    log_call("acquire", redlatch_semaphore_acquire(semaphore, 1, 3, NULL));
     log_call("available", redlatch_semaphore_available(semaphore, &number));
     log_call("permits", redlatch_permit_semaphore_new(client, name, size, &permits));
-    log_call("acquire",
-             redlatch_permit_semaphore_acquire(permits, 1, REDLATCH_RENEWED, 3, NULL, REDLATCH_FOREVER, &serial));
+    log_call("acquire", redlatch_permit_semaphore_acquire(permits, 1, REDLATCH_RENEWED, 3, NULL, &serial));
     log_call("permits", redlatch_permit_semaphore_permits(permits, &number));
     log_call("latch", redlatch_latch_new(client, name, size, &latch));
-    log_call("wait", redlatch_latch_wait(latch, 3, NULL, REDLATCH_FOREVER));
+    log_call("wait", redlatch_latch_wait(latch, 3, NULL));
     log_call("count", redlatch_latch_count(latch, &number));
-    log_call("wait until free", redlatch_client_wait_free(client, name, size, 3, NULL, REDLATCH_FOREVER));
+    log_call("wait until free", redlatch_client_wait_free(client, name, size, 3, NULL));
     redlatch_semaphore_free(semaphore);
     redlatch_permit_semaphore_free(permits);
     redlatch_latch_free(latch);

@@ -172,7 +172,7 @@ static void cancelled(redlatch_lock *lock) {
         return;
     }
     CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
-    int status = redlatch_lock_acquire_as(lock, 0, LEASE_MS, WAIT_MS, cancel, REDLATCH_FOREVER);
+    int status = redlatch_lock_acquire_as(lock, 0, LEASE_MS, WAIT_MS, cancel);
     CHECK(status == REDLATCH_CANCELLED || GOOD(status) || status == REDLATCH_NO_MEMORY);
     if (status == REDLATCH_OK) {
         SURELY(redlatch_lock_release(lock));
@@ -196,8 +196,7 @@ static void several(redlatch_lock *lock, redlatch_client *other_client) {
     redlatch_cancel *cancel = NULL;
     if (members[1] && GOOD(redlatch_multi_lock_new(members, 2, NULL, &both)) && GOOD(redlatch_cancel_new(&cancel))) {
         for (int cancellable = 0; cancellable < 2; cancellable++) {
-            if (GOOD(redlatch_lock_acquire_as(both, 0, REDLATCH_LEASE_OF_LOCK, WAIT_MS, cancellable ? cancel : NULL,
-                                              REDLATCH_FOREVER))) {
+            if (GOOD(redlatch_lock_acquire_as(both, 0, REDLATCH_LEASE_OF_LOCK, WAIT_MS, cancellable ? cancel : NULL))) {
                 GOOD(redlatch_lock_extend(both, 0, LEASE_MS));
                 SURELY(redlatch_lock_release(both));
             }
@@ -226,7 +225,7 @@ static void polling(redlatch_client *client, const char *name, size_t size) {
         CHECK(facts.detected_kind == REDLATCH_DETECTED_NOTHING && facts.name_size == size);
         redlatch_report_free(report);
     }
-    GOOD(redlatch_client_wait_free(client, name, size, WAIT_MS, NULL, REDLATCH_FOREVER));
+    GOOD(redlatch_client_wait_free(client, name, size, WAIT_MS, NULL));
 }
 
 static void scenario(void) {

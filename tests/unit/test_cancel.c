@@ -1,5 +1,5 @@
-/* Waits that are cancelled or sliced, against a server of the test: before, during and after; from a signal
- * handler; and cancel objects that outlive the lock and the client of their wait.
+/* Waits that are cancelled or resumed, against a server of the test: before, during and after; from a signal handler;
+ * and resumable waits that outlive their lock and their client.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -75,8 +75,18 @@ static void end(void) {
     fake_close(&server);
 }
 
-static int acquire(int64_t max_block_ms) {
-    return redlatch_lock_acquire_as(lock, owner, 60000, REDLATCH_FOREVER, cancel, max_block_ms);
+static int acquire(void) {
+    return redlatch_lock_acquire_as(lock, owner, 60000, REDLATCH_FOREVER, cancel);
+}
+
+static redlatch_wait *begin_wait(redlatch_cancel *with) {
+    redlatch_wait *wait = NULL;
+    CHECK_EQ_INT(redlatch_lock_begin_acquire(lock, owner, 60000, REDLATCH_FOREVER, with, &wait), REDLATCH_OK);
+    return wait;
+}
+
+static int go_on(redlatch_wait *wait, int64_t max_block_ms) {
+    return redlatch_wait_continue(wait, max_block_ms, NULL);
 }
 
 static void fired_before(void) {
@@ -84,11 +94,11 @@ static void fired_before(void) {
     CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK); /* no more than once */
     int64_t start = system_now();
-    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CANCELLED);
+    CHECK_EQ_INT(acquire(), REDLATCH_CANCELLED);
     CHECK(system_now() - start < SECOND);
     CHECK(strstr(redlatch_last_error(), "acquire \"orders\"") && strstr(redlatch_last_error(), "cancelled"));
     atomic_store(&held_by_other, false); /* the object is as new */
-    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(acquire(), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     CHECK_EQ_INT(releases, 1);
     end();
@@ -106,7 +116,7 @@ static void check_fired_meanwhile(void) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, fire_soon, NULL) == 0);
     int64_t start = system_now();
-    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CANCELLED);
+    CHECK_EQ_INT(acquire(), REDLATCH_CANCELLED);
     CHECK(system_now() - start < SECOND);
     pthread_join(thread, NULL);
 }
@@ -137,7 +147,7 @@ static void fired_by_a_signal_handler(void) {
     CHECK(sigaction(SIGALRM, &action, &before) == 0);
     ualarm(30000, 0);
     int64_t start = system_now();
-    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CANCELLED);
+    CHECK_EQ_INT(acquire(), REDLATCH_CANCELLED);
     CHECK(system_now() - start < SECOND);
     CHECK(sigaction(SIGALRM, &before, NULL) == 0);
     end();
@@ -145,27 +155,36 @@ static void fired_by_a_signal_handler(void) {
 
 static void in_steps(void) {
     begin(true);
+    redlatch_wait *wait = begin_wait(cancel);
     for (int i = 0; i < 5; i++) {
         int64_t start = system_now();
-        CHECK_EQ_INT(acquire(20), REDLATCH_AGAIN);
+        CHECK_EQ_INT(go_on(wait, 20), REDLATCH_AGAIN);
         CHECK(system_now() - start < SECOND);
     }
     CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
-    CHECK_EQ_INT(acquire(20), REDLATCH_CANCELLED);
-    CHECK_EQ_INT(acquire(0), REDLATCH_AGAIN); /* a new wait */
+    CHECK_EQ_INT(go_on(wait, 20), REDLATCH_CANCELLED);
+    CHECK_EQ_INT(go_on(wait, 20), REDLATCH_CANCELLED);
+    CHECK_STR(redlatch_last_error(), redlatch_strerror(REDLATCH_CANCELLED));
+    redlatch_wait_drop(wait);
+    wait = begin_wait(cancel); /* the cancel object is as new */
+    CHECK_EQ_INT(go_on(wait, 0), REDLATCH_AGAIN);
+    redlatch_wait *other = NULL;
+    CHECK_EQ_INT(redlatch_lock_begin_acquire(lock, owner, 60000, 0, cancel, &other), REDLATCH_IN_USE);
+    CHECK(other == NULL);
+    redlatch_wait_drop(wait);
     atomic_store(&held_by_other, false);
-    redlatch_cancel_fire(cancel);
-    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CANCELLED);
+    wait = begin_wait(cancel);
     int status;
-    while ((status = acquire(10)) == REDLATCH_AGAIN) {
+    while ((status = go_on(wait, 10)) == REDLATCH_AGAIN) {
     }
     CHECK_EQ_INT(status, REDLATCH_OK);
+    redlatch_wait_drop(wait); /* what was granted and collected stays */
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
 
 static void *wait_with_it(void *status_out) {
-    *(int *)status_out = acquire(REDLATCH_FOREVER);
+    *(int *)status_out = acquire();
     return NULL;
 }
 
@@ -178,7 +197,7 @@ static void one_wait_at_a_time(void) {
     for (int64_t until = system_now() + 20 * SECOND; stats.waiters == 0 && system_now() < until; usleep(1000)) {
         CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
     }
-    CHECK_EQ_INT(acquire(0), REDLATCH_IN_USE);
+    CHECK_EQ_INT(acquire(), REDLATCH_IN_USE);
     CHECK_STR(redlatch_last_error(), redlatch_strerror(REDLATCH_IN_USE));
     redlatch_cancel_fire(cancel);
     pthread_join(thread, NULL);
@@ -188,40 +207,71 @@ static void one_wait_at_a_time(void) {
 
 static void bad_arguments_begin_no_wait(void) {
     begin(true);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 0, 0, cancel, 0), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 1000, -2, cancel, 0), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 1000, 0, cancel, -2), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 1000, 0, NULL, 5), REDLATCH_INVALID);
-    CHECK(strstr(redlatch_last_error(), "max_block_ms is 5 without a cancel object"));
-    CHECK_EQ_INT(acquire(0), REDLATCH_AGAIN); /* the object names no wait: it can be used */
+    redlatch_wait *wait = NULL;
+    CHECK_EQ_INT(redlatch_lock_begin_acquire(lock, owner, 0, 0, cancel, &wait), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_begin_acquire(lock, owner, 1000, -2, cancel, &wait), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_begin_acquire(lock, owner + 1000, 1000, 0, cancel, &wait), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_lock_begin_acquire(lock, owner, 1000, 0, cancel, NULL), REDLATCH_INVALID);
+    CHECK(strstr(redlatch_last_error(), "wait_out is NULL: expected a pointer to set"));
+    CHECK(wait == NULL);
+    wait = begin_wait(cancel); /* the object names no wait: it can be used */
+    CHECK_EQ_INT(go_on(wait, -2), REDLATCH_INVALID);
+    CHECK(strstr(redlatch_last_error(), "max_block_ms is -2"));
+    CHECK_EQ_INT(go_on(wait, 0), REDLATCH_AGAIN);
+    redlatch_wait_drop(wait);
+    CHECK_EQ_INT(go_on(wait, 0), REDLATCH_BAD_HANDLE);
+    CHECK(strstr(redlatch_last_error(), "wait is dropped"));
+    CHECK_EQ_INT(go_on(NULL, 0), REDLATCH_BAD_HANDLE);
+    redlatch_wait_drop(wait);
+    redlatch_wait_drop(NULL);
     end();
 }
 
-/* Handles may be freed in any order, also while a sliced wait goes on. */
+static void a_wait_that_is_never_continued(void) {
+    begin(false);
+    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
+    redlatch_wait_drop(begin_wait(cancel));
+    CHECK_EQ_INT(acquire(), REDLATCH_OK); /* the firing was for the wait before */
+    CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
+    end();
+}
+
+/* Handles may be freed in any order, also while a resumable wait goes on. */
 static void a_resumable_wait_outlives_its_lock(void) {
-    begin(true);
-    CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
-    redlatch_lock_free(lock);
-    redlatch_cancel_free(cancel);
-    redlatch_client_free(client);
-    fake_close(&server);
+    for (int started = 0; started < 2; started++) {
+        begin(true);
+        redlatch_wait *wait = begin_wait(NULL);
+        CHECK(!started || go_on(wait, 5) == REDLATCH_AGAIN);
+        redlatch_lock_free(lock);
+        CHECK_EQ_INT(go_on(wait, 5), REDLATCH_AGAIN);
+        redlatch_wait_drop(wait);
+        redlatch_cancel_free(cancel);
+        redlatch_client_free(client);
+        fake_close(&server);
+    }
 }
 
 static void a_resumable_wait_outlives_its_client(void) {
     begin(true);
-    CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
+    redlatch_wait *wait = begin_wait(NULL);
+    redlatch_wait *never_continued = begin_wait(NULL);
+    CHECK_EQ_INT(go_on(wait, 5), REDLATCH_AGAIN);
     redlatch_lock_free(lock);
     redlatch_client_free(client);
+    redlatch_wait_drop(wait);
+    redlatch_wait_drop(never_continued);
     redlatch_cancel_free(cancel);
     fake_close(&server);
 }
 
 static void a_closed_client_ends_it(void) {
     begin(true);
-    CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
+    redlatch_wait *wait = begin_wait(NULL);
+    CHECK_EQ_INT(go_on(wait, 5), REDLATCH_AGAIN);
     redlatch_client_free(client);
-    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CLOSED);
-    CHECK_EQ_INT(acquire(REDLATCH_FOREVER), REDLATCH_CLOSED);
+    CHECK_EQ_INT(go_on(wait, REDLATCH_FOREVER), REDLATCH_CLOSED);
+    CHECK_EQ_INT(go_on(wait, REDLATCH_FOREVER), REDLATCH_CLOSED);
+    redlatch_wait_drop(wait);
     redlatch_lock_free(lock);
     redlatch_cancel_free(cancel);
     fake_close(&server);
@@ -233,12 +283,13 @@ static uint64_t held(void) {
     return stats.held;
 }
 
-/* Granted between two slices, and nobody will ask: it is given back, with and without the lock's handle. */
+/* Granted between two calls, and nobody will ask: it is given back, with and without the lock's handle. */
 static void a_grant_that_nobody_wants(void) {
     for (int freed_first = 0; freed_first < 2; freed_first++) {
         begin(true);
         atomic_store(&soon_free, true); /* so that the wait rechecks soon */
-        CHECK_EQ_INT(acquire(5), REDLATCH_AGAIN);
+        redlatch_wait *wait = begin_wait(NULL);
+        CHECK_EQ_INT(go_on(wait, 5), REDLATCH_AGAIN);
         atomic_store(&held_by_other, false);
         int64_t until = system_now() + 20 * SECOND;
         while (held() == 0 && system_now() < until) {
@@ -248,13 +299,14 @@ static void a_grant_that_nobody_wants(void) {
         if (freed_first) {
             redlatch_lock_free(lock);
         }
-        redlatch_cancel_free(cancel);
+        redlatch_wait_drop(wait);
         CHECK_EQ_INT(held(), 0);
         CHECK_EQ_INT(releases, 1);
         if (!freed_first) {
             redlatch_lock_free(lock);
         }
         redlatch_client_free(client);
+        redlatch_cancel_free(cancel);
         fake_close(&server);
     }
 }
@@ -266,6 +318,7 @@ int main(void) {
     RUN(in_steps);
     RUN(one_wait_at_a_time);
     RUN(bad_arguments_begin_no_wait);
+    RUN(a_wait_that_is_never_continued);
     RUN(a_resumable_wait_outlives_its_lock);
     RUN(a_resumable_wait_outlives_its_client);
     RUN(a_closed_client_ends_it);

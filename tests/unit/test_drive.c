@@ -135,7 +135,7 @@ static int times_received(const char *part) {
 
 static void check_survives(const char *letters) {
     begin(letters);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     CHECK_EQ_INT(stats().reconnects, 1);
     CHECK_EQ_INT(stats().resends, 1);
@@ -155,7 +155,7 @@ static void a_broken_connection_is_survived(void) {
 
 static void unknown_scripts_are_sent_as_text(void) {
     begin("non");
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     CHECK_EQ_INT(stats().script_loads, 2);
     CHECK_EQ_INT(stats().reconnects, 0);
@@ -165,9 +165,9 @@ static void unknown_scripts_are_sent_as_text(void) {
 
 static void a_reply_too_many_costs_the_connection(void) {
     begin("ot");
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL), REDLATCH_OK);
     CHECK_EQ_INT(stats().reconnects, 1);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
@@ -176,7 +176,7 @@ static void a_reply_too_many_costs_the_connection(void) {
 static void silence_ends_at_the_time_out(void) {
     begin_with("s", 100, 20000);
     int64_t start = system_now();
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 0, NULL, REDLATCH_FOREVER), REDLATCH_NO_REPLY);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 0, NULL), REDLATCH_NO_REPLY);
     int64_t passed = system_now() - start;
     CHECK(passed >= SECOND / 10 && passed < 5 * SECOND);
     CHECK(strstr(redlatch_last_error(), "acquire \"orders\""));
@@ -188,7 +188,7 @@ static void silence_ends_at_the_time_out(void) {
 static void a_dead_peer_is_left(void) {
     begin_with("s", 20000, 600);
     int64_t start = system_now();
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, 60000, 20000, NULL), REDLATCH_OK);
     int64_t passed = system_now() - start;
     CHECK(passed >= 599 * MILLISECOND && passed < 10 * SECOND);
     CHECK_EQ_INT(stats().reconnects, 1);
@@ -220,7 +220,7 @@ static bool is_waiting(void) {
 }
 
 static void *wait_for_it(void *status_out) {
-    *(int *)status_out = redlatch_lock_acquire_as(lock, owner, 60000, 60000, NULL, REDLATCH_FOREVER);
+    *(int *)status_out = redlatch_lock_acquire_as(lock, owner, 60000, 60000, NULL);
     return NULL;
 }
 
@@ -270,7 +270,7 @@ static void a_loss_is_notified(void) {
     redlatch_event event = {.struct_size = sizeof event};
     CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, &event), REDLATCH_AGAIN);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 0, NULL), REDLATCH_OK);
     atomic_store(&forgotten, true);
     CHECK_EQ_INT(redlatch_client_wait_lost(client, 20000, &event), REDLATCH_OK);
     CHECK(event.kind == REDLATCH_EVENT_LOST && event.status == REDLATCH_LOST && event.owner == owner);
@@ -321,7 +321,7 @@ static void ended_owners_abandon(void) {
     begin("");
     redlatch_event event = {.struct_size = sizeof event};
     CHECK_EQ_INT(redlatch_client_wait_lost(client, 0, &event), REDLATCH_AGAIN);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 0, NULL), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_owner_end(owner), REDLATCH_OK);
     check_abandoned();
     CHECK_EQ_INT(redlatch_owner_end(0), REDLATCH_INVALID);

@@ -52,7 +52,7 @@ static void check_client(redlatch_client *client, int status) {
     CHECK_EQ_INT(redlatch_client_start_inspect(client, "x", 1, NULL, 1), status);
     CHECK_EQ_INT(redlatch_client_start_wait_free(client, "x", 1, 0, 1), status);
     CHECK_EQ_INT(redlatch_scan_new(client, "*", 1, &scan), status);
-    CHECK_EQ_INT(redlatch_client_wait_free(client, "x", 1, 0, NULL, REDLATCH_FOREVER), status);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "x", 1, 0, NULL), status);
     CHECK(report == NULL && scan == NULL);
     CHECK(stats.held == 77 && event.kind == 77 && event.tag == 77 && lock == NULL && fd == 77);
     CHECK(status != REDLATCH_BAD_HANDLE || strstr(redlatch_last_error(), "one that redlatch_client_open made"));
@@ -64,7 +64,7 @@ static void check_lock(redlatch_lock *lock, int status) {
     int32_t released = 77;
     CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), status);
     CHECK_EQ_INT(redlatch_lock_try_acquire(lock), status);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 1, 1000, 0, NULL, REDLATCH_FOREVER), status);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 1, 1000, 0, NULL), status);
     CHECK_EQ_INT(redlatch_lock_release(lock), status);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, 1), status);
     CHECK_EQ_INT(redlatch_lock_extend(lock, 0, 1000), status);
@@ -111,7 +111,7 @@ static void freed_handles(void) {
     redlatch_cancel_free(cancel);
     redlatch_cancel_free(cancel);
     CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_BAD_HANDLE);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(other, 0, 1000, 0, cancel, 10), REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(other, 0, 1000, 0, cancel), REDLATCH_BAD_HANDLE);
     CHECK(strstr(redlatch_last_error(), "cancel is freed"));
     redlatch_client_free(client);
     redlatch_client_free(client);
@@ -132,7 +132,7 @@ static void handles_of_another_kind(void) {
     check_lock((redlatch_lock *)(void *)client, REDLATCH_BAD_HANDLE);
     check_lock((redlatch_lock *)(void *)cancel, REDLATCH_BAD_HANDLE);
     CHECK_EQ_INT(redlatch_cancel_fire((redlatch_cancel *)(void *)lock), REDLATCH_BAD_HANDLE);
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 0, 1000, 0, (redlatch_cancel *)(void *)lock, 10), REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 0, 1000, 0, (redlatch_cancel *)(void *)lock), REDLATCH_BAD_HANDLE);
     redlatch_client_free((redlatch_client *)(void *)lock);
     redlatch_lock_free((redlatch_lock *)(void *)client);
     redlatch_cancel_free((redlatch_cancel *)(void *)client);

@@ -98,12 +98,12 @@ static void misuse_is_named(void) {
     CHECK(strstr(redlatch_last_error(), "report_out") != NULL);
     CHECK_EQ_INT(redlatch_scan_new(client, NULL, 1, &scan), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_scan_new(client, "*", 1, NULL), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_client_wait_free(client, "a", 1, -2, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_client_wait_free(client, "", 0, 0, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
-    CHECK_EQ_INT(redlatch_client_wait_free(client, "a", 1, 0, NULL, 50), REDLATCH_INVALID);
-    CHECK(strstr(redlatch_last_error(), "max_block_ms is 50") != NULL);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "a", 1, -2, NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "", 0, 0, NULL), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_begin_wait_free(client, "a", 1, 0, NULL, NULL), REDLATCH_INVALID);
+    CHECK(strstr(redlatch_last_error(), "wait_out is NULL") != NULL);
     redlatch_cancel *none = (redlatch_cancel *)(void *)client;
-    CHECK_EQ_INT(redlatch_client_wait_free(client, "a", 1, 0, none, REDLATCH_FOREVER), REDLATCH_BAD_HANDLE);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "a", 1, 0, none), REDLATCH_BAD_HANDLE);
     CHECK(report == NULL && scan == NULL);
     redlatch_client_free(client);
 }
@@ -116,8 +116,7 @@ struct watcher {
 
 static void *watch(void *argument) {
     struct watcher *watcher = argument;
-    watcher->status = redlatch_client_wait_free(watcher->client, "watched", 7, REDLATCH_FOREVER, watcher->cancel,
-                                                REDLATCH_FOREVER);
+    watcher->status = redlatch_client_wait_free(watcher->client, "watched", 7, REDLATCH_FOREVER, watcher->cancel);
     return NULL;
 }
 
@@ -135,8 +134,8 @@ static void await_waiters(redlatch_client *client, uint64_t count) {
 static void threads_of_the_holders_own_client_hear_of_the_release(void) {
     redlatch_client *client = open_with(NULL);
     redlatch_lock *lock = held_lock(client, "watched");
-    CHECK_EQ_INT(redlatch_client_wait_free(client, "watched", 7, 0, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(redlatch_client_wait_free(client, "watched", 7, 300, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "watched", 7, 0, NULL), REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "watched", 7, 300, NULL), REDLATCH_TIMEOUT);
     struct watcher watchers[8];
     pthread_t threads[8];
     for (int i = 0; i < 8; i++) {
@@ -155,9 +154,14 @@ static void threads_of_the_holders_own_client_hear_of_the_release(void) {
     redlatch_client_free(client);
 }
 
-/* One slice of a wait without end. */
-static int slice(redlatch_client *client, redlatch_cancel *cancel) {
-    return redlatch_client_wait_free(client, "watched", 7, REDLATCH_FOREVER, cancel, 10);
+static redlatch_wait *begin_wait(redlatch_client *client, int64_t wait_ms, redlatch_cancel *cancel) {
+    redlatch_wait *wait = NULL;
+    CHECK_EQ_INT(redlatch_client_begin_wait_free(client, "watched", 7, wait_ms, cancel, &wait), REDLATCH_OK);
+    return wait;
+}
+
+static int go_on(redlatch_wait *wait) {
+    return redlatch_wait_continue(wait, 10, NULL);
 }
 
 static void a_wait_is_cancelled_and_closed(void) {
@@ -169,7 +173,9 @@ static void a_wait_is_cancelled_and_closed(void) {
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, watch, &watcher) == 0);
         await_waiters(client, 1);
-        CHECK_EQ_INT(slice(client, watcher.cancel), REDLATCH_IN_USE);
+        redlatch_wait *wait = NULL;
+        CHECK_EQ_INT(redlatch_client_begin_wait_free(client, "watched", 7, 0, watcher.cancel, &wait), REDLATCH_IN_USE);
+        CHECK(wait == NULL);
         if (closing) {
             redlatch_client_close(client);
         } else {
@@ -178,7 +184,8 @@ static void a_wait_is_cancelled_and_closed(void) {
         pthread_join(thread, NULL);
         CHECK_EQ_INT(watcher.status, closing ? REDLATCH_CLOSED : REDLATCH_CANCELLED);
         redlatch_cancel_fire(watcher.cancel); /* the next wait that it is passed to */
-        CHECK(closing || slice(client, watcher.cancel) == REDLATCH_CANCELLED);
+        CHECK(closing ||
+              redlatch_client_wait_free(client, "watched", 7, REDLATCH_FOREVER, watcher.cancel) == REDLATCH_CANCELLED);
         redlatch_cancel_free(watcher.cancel);
         redlatch_lock_free(lock);
         redlatch_client_free(client);
@@ -188,28 +195,35 @@ static void a_wait_is_cancelled_and_closed(void) {
 static void a_wait_goes_on_between_steps(void) {
     redlatch_client *client = open_with(NULL);
     redlatch_lock *lock = held_lock(client, "watched");
-    redlatch_cancel *cancel;
-    CHECK_EQ_INT(redlatch_cancel_new(&cancel), REDLATCH_OK);
-    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    redlatch_wait *wait = begin_wait(client, REDLATCH_FOREVER, NULL);
+    CHECK_EQ_INT(go_on(wait), REDLATCH_AGAIN);
     await_waiters(client, 1); /* and listens, though nobody is inside */
-    CHECK_EQ_INT(redlatch_lock_acquire_as(lock, 7, REDLATCH_RENEWED, 0, cancel, 10), REDLATCH_IN_USE);
-    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    CHECK_EQ_INT(go_on(wait), REDLATCH_AGAIN);
     CHECK_EQ_INT(redlatch_lock_release(lock), REDLATCH_OK);
     int status;
-    while ((status = slice(client, cancel)) == REDLATCH_AGAIN) {
+    while ((status = go_on(wait)) == REDLATCH_AGAIN) {
     }
     CHECK_EQ_INT(status, REDLATCH_OK);
-    CHECK_EQ_INT(slice(client, cancel), REDLATCH_OK); /* a wait of its own */
+    CHECK_EQ_INT(go_on(wait), REDLATCH_OK); /* the same result again */
+    redlatch_wait_drop(wait);
     CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_client_wait_free(client, "watched", 7, 500, cancel, 10), REDLATCH_AGAIN);
-    while ((status = redlatch_client_wait_free(client, "watched", 7, 500, cancel, 10)) == REDLATCH_AGAIN) {
+    wait = begin_wait(client, 500, NULL);
+    while ((status = go_on(wait)) == REDLATCH_AGAIN) {
     }
     CHECK_EQ_INT(status, REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
+    CHECK_EQ_INT(go_on(wait), REDLATCH_TIMEOUT);
+    redlatch_wait_drop(wait);
+    redlatch_cancel *cancel;
+    CHECK_EQ_INT(redlatch_cancel_new(&cancel), REDLATCH_OK);
+    wait = begin_wait(client, REDLATCH_FOREVER, cancel);
+    CHECK_EQ_INT(go_on(wait), REDLATCH_AGAIN);
     redlatch_cancel_fire(cancel);
-    CHECK_EQ_INT(slice(client, cancel), REDLATCH_CANCELLED);
-    CHECK_EQ_INT(slice(client, cancel), REDLATCH_AGAIN);
-    redlatch_cancel_free(cancel); /* ends what it names */
+    CHECK_EQ_INT(go_on(wait), REDLATCH_CANCELLED);
+    redlatch_wait_drop(wait);
+    wait = begin_wait(client, REDLATCH_FOREVER, cancel);
+    CHECK_EQ_INT(go_on(wait), REDLATCH_AGAIN);
+    redlatch_wait_drop(wait); /* which ends it */
+    redlatch_cancel_free(cancel);
     await_waiters(client, 0);
     redlatch_lock_free(lock);
     redlatch_client_free(client);
@@ -219,18 +233,18 @@ static void a_resumable_wait_outlives_its_client(void) {
     redlatch_client *client = open_with(NULL);
     redlatch_client *other = open_with(NULL);
     redlatch_lock *lock = held_lock(other, "watched");
-    redlatch_cancel *cancels[2];
-    for (int i = 0; i < 2; i++) {
-        CHECK_EQ_INT(redlatch_cancel_new(&cancels[i]), REDLATCH_OK);
-        CHECK_EQ_INT(slice(client, cancels[i]), REDLATCH_AGAIN);
+    redlatch_wait *waits[3];
+    for (int i = 0; i < 3; i++) {
+        waits[i] = begin_wait(client, REDLATCH_FOREVER, NULL);
+        CHECK(i == 2 || go_on(waits[i]) == REDLATCH_AGAIN); /* the last one does not start before the end */
     }
     redlatch_client_close(client);
-    CHECK_EQ_INT(slice(client, cancels[0]), REDLATCH_CLOSED);
-    CHECK_EQ_INT(slice(client, cancels[0]), REDLATCH_CLOSED);
+    CHECK_EQ_INT(go_on(waits[0]), REDLATCH_CLOSED);
     redlatch_client_free(client);
-    CHECK_EQ_INT(slice(client, cancels[1]), REDLATCH_BAD_HANDLE);
-    redlatch_cancel_free(cancels[0]);
-    redlatch_cancel_free(cancels[1]);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ_INT(go_on(waits[i]), REDLATCH_CLOSED);
+        redlatch_wait_drop(waits[i]);
+    }
     redlatch_lock_free(lock);
     redlatch_client_free(other);
 }

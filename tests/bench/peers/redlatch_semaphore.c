@@ -22,7 +22,7 @@ static void *do_pairs(void *of_thread) {
     const struct share *share = of_thread;
     redlatch_semaphore *semaphore = semaphore_open(share->client);
     for (int i = 0; i < share->pairs; i++) {
-        must(redlatch_semaphore_acquire(semaphore, 1, REDLATCH_FOREVER, NULL, REDLATCH_FOREVER), "acquire");
+        must(redlatch_semaphore_acquire(semaphore, 1, REDLATCH_FOREVER, NULL), "acquire");
         must(redlatch_semaphore_release(semaphore, 1), "release");
     }
     redlatch_semaphore_free(semaphore);

@@ -16,7 +16,7 @@ static redlatch_cancel *cancel_new(void) {
 }
 
 static int wait_with(redlatch_lock *lock, int64_t wait_ms, redlatch_cancel *cancel) {
-    return redlatch_lock_acquire_as(lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel, REDLATCH_FOREVER);
+    return redlatch_lock_acquire_as(lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel);
 }
 
 struct wait {
@@ -187,64 +187,78 @@ static void race_with_grants(void) {
     redlatch_client_free(client);
 }
 
-/* A wait in slices keeps its place, and ends when its object is fired or freed. */
+static redlatch_wait *begin_wait(redlatch_lock *lock, uint64_t owner, int64_t wait_ms, redlatch_cancel *cancel) {
+    redlatch_wait *wait = NULL;
+    OK(redlatch_lock_begin_acquire(lock, owner, 5000, wait_ms, cancel, &wait));
+    return wait;
+}
+
+/* A resumable wait keeps its position, and ends when it is cancelled or dropped. */
 static void steps(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
     uint64_t holder = owner_new();
     uint64_t owner = owner_new();
     redlatch_cancel *cancel = cancel_new();
-    OK(redlatch_lock_acquire_as(lock, holder, 30000, 0, NULL, REDLATCH_FOREVER));
+    OK(redlatch_lock_acquire_as(lock, holder, 30000, 0, NULL));
+    redlatch_wait *wait = begin_wait(lock, owner, 60000, NULL);
     for (int i = 0; i < 5; i++) {
         int64_t start = now_ms();
-        STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20), REDLATCH_AGAIN);
-        MUST(now_ms() - start >= 19 && now_ms() - start < 20 + SOON, "a slice of %d ms", (int)(now_ms() - start));
+        STATUS(redlatch_wait_continue(wait, 20, NULL), REDLATCH_AGAIN);
+        MUST(now_ms() - start >= 19 && now_ms() - start < 20 + SOON, "a call of %d ms", (int)(now_ms() - start));
     }
     struct wait behind = {.lock = lock};
     struct workers *workers = workers_start(1, wait_in_thread, &behind);
     UNTIL(stats_of(client).waiters == 2);
     OK(redlatch_lock_release_as(lock, holder));
-    UNTIL(hold_of(lock, owner).state == REDLATCH_HELD); /* between two slices it is granted */
-    MUST(atomic_load(&behind.ended_at) == 0, "it has lost its place");
-    OK(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20));
+    UNTIL(hold_of(lock, owner).state == REDLATCH_HELD); /* between two calls it is granted */
+    MUST(atomic_load(&behind.ended_at) == 0, "it has lost its position");
+    OK(redlatch_wait_continue(wait, 20, NULL));
+    redlatch_wait_drop(wait);
     OK(redlatch_lock_release_as(lock, owner));
     workers_join(workers);
     OK(atomic_load(&behind.status));
-    /* Its time-out runs on from the first slice. */
-    OK(redlatch_lock_acquire_as(lock, holder, 30000, 0, NULL, REDLATCH_FOREVER));
+    /* Its time-out runs on from the first call. */
+    OK(redlatch_lock_acquire_as(lock, holder, 30000, 0, NULL));
+    wait = begin_wait(lock, owner, 200, NULL);
     int64_t start = now_ms();
     int status;
-    while ((status = redlatch_lock_acquire_as(lock, owner, 5000, 200, cancel, 30)) == REDLATCH_AGAIN) {
+    while ((status = redlatch_wait_continue(wait, 30, NULL)) == REDLATCH_AGAIN) {
     }
     STATUS(status, REDLATCH_TIMEOUT);
     MUST(now_ms() - start >= 200 && now_ms() - start < 200 + SOON, "%d ms", (int)(now_ms() - start));
-    STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 0), REDLATCH_AGAIN);
+    redlatch_wait_drop(wait);
+    wait = begin_wait(lock, owner, 60000, cancel);
+    STATUS(redlatch_wait_continue(wait, 0, NULL), REDLATCH_AGAIN);
     OK(redlatch_cancel_fire(cancel));
-    STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 20), REDLATCH_CANCELLED);
-    STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 0), REDLATCH_AGAIN);
-    redlatch_cancel_free(cancel); /* a wait nobody will ask for any more */
+    STATUS(redlatch_wait_continue(wait, 20, NULL), REDLATCH_CANCELLED);
+    redlatch_wait_drop(wait);
+    redlatch_cancel_free(cancel);
+    wait = begin_wait(lock, owner, 60000, NULL);
+    STATUS(redlatch_wait_continue(wait, 0, NULL), REDLATCH_AGAIN);
+    redlatch_wait_drop(wait); /* a wait nobody will ask for any more */
     UNTIL(stats_of(client).waiters == 0);
-    cancel = cancel_new();
-    STATUS(redlatch_lock_acquire_as(lock, owner, 5000, 60000, cancel, 0), REDLATCH_AGAIN);
+    wait = begin_wait(lock, owner, 60000, NULL);
+    STATUS(redlatch_wait_continue(wait, 0, NULL), REDLATCH_AGAIN);
     OK(redlatch_lock_release_as(lock, holder));
     UNTIL(hold_of(lock, owner).state == REDLATCH_HELD);
-    redlatch_cancel_free(cancel); /* and a grant nobody will ask for */
+    redlatch_wait_drop(wait); /* and a grant nobody will ask for */
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
     redlatch_lock_free(lock);
     redlatch_client_free(client);
 }
 
-/* Closing ends a wait that is between two slices; it is told at the next one. */
+/* Closing ends a wait that is between two calls; the next one returns that. */
 static void steps_and_close(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
-    redlatch_cancel *cancel = cancel_new();
-    OK(redlatch_lock_acquire_as(lock, owner_new(), 5000, 0, NULL, REDLATCH_FOREVER));
-    STATUS(redlatch_lock_acquire_as(lock, owner_new(), 5000, 60000, cancel, 10), REDLATCH_AGAIN);
+    OK(redlatch_lock_acquire_as(lock, owner_new(), 5000, 0, NULL));
+    redlatch_wait *wait = begin_wait(lock, owner_new(), 60000, NULL);
+    STATUS(redlatch_wait_continue(wait, 10, NULL), REDLATCH_AGAIN);
     OK(redlatch_client_close(client));
-    STATUS(redlatch_lock_acquire_as(lock, 1, 5000, 60000, cancel, 10), REDLATCH_CLOSED);
-    STATUS(redlatch_lock_acquire_as(lock, 1, 5000, 60000, cancel, 10), REDLATCH_CLOSED);
-    redlatch_cancel_free(cancel);
+    STATUS(redlatch_wait_continue(wait, 10, NULL), REDLATCH_CLOSED);
+    STATUS(redlatch_wait_continue(wait, 10, NULL), REDLATCH_CLOSED);
+    redlatch_wait_drop(wait);
     redlatch_lock_free(lock);
     redlatch_client_free(client);
 }

@@ -91,7 +91,7 @@ static void held_locks(void) {
         redlatch_lock *lock = lock_new(client, 1);
         redlatch_lock *deep = lock_new(client, 2);
         redlatch_lock *requested = lock_new(client, 3);
-        OK(redlatch_lock_acquire_as(lock, 0, 20000, 0, NULL, REDLATCH_FOREVER));
+        OK(redlatch_lock_acquire_as(lock, 0, 20000, 0, NULL));
         for (int i = 0; i < 3; i++) {
             OK(redlatch_lock_acquire(deep, 0));
         }

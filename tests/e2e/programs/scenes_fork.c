@@ -76,14 +76,14 @@ static void use_everything(void *argument) {
     for (int round = 0; round < 2; round++) { /* before and after closing */
         STATUS(redlatch_lock_acquire(all->free_one, 0), REDLATCH_FORKED);
         STATUS(redlatch_lock_acquire(all->held, REDLATCH_FOREVER), REDLATCH_FORKED);
-        STATUS(redlatch_lock_acquire_as(all->held, 5, 1000, 1000, all->cancel, 10), REDLATCH_FORKED);
+        STATUS(redlatch_lock_acquire_as(all->held, 5, 1000, 1000, all->cancel), REDLATCH_FORKED);
         STATUS(redlatch_lock_release(all->held), REDLATCH_FORKED);
         STATUS(redlatch_lock_extend(all->held, 0, 1000), REDLATCH_FORKED);
         STATUS(redlatch_lock_force_release(all->held, NULL), REDLATCH_FORKED);
         STATUS(redlatch_lock_hold_status(all->held, 0, &hold), REDLATCH_FORKED);
         STATUS(redlatch_lock_query(all->held, &state), REDLATCH_FORKED);
         STATUS(redlatch_client_inspect(all->client, "x", 1, NULL, &report), REDLATCH_FORKED);
-        STATUS(redlatch_client_wait_free(all->client, "x", 1, 0, NULL, REDLATCH_FOREVER), REDLATCH_FORKED);
+        STATUS(redlatch_client_wait_free(all->client, "x", 1, 0, NULL), REDLATCH_FORKED);
         STATUS(redlatch_lock_start_acquire(all->free_one, 9, 1000, 0, 1), REDLATCH_FORKED);
         STATUS(redlatch_lock_start_release(all->held, 9, 1), REDLATCH_FORKED);
         STATUS(redlatch_lock_start_extend(all->held, 9, 1000, 1), REDLATCH_FORKED);
@@ -279,24 +279,27 @@ static void busy_parent(void) {
     heritage_free(&busy.all);
 }
 
+static redlatch_wait *going_on;
+
 static void free_resumable_wait(void *argument) {
+    STATUS(redlatch_wait_continue(going_on, 10, NULL), REDLATCH_FORKED);
+    redlatch_wait_drop(going_on);
     use_everything(argument);
 }
 
-/* A wait that goes on in slices is the parent's alone. */
+/* A resumable wait is the parent's alone. */
 static void resumable_wait(void) {
     struct heritage all = heritage_new(NULL);
     uint64_t owner = owner_new();
-    STATUS(redlatch_lock_acquire_as(all.held, owner, REDLATCH_LEASE_OF_LOCK, 60000, all.cancel, 10), REDLATCH_AGAIN);
+    OK(redlatch_lock_begin_acquire(all.held, owner, REDLATCH_LEASE_OF_LOCK, 60000, NULL, &going_on));
+    STATUS(redlatch_wait_continue(going_on, 10, NULL), REDLATCH_AGAIN);
     child_end(child_start(free_resumable_wait, &all));
     OK(redlatch_lock_release(all.held));
     int status;
-    while ((status = redlatch_lock_acquire_as(all.held, owner, 0, 0, all.cancel, 10)) == REDLATCH_AGAIN) {
-    }
-    STATUS(status, REDLATCH_INVALID); /* also the arguments of a resumed wait must be in range */
-    while ((status = redlatch_lock_acquire_as(all.held, owner, 1000, 0, all.cancel, 10)) == REDLATCH_AGAIN) {
+    while ((status = redlatch_wait_continue(going_on, 10, NULL)) == REDLATCH_AGAIN) {
     }
     OK(status);
+    redlatch_wait_drop(going_on);
     OK(redlatch_lock_release_as(all.held, owner));
     heritage_free(&all);
 }

@@ -81,7 +81,7 @@ static void durations(void) {
         int64_t lease = bad_leases[i];
         char shown[40];
         snprintf(shown, sizeof shown, "%lld", (long long)lease);
-        INVALID(redlatch_lock_acquire_as(lock, 0, lease, 0, NULL, REDLATCH_FOREVER), shown, "lease_ms");
+        INVALID(redlatch_lock_acquire_as(lock, 0, lease, 0, NULL), shown, "lease_ms");
         INVALID(redlatch_lock_start_acquire(lock, 5, lease, 0, 1), shown, "lease_ms");
         INVALID(redlatch_lock_extend(lock, 0, lease), shown, "1 to ");
         INVALID(redlatch_lock_start_extend(lock, 5, lease, 1), shown, "1 to ");
@@ -98,17 +98,20 @@ static void durations(void) {
     INVALID(redlatch_lock_acquire(lock, -2), "-2", "wait_ms");
     INVALID(redlatch_lock_acquire(lock, INT64_MAX), "9223372036854775807", "wait_ms");
     INVALID(redlatch_lock_acquire(lock, INT64_MIN), "-9223372036854775808", "wait_ms");
-    INVALID(redlatch_lock_acquire_as(lock, 0, 1000, 0, NULL, 10), "10", "max_block_ms");
+    INVALID(redlatch_lock_begin_acquire(lock, 0, 1000, 0, NULL, NULL), "wait_out", "expected");
     redlatch_cancel *cancel = NULL;
     OK(redlatch_cancel_new(&cancel));
-    INVALID(redlatch_lock_acquire_as(lock, 0, 1000, 0, cancel, -7), "-7", "max_block_ms");
+    redlatch_wait *wait = NULL;
+    OK(redlatch_lock_begin_acquire(lock, 0, 1000, 0, cancel, &wait));
+    INVALID(redlatch_wait_continue(wait, -7, NULL), "-7", "max_block_ms");
+    redlatch_wait_drop(wait);
     redlatch_cancel_free(cancel);
     INVALID(redlatch_lock_start_acquire(lock, 0, 1000, 0, 1), "owner is 0", "expected");
     INVALID(redlatch_owner_end(0), "owner is 0", "expected");
-    OK(redlatch_lock_acquire_as(lock, 0, DECADE_MS, DECADE_MS, NULL, REDLATCH_FOREVER));
+    OK(redlatch_lock_acquire_as(lock, 0, DECADE_MS, DECADE_MS, NULL));
     MUST(ask("PTTL %s", stage_name(1)) > DECADE_MS - 60000, "not the lease asked for");
     OK(redlatch_lock_release(lock));
-    STATUS(redlatch_lock_acquire_as(lock, 0, 1, 0, NULL, REDLATCH_FOREVER), REDLATCH_LOST); /* over before it began */
+    STATUS(redlatch_lock_acquire_as(lock, 0, 1, 0, NULL), REDLATCH_LOST); /* over before it began */
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
     end();
 }
@@ -206,7 +209,7 @@ static void owners_that_were_made_up(void) {
         char shown[40];
         snprintf(shown, sizeof shown, "owner is %llu", (unsigned long long)bad[i]);
         redlatch_hold hold = {.struct_size = sizeof hold};
-        INVALID(redlatch_lock_acquire_as(lock, bad[i], 1000, 0, NULL, REDLATCH_FOREVER), shown, "redlatch_owner_new");
+        INVALID(redlatch_lock_acquire_as(lock, bad[i], 1000, 0, NULL), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_release_as(lock, bad[i]), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_extend(lock, bad[i], 1000), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_hold_status(lock, bad[i], &hold), shown, "redlatch_owner_new");
@@ -221,7 +224,7 @@ static void owners_that_were_made_up(void) {
         options.owner = bad[i];
         INVALID(redlatch_lock_new(client, REDLATCH_MUTEX, "x", 1, &options, &made), shown, "redlatch_owner_new");
     }
-    STATUS(redlatch_lock_acquire_as(lock, issued, 1000, 0, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+    STATUS(redlatch_lock_acquire_as(lock, issued, 1000, 0, NULL), REDLATCH_TIMEOUT);
     OK(redlatch_lock_release(lock));
     end();
 }
@@ -268,7 +271,7 @@ static void handles(void) {
     }
     STATUS(redlatch_cancel_fire(NULL), REDLATCH_BAD_HANDLE);
     STATUS(redlatch_cancel_fire(freed_cancel), REDLATCH_BAD_HANDLE);
-    REFUSED(redlatch_lock_acquire_as(lock, 0, 1, 0, freed_cancel, 5), REDLATCH_BAD_HANDLE, "cancel is", "freed");
+    REFUSED(redlatch_lock_acquire_as(lock, 0, 1, 0, freed_cancel), REDLATCH_BAD_HANDLE, "cancel is", "freed");
     redlatch_cancel_free(freed_cancel);
     INVALID(redlatch_lock_hold_status(lock, 0, NULL), "hold_out", "NULL");
     INVALID(redlatch_lock_query(lock, NULL), "state_out", "NULL");

@@ -125,7 +125,7 @@ static void fresh_name(int number) {
         OK(redlatch_lock_start_release(fresh, new_owner, 2));
         event_must(client, REDLATCH_EVENT_RELEASED, REDLATCH_OK, 2);
     } else {
-        OK(redlatch_lock_acquire_as(fresh, new_owner, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER));
+        OK(redlatch_lock_acquire_as(fresh, new_owner, REDLATCH_RENEWED, 0, NULL));
         OK(redlatch_lock_release_as(fresh, new_owner));
     }
     redlatch_lock_free(fresh);
@@ -169,7 +169,7 @@ static void fail_somehow(int number) {
         break;
     case 2:
         OK(redlatch_lock_acquire(lock, 0));
-        STATUS(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 0, NULL, REDLATCH_FOREVER), REDLATCH_TIMEOUT);
+        STATUS(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 0, NULL), REDLATCH_TIMEOUT);
         tell("DEL %s", stage_name(1));
         STATUS(redlatch_lock_release(lock), REDLATCH_LOST);
         break;
@@ -185,7 +185,7 @@ static void fail_somehow(int number) {
         } else if (number % 4 == 2) {
             STATUS(redlatch_client_open("redis://user:word@[::1", NULL, &opened), REDLATCH_INVALID);
         } else {
-            STATUS(redlatch_lock_acquire_as(lock, 0, 0, 0, NULL, REDLATCH_FOREVER), REDLATCH_INVALID);
+            STATUS(redlatch_lock_acquire_as(lock, 0, 0, 0, NULL), REDLATCH_INVALID);
         }
         break;
     }
@@ -219,19 +219,22 @@ static void connections(void) {
 
 static redlatch_cancel *cancel;
 
-/* Two owners by turns, one of whom waits in slices; time-outs and cancelled waits in between. */
+/* Two owners by turns, one of whom waits resumably; time-outs and cancelled waits in between. */
 static void contend(int number) {
     OK(redlatch_lock_acquire(lock, 0));
-    STATUS(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 60000, cancel, 0), REDLATCH_AGAIN);
+    redlatch_wait *wait = NULL;
+    OK(redlatch_lock_begin_acquire(lock, owner, REDLATCH_RENEWED, 60000, cancel, &wait));
+    STATUS(redlatch_wait_continue(wait, 0, NULL), REDLATCH_AGAIN);
     if (number % 3 == 0) {
         OK(redlatch_cancel_fire(cancel));
-        STATUS(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 60000, cancel, 0), REDLATCH_CANCELLED);
+        STATUS(redlatch_wait_continue(wait, 0, NULL), REDLATCH_CANCELLED);
         OK(redlatch_lock_release(lock));
     } else {
         OK(redlatch_lock_release(lock));
-        OK(redlatch_lock_acquire_as(lock, owner, REDLATCH_RENEWED, 60000, cancel, REDLATCH_FOREVER));
+        OK(redlatch_wait_continue(wait, REDLATCH_FOREVER, NULL));
         OK(redlatch_lock_release_as(lock, owner));
     }
+    redlatch_wait_drop(wait);
 }
 
 static void contention(void) {

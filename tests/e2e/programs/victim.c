@@ -57,7 +57,7 @@ static void take_permit(const char *name) {
     redlatch_semaphore *semaphore;
     int status = redlatch_semaphore_new(client, name, strlen(name), &semaphore);
     if (status == REDLATCH_OK) {
-        say("semaphore", redlatch_semaphore_acquire(semaphore, 1, WAIT_MS, NULL, REDLATCH_FOREVER));
+        say("semaphore", redlatch_semaphore_acquire(semaphore, 1, WAIT_MS, NULL));
         redlatch_semaphore_free(semaphore);
     }
 }
@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
         acquire(REDLATCH_MUTEX, free_name, 0);
         report(argv[2]);
         walk();
-        say("wait_free", redlatch_client_wait_free(client, argv[2], strlen(argv[2]), WAIT_MS, NULL, REDLATCH_FOREVER));
+        say("wait_free", redlatch_client_wait_free(client, argv[2], strlen(argv[2]), WAIT_MS, NULL));
         acquire(REDLATCH_FAIR, free_name, WAIT_MS);
         take_permit(free_name);
         redlatch_client_free(client);

@@ -1,12 +1,8 @@
-/* Cancel objects, and the end of a wait that one names and nobody asks for any more.
+/* Cancel objects.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
-#include "client_lock.h"
-#include "composite.h"
-#include "composite_op.h"
 #include "errors.h"
-#include "outputs.h"
 #include "resumable_wait.h"
 
 int redlatch_cancel_new(redlatch_cancel **cancel_out) {
@@ -40,42 +36,9 @@ int redlatch_cancel_fire(redlatch_cancel *cancel) {
     return REDLATCH_OK;
 }
 
-/* Ends a wait that nobody will ask for again. */
-static void end_resumable(struct redlatch_cancel *cancel) {
-    struct client *client = client_keep(cancel->request.client);
-    struct composite *composite = cancel->lock.composite ? composite_keep(cancel->lock.composite) : NULL;
-    uint64_t owner = cancel->op ? cancel->op->owner : cancel->request.operation.owner;
-    bool holds = cancel->request.operation.kind == OPERATION_ACQUIRE;
-    client_lock(client);
-    resource_keep(cancel->lock.resource);
-    client_unlock(client);
-    redlatch_cancel_fire(cancel);
-    atomic_store(&cancel->in_use, 1);
-    cancel->id_out = NULL;
-    if (resumable_resume(cancel, REDLATCH_FOREVER) == REDLATCH_OK && holds) { /* granted just before: nobody wants it */
-        if (cancel->give_back) {
-            cancel->give_back(cancel);
-        } else {
-            redlatch_lock_release_as(&cancel->lock, owner);
-        }
-    }
-    client_lock(client);
-    resource_drop(&client->engine, cancel->lock.resource);
-    client_finish_step(client, system_now());
-    client_unlock(client);
-    if (composite) {
-        composite_drop(composite);
-    }
-    client_drop(client);
-}
-
 void redlatch_cancel_free(redlatch_cancel *cancel) {
-    int status = cancel ? guard_cancel(cancel) : REDLATCH_BAD_HANDLE;
-    if (status == REDLATCH_BAD_HANDLE) {
+    if (!cancel || guard_cancel(cancel) == REDLATCH_BAD_HANDLE) {
         return;
-    }
-    if (cancel->resumable && status == REDLATCH_OK) {
-        end_resumable(cancel);
     }
     close(cancel->signal);
     handle_free_cancel(cancel);

@@ -174,27 +174,32 @@ int counted_flag(struct client *client, struct resource *resource, const struct 
     return status;
 }
 
-/* With the mutex. */
-static int prepare_wait(struct request *request, const struct count_wait *wait) {
+static void set_up_wait(struct request *request, const struct count_wait *wait) {
     struct operation *operation = &request->operation;
     operation->kind = wait->kind;
     operation->lock_kind = wait->resource->kind;
     operation->resource = wait->resource;
     operation->amount = wait->amount;
     operation->lease_ms = wait->lease_ms;
-    bool preallocated = client_preallocate(request->client, wait->kind) &&
-                        client_preallocate_holds(request->client, wait->holds);
+}
+
+/* With the mutex. Each permit with an id is a hold. */
+static int preallocate(struct request *request) {
+    const struct operation *operation = &request->operation;
+    bool has_holds = operation->kind == OPERATION_ACQUIRE && operation->lock_kind == REDLATCH_PERMIT_SEMAPHORE;
+    bool preallocated = client_preallocate(request->client, operation->kind) &&
+                        client_preallocate_holds(request->client, has_holds ? (uint32_t)operation->amount : 0);
     return preallocated ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
-/* Begins the wait; the mutex is held on OK. */
-static int begin(struct request *request, const struct count_wait *wait) {
-    struct client *client = wait->client;
+/* Starts the operation that was set up; the mutex is held on OK. */
+static int begin(struct request *request, int64_t wait_ms) {
+    struct client *client = request->client;
     int status = client_enter(client);
     if (status != REDLATCH_OK) {
         return status;
     }
-    status = prepare_wait(request, wait);
+    status = preallocate(request);
     if (status == REDLATCH_OK && !background_start(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that receives messages");
     }
@@ -203,53 +208,56 @@ static int begin(struct request *request, const struct count_wait *wait) {
         return status;
     }
     int64_t now = system_now();
-    request_set_wait(request, wait->wait_ms, now);
+    request_set_wait(request, wait_ms, now);
     drive_start(request, now);
     return REDLATCH_OK;
 }
 
-static int wait_plain(const struct count_wait *wait) {
+static int wait_blocking(const struct count_wait *wait, struct redlatch_cancel *cancel, uint64_t *serial_out) {
     struct request request;
-    request_init(&request, wait->client, NULL);
-    int status = begin(&request, wait);
+    request_init(&request, wait->client, cancel);
+    set_up_wait(&request, wait);
+    int status = begin(&request, wait->wait_ms);
     if (status != REDLATCH_OK) {
         return status;
     }
     drive(&request);
     const struct redlatch_lock named = {.client = wait->client, .resource = wait->resource};
     status = resumable_result(&named, &request, wait->wait_ms);
-    if (status == REDLATCH_OK && wait->id_out) {
-        *wait->id_out = request.operation.serial;
+    if (status == REDLATCH_OK && serial_out) {
+        *serial_out = request.operation.serial;
     }
     client_leave(wait->client);
     return status;
 }
 
-int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t max_block_ms) {
+int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, uint64_t *serial_out) {
     int status = check_duration("wait_ms", wait->wait_ms, 0, true);
-    if (status != REDLATCH_OK || (status = resumable_check(cancel, max_block_ms)) != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = cancel_claim(cancel)) != REDLATCH_OK) {
         return status;
     }
-    if (!cancel) {
-        return wait_plain(wait);
-    }
-    if ((status = resumable_claim(cancel, wait->kind, wait->client)) == REDLATCH_AGAIN) {
-        cancel->id_out = wait->id_out;
-        return resumable_resume(cancel, max_block_ms);
-    }
-    if (status != REDLATCH_OK) {
+    status = wait_blocking(wait, cancel, serial_out);
+    cancel_finish(cancel);
+    return status;
+}
+
+static int start_resumable(struct redlatch_wait *wait) {
+    return begin(&wait->request, wait->wait_ms);
+}
+
+int counted_begin_wait(const struct count_wait *given, struct redlatch_cancel *cancel, redlatch_wait **wait_out) {
+    int status = check_duration("wait_ms", given->wait_ms, 0, true);
+    const struct redlatch_lock named = {.client = given->client, .resource = given->resource};
+    struct redlatch_wait *wait = status == REDLATCH_OK ? wait_new(&named, cancel, given->wait_ms, wait_out, &status)
+                                                       : NULL;
+    if (!wait) {
         return status;
     }
-    cancel->id_out = wait->id_out;
-    cancel->lock = (struct redlatch_lock){.client = wait->client, .resource = wait->resource};
-    cancel->wait_ms = wait->wait_ms;
-    cancel->give_back = wait->give_back;
-    status = begin(&cancel->request, wait);
-    if (status != REDLATCH_OK) {
-        resumable_give_back(cancel);
-        return status;
-    }
-    return resumable_continue(cancel, max_block_ms);
+    set_up_wait(&wait->request, given);
+    wait->start = start_resumable;
+    wait->give_back = given->give_back;
+    *wait_out = wait;
+    return REDLATCH_OK;
 }
 
 int counted_start(struct client *client, struct resource *resource, const struct count_request *what, int32_t event,
@@ -271,6 +279,7 @@ int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t ta
         return status;
     }
     int64_t now = system_now();
+    set_up_wait(request, wait);
     request_set_wait(request, wait->wait_ms, now);
-    return request_start_prepared(request, prepare_wait(request, wait), now);
+    return request_start_prepared(request, preallocate(request), now);
 }

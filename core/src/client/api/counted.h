@@ -37,22 +37,22 @@ int counted_outcome(const struct operation *operation, int64_t *number_out);
 int counted_start(struct client *client, struct resource *resource, const struct count_request *what, int32_t event,
                   uint64_t tag);
 
-/* A wait for permits or for a latch, and what gives back a grant that nobody wants any more; NULL where there is none.
- */
+/* A wait for permits or for a latch. */
 struct count_wait {
     struct client *client;
     struct resource *resource;
     int64_t amount;
     int64_t wait_ms;
-    uint8_t kind; /* enum operation_kind: ACQUIRE, WATCH */
-    void (*give_back)(struct redlatch_cancel *cancel);
-    int64_t lease_ms; /* of permits */
-    uint32_t holds;   /* how many come of it; 0: as many as the engine sees to by itself */
-    uint64_t *id_out; /* for the operation's id, on OK; may be NULL */
+    uint8_t kind;                                  /* enum operation_kind: ACQUIRE, WATCH */
+    int64_t lease_ms;                              /* of permits with ids */
+    void (*give_back)(struct redlatch_wait *wait); /* of a grant that nobody wants any more; NULL where there is none */
 };
 
-/* Waits, or goes on with the sliced wait that the cancel object names. */
-int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, int64_t max_block_ms);
+/* Waits. `serial_out`, which may be NULL, is set on OK. */
+int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, uint64_t *serial_out);
+
+/* Makes a resumable wait. */
+int counted_begin_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, redlatch_wait **wait_out);
 
 /* Starts a wait for an event of that kind. */
 int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag);

@@ -50,6 +50,7 @@ static pthread_mutex_t pools_mutex = PTHREAD_MUTEX_INITIALIZER;
 POOL(redlatch_client, client, MAGIC_CLIENT)
 POOL(redlatch_lock, lock, MAGIC_LOCK)
 POOL(redlatch_cancel, cancel, MAGIC_CANCEL)
+POOL(redlatch_wait, wait, MAGIC_WAIT)
 POOL(redlatch_report, report, MAGIC_REPORT)
 POOL(redlatch_scan, scan, MAGIC_SCAN)
 POOL(redlatch_semaphore, semaphore, MAGIC_SEMAPHORE)

@@ -15,7 +15,8 @@ enum handle_magic {
     MAGIC_SCAN = 0x6e616373,
     MAGIC_SEMAPHORE = 0x6f6d6573,
     MAGIC_LATCH = 0x6374616c,
-    MAGIC_PERMITS = 0x6d726570
+    MAGIC_PERMITS = 0x6d726570,
+    MAGIC_WAIT = 0x74696177
 };
 
 struct redlatch_client {
@@ -48,17 +49,30 @@ struct redlatch_cancel {
     _Atomic uint32_t futex; /* CANCEL_WOKEN, CANCEL_FIRED */
     _Atomic uint32_t in_use;
     uint32_t fork_generation;
-    int signal;              /* readable once fired, for a caller that polls a socket */
-    bool resumable;          /* `call`, or `run`, is a wait that goes on between calls; what it needs is kept for it */
-    struct composite_op *op; /* an acquire over several clients; else NULL */
-    int (*resume)(struct redlatch_cancel *cancel, int64_t max_block_ms); /* how that goes on */
-    struct request request;
-    int64_t wait_ms;
-    struct redlatch_lock lock; /* as it was: the handle may be freed before the wait is over; of another object than a
-                                  lock only its client and resource */
-    void (*give_back)(struct redlatch_cancel *cancel); /* of what is no lock and was granted; NULL for a lock */
-    uint64_t *id_out;                                  /* for the id of what is granted; NULL if nobody wants it */
+    int signal; /* readable once fired, for a caller that polls a socket; -1 of a wait's own */
     struct redlatch_cancel *next_free;
+};
+
+struct redlatch_wait {
+    _Atomic uint32_t magic;
+    _Atomic uint32_t in_use;
+    uint32_t fork_generation;
+    int status;   /* AGAIN until it is over */
+    bool started; /* by the first call of redlatch_wait_continue */
+    bool named_owner;
+    struct redlatch_lock lock; /* as it was, and kept: the handle may be freed before the wait is over; of another
+                                  object than a lock only its client and resource */
+    uint64_t owner;
+    int64_t lease_ms;
+    int64_t wait_ms;
+    int (*start)(struct redlatch_wait *wait); /* OK with the client's mutex; NULL of an acquire over several clients */
+    int (*advance)(struct redlatch_wait *wait, int64_t until); /* AGAIN, or the result */
+    void (*give_back)(struct redlatch_wait *wait);             /* what was granted; NULL if nothing is */
+    struct composite_op *op;                                   /* an acquire over several clients; else NULL */
+    struct request request;
+    struct redlatch_cancel *cancel; /* the caller's, or the next */
+    struct redlatch_cancel own_cancel;
+    struct redlatch_wait *next_free;
 };
 
 struct redlatch_report {
@@ -103,6 +117,7 @@ struct redlatch_latch {
 struct redlatch_client *handle_new_client(void);
 struct redlatch_lock *handle_new_lock(void);
 struct redlatch_cancel *handle_new_cancel(void);
+struct redlatch_wait *handle_new_wait(void);
 struct redlatch_report *handle_new_report(void);
 struct redlatch_scan *handle_new_scan(void);
 struct redlatch_semaphore *handle_new_semaphore(void);
@@ -111,6 +126,7 @@ struct redlatch_permit_semaphore *handle_new_permits(void);
 void handle_free_client(struct redlatch_client *handle);
 void handle_free_lock(struct redlatch_lock *handle);
 void handle_free_cancel(struct redlatch_cancel *handle);
+void handle_free_wait(struct redlatch_wait *handle);
 void handle_free_report(struct redlatch_report *handle);
 void handle_free_scan(struct redlatch_scan *handle);
 void handle_free_semaphore(struct redlatch_semaphore *handle);

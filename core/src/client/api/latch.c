@@ -49,13 +49,23 @@ static struct count_wait wait_for(const struct redlatch_latch *latch, int64_t wa
         .client = latch->client, .resource = latch->resource, .wait_ms = wait_ms, .kind = OPERATION_WATCH};
 }
 
-int redlatch_latch_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms) {
+int redlatch_latch_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel) {
     int status = guard_latch(latch);
-    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->resumable)) {
+    if (status != REDLATCH_OK) {
         return status;
     }
     struct count_wait wait = wait_for(latch, wait_ms);
-    return counted_wait(&wait, cancel, max_block_ms);
+    return counted_wait(&wait, cancel, NULL);
+}
+
+int redlatch_latch_begin_wait(redlatch_latch *latch, int64_t wait_ms, redlatch_cancel *cancel,
+                              redlatch_wait **wait_out) {
+    int status = guard_latch(latch);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct count_wait wait = wait_for(latch, wait_ms);
+    return counted_begin_wait(&wait, cancel, wait_out);
 }
 
 int redlatch_latch_start_wait(redlatch_latch *latch, int64_t wait_ms, uint64_t tag) {

@@ -58,9 +58,9 @@ void redlatch_permit_semaphore_free(redlatch_permit_semaphore *permits) {
 /* --------------------------------------------------------------------------------------------------- acquiring -- */
 
 /* Granted just before its wait was given up. */
-static void give_back(struct redlatch_cancel *cancel) {
-    struct client *client = cancel->request.client;
-    const struct operation *operation = &cancel->request.operation;
+static void give_back(struct redlatch_wait *wait) {
+    struct client *client = wait->lock.client;
+    const struct operation *operation = &wait->request.operation;
     client_lock(client);
     int64_t now = system_now();
     for (int64_t i = 0; i < operation->amount; i++) {
@@ -83,8 +83,7 @@ static struct count_wait wait_for(const struct redlatch_permit_semaphore *permit
                                .wait_ms = wait_ms,
                                .kind = OPERATION_ACQUIRE,
                                .give_back = give_back,
-                               .lease_ms = lease_ms,
-                               .holds = (uint32_t)count};
+                               .lease_ms = lease_ms};
 }
 
 static int check_acquire(int64_t permits, int64_t lease_ms) {
@@ -96,10 +95,9 @@ static int check_acquire(int64_t permits, int64_t lease_ms) {
 }
 
 int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *permits, int64_t count, int64_t lease_ms,
-                                      int64_t wait_ms, redlatch_cancel *cancel, int64_t max_block_ms,
-                                      uint64_t *serial_out) {
+                                      int64_t wait_ms, redlatch_cancel *cancel, uint64_t *serial_out) {
     int status = guard_permits(permits);
-    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->resumable)) {
+    if (status != REDLATCH_OK) {
         return status;
     }
     if (!serial_out) {
@@ -109,8 +107,17 @@ int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *permits, int64_
         return status;
     }
     struct count_wait wait = wait_for(permits, count, lease_ms, wait_ms);
-    wait.id_out = serial_out;
-    return counted_wait(&wait, cancel, max_block_ms);
+    return counted_wait(&wait, cancel, serial_out);
+}
+
+int redlatch_permit_semaphore_begin_acquire(redlatch_permit_semaphore *permits, int64_t count, int64_t lease_ms,
+                                            int64_t wait_ms, redlatch_cancel *cancel, redlatch_wait **wait_out) {
+    int status = guard_permits(permits);
+    if (status != REDLATCH_OK || (status = check_acquire(count, lease_ms)) != REDLATCH_OK) {
+        return status;
+    }
+    struct count_wait wait = wait_for(permits, count, lease_ms, wait_ms);
+    return counted_begin_wait(&wait, cancel, wait_out);
 }
 
 int redlatch_permit_semaphore_start_acquire(redlatch_permit_semaphore *permits, int64_t count, int64_t lease_ms,

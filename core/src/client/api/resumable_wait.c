@@ -1,8 +1,6 @@
-/* Waits that cancel objects name: driven in slices, and resumed.
+/* Waits that can be cancelled, and waits that are resumed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "resumable_wait.h"
-
-#include <unistd.h>
 
 #include "client_lock.h"
 #include "composite.h"
@@ -12,7 +10,6 @@
 #include "errors.h"
 #include "explain.h"
 #include "failures.h"
-#include "options.h"
 #include "outputs.h"
 
 bool cancel_is_inherited(const struct redlatch_cancel *cancel) {
@@ -27,36 +24,21 @@ int guard_cancel(const struct redlatch_cancel *cancel) {
     return cancel_is_inherited(cancel) ? fail_plain(REDLATCH_FORKED) : REDLATCH_OK;
 }
 
-int resumable_check(const struct redlatch_cancel *cancel, int64_t max_block_ms) {
-    int status = check_duration("max_block_ms", max_block_ms, 0, true);
-    if (status != REDLATCH_OK) {
-        return status;
-    }
-    if (!cancel && max_block_ms != REDLATCH_FOREVER) {
-        return fail_with(REDLATCH_INVALID, "max_block_ms is %lld without a cancel object: expected -1 (for ever)",
-                         (long long)max_block_ms);
-    }
-    return cancel ? guard_cancel(cancel) : REDLATCH_OK;
-}
-
-int resumable_claim(struct redlatch_cancel *cancel, uint8_t kind, struct client *client) {
-    if (atomic_exchange(&cancel->in_use, 1)) {
+int cancel_claim(struct redlatch_cancel *cancel) {
+    int status = cancel ? guard_cancel(cancel) : REDLATCH_OK;
+    if (status == REDLATCH_OK && cancel && atomic_exchange(&cancel->in_use, 1)) {
         return fail_plain(REDLATCH_IN_USE);
     }
-    if (cancel->resumable && cancel->request.operation.kind != kind) {
-        resumable_give_back(cancel);
-        return fail_plain(REDLATCH_IN_USE);
-    }
-    if (cancel->resumable) {
-        return REDLATCH_AGAIN;
-    }
-    request_init(&cancel->request, client, cancel);
-    cancel->give_back = NULL;
-    cancel->id_out = NULL;
-    return REDLATCH_OK;
+    return status;
 }
 
-void resumable_give_back(struct redlatch_cancel *cancel) {
+void cancel_finish(struct redlatch_cancel *cancel) {
+    if (!cancel) {
+        return;
+    }
+    if ((atomic_exchange(&cancel->futex, 0) & CANCEL_FIRED) && cancel->signal >= 0) {
+        system_unsignal(cancel->signal);
+    }
     atomic_store(&cancel->in_use, 0);
 }
 
@@ -78,59 +60,71 @@ int resumable_result(const struct redlatch_lock *lock, struct request *request, 
     return operation->status;
 }
 
-void resumable_reset(struct redlatch_cancel *cancel) {
-    if (atomic_exchange(&cancel->futex, 0) & CANCEL_FIRED) {
-        system_unsignal(cancel->signal);
-    }
-    cancel->resumable = false;
-    resumable_give_back(cancel);
-}
-
-int resumable_continue(struct redlatch_cancel *cancel, int64_t max_block_ms) {
-    struct request *request = &cancel->request;
-    struct client *client = request->client;
-    struct resource *resource = cancel->lock.resource;
-    struct composite *composite = cancel->lock.composite;
-    bool was_resumable = cancel->resumable;
-    drive_until(request, max_block_ms == REDLATCH_FOREVER ? NEVER : system_now() + max_block_ms * MILLISECOND);
-    int status = REDLATCH_AGAIN;
-    bool over = request->operation.phase == PHASE_DONE;
-    if (over) {
-        status = resumable_result(&cancel->lock, request, cancel->wait_ms);
-        if (status == REDLATCH_OK && cancel->id_out) {
-            *cancel->id_out = request->operation.serial;
-        }
-        resumable_reset(cancel);
+/* A wait for one operation of one client. */
+static int advance(struct redlatch_wait *wait, int64_t until) {
+    struct client *client = wait->lock.client;
+    if (wait->started) {
+        client_lock(client); /* also of a client that was closed meanwhile: the wait has ended with CLOSED then */
+        client->callers++;
     } else {
-        cancel->resumable = true;
-        resumable_give_back(cancel);
-    }
-    if (!over && !was_resumable) {
-        client_keep(client);
-        resource_keep(resource);
-        if (composite) {
-            composite_keep(composite);
+        int status = wait->start(wait);
+        if (status != REDLATCH_OK) {
+            return status;
         }
-    } else if (over && was_resumable) {
-        resource_drop(&client->engine, resource);
-        client_finish_step(client, system_now());
+        wait->started = true;
     }
+    drive_until(&wait->request, until);
+    bool over = wait->request.operation.phase == PHASE_DONE;
+    int status = over ? resumable_result(&wait->lock, &wait->request, wait->wait_ms) : REDLATCH_AGAIN;
     client_leave(client);
-    if (over && was_resumable) {
-        if (composite) {
-            composite_drop(composite);
-        }
-        client_drop(client);
-    }
     return status;
 }
 
-int resumable_resume(struct redlatch_cancel *cancel, int64_t max_block_ms) {
-    struct client *client = cancel->request.client;
-    if (cancel->op) {
-        return cancel->resume(cancel, max_block_ms);
+struct redlatch_wait *wait_new(const struct redlatch_lock *lock, struct redlatch_cancel *cancel, int64_t wait_ms,
+                               redlatch_wait *const *wait_out, int *status_out) {
+    if (!wait_out) {
+        *status_out = fail_with(REDLATCH_INVALID, "wait_out is NULL: expected a pointer to set");
+        return NULL;
     }
-    client_lock(client); /* also of a client that was closed meanwhile: the wait has ended with CLOSED then */
-    client->callers++;
-    return resumable_continue(cancel, max_block_ms);
+    if ((*status_out = cancel_claim(cancel)) != REDLATCH_OK) {
+        return NULL;
+    }
+    struct redlatch_wait *wait = handle_new_wait();
+    if (!wait) {
+        cancel_finish(cancel);
+        *status_out = fail_plain(REDLATCH_NO_MEMORY);
+        return NULL;
+    }
+    wait->fork_generation = system_fork_generation();
+    wait->status = REDLATCH_AGAIN;
+    wait->lock = *lock;
+    wait->wait_ms = wait_ms;
+    wait->advance = advance;
+    wait->own_cancel.signal = -1;
+    wait->cancel = cancel ? cancel : &wait->own_cancel;
+    request_init(&wait->request, client_keep(lock->client), wait->cancel);
+    client_lock(lock->client);
+    resource_keep(lock->resource);
+    client_unlock(lock->client);
+    if (lock->composite) {
+        composite_keep(lock->composite);
+    }
+    return wait;
+}
+
+void wait_destroy(struct redlatch_wait *wait) {
+    struct redlatch_lock lock = wait->lock;
+    bool inherited = wait->fork_generation != system_fork_generation();
+    handle_free_wait(wait);
+    if (inherited) {
+        return; /* a mutex of the client may be held for ever in this process */
+    }
+    client_lock(lock.client);
+    resource_drop(&lock.client->engine, lock.resource);
+    client_finish_step(lock.client, system_now());
+    client_unlock(lock.client);
+    if (lock.composite) {
+        composite_drop(lock.composite);
+    }
+    client_drop(lock.client);
 }

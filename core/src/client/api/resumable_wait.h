@@ -1,4 +1,4 @@
-/* Waits that can be cancelled, and go on between calls: what an acquire and a wait for a free name share.
+/* Waits that can be cancelled, and waits that go on between calls: what all of them share.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef RESUMABLE_WAIT_H
 #define RESUMABLE_WAIT_H
@@ -8,23 +8,22 @@
 /* OK, BAD_HANDLE or FORKED, with the last error set. */
 int guard_cancel(const struct redlatch_cancel *cancel);
 
-/* Of a parent process, which shares its descriptor, and whose client the wait it names belongs to. */
+/* Of a parent process, which shares its descriptor. */
 bool cancel_is_inherited(const struct redlatch_cancel *cancel);
 
-/* Whether a wait may be cancelled and sliced so: OK, INVALID, BAD_HANDLE, FORKED. `cancel` may be NULL. */
-int resumable_check(const struct redlatch_cancel *cancel, int64_t max_block_ms);
+/* Claims a cancel object for one wait, which ends by cancel_finish. NULL is allowed. OK, BAD_HANDLE, FORKED, IN_USE. */
+int cancel_claim(struct redlatch_cancel *cancel);
 
-/* Claims the object for one call, which ends by resumable_continue or resumable_give_back. OK: a wait may begin, whose
- * call is set up. AGAIN: a wait of this kind goes on, by resumable_resume. IN_USE. */
-int resumable_claim(struct redlatch_cancel *cancel, uint8_t kind, struct client *client);
-void resumable_give_back(struct redlatch_cancel *cancel);
+/* The wait is over: the object is as new, and somebody else's. NULL is allowed. */
+void cancel_finish(struct redlatch_cancel *cancel);
 
-/* Drives the wait that has begun, with the mutex, which is dropped: AGAIN when the slice is over, else its answer. */
-int resumable_continue(struct redlatch_cancel *cancel, int64_t max_block_ms);
-int resumable_resume(struct redlatch_cancel *cancel, int64_t max_block_ms);
+/* Makes a resumable wait that keeps what it waits for, and claims `cancel`, which may be NULL. NULL with the status and
+ * the last error set. The caller sets how it starts, and writes it to `wait_out`. */
+struct redlatch_wait *wait_new(const struct redlatch_lock *lock, struct redlatch_cancel *cancel, int64_t wait_ms,
+                               redlatch_wait *const *wait_out, int *status_out);
 
-/* The wait is over: the object is as new, and somebody else's. */
-void resumable_reset(struct redlatch_cancel *cancel);
+/* Lets go of what the wait keeps, and frees it. In a forked child it frees the handle only. */
+void wait_destroy(struct redlatch_wait *wait);
 
 /* Sets the last error for a wait that is over, unless it was granted, and returns its status. With the mutex. */
 int resumable_result(const struct redlatch_lock *lock, struct request *request, int64_t wait_ms);

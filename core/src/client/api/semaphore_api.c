@@ -47,10 +47,10 @@ void redlatch_semaphore_free(redlatch_semaphore *semaphore) {
 
 /* --------------------------------------------------------------------------------------------------- acquiring -- */
 
-static void give_back(struct redlatch_cancel *cancel) {
-    const struct operation *operation = &cancel->request.operation;
+static void give_back(struct redlatch_wait *wait) {
+    const struct operation *operation = &wait->request.operation;
     struct count_request what = {.change = SEMAPHORE_RELEASE, .amount = operation->amount};
-    counted_request(cancel->request.client, operation->resource, &what, NULL);
+    counted_request(wait->lock.client, operation->resource, &what, NULL);
 }
 
 static struct count_wait wait_for(const struct redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms) {
@@ -62,17 +62,29 @@ static struct count_wait wait_for(const struct redlatch_semaphore *semaphore, in
                                .give_back = give_back};
 }
 
-int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms, redlatch_cancel *cancel,
-                               int64_t max_block_ms) {
+int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
+                               redlatch_cancel *cancel) {
     int status = guard_semaphore(semaphore);
-    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->resumable)) {
-        return status;
-    }
-    if ((status = check_amount("permits", permits, 0)) != REDLATCH_OK || permits == 0) {
+    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 0)) != REDLATCH_OK || permits == 0) {
         return status;
     }
     struct count_wait wait = wait_for(semaphore, permits, wait_ms);
-    return counted_wait(&wait, cancel, max_block_ms);
+    return counted_wait(&wait, cancel, NULL);
+}
+
+int redlatch_semaphore_begin_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
+                                     redlatch_cancel *cancel, redlatch_wait **wait_out) {
+    int status = guard_semaphore(semaphore);
+    if (status != REDLATCH_OK || (status = check_amount("permits", permits, 0)) != REDLATCH_OK) {
+        return status;
+    }
+    struct count_wait wait = wait_for(semaphore, permits, wait_ms);
+    status = counted_begin_wait(&wait, cancel, wait_out);
+    if (status == REDLATCH_OK && permits == 0) { /* there is nothing to wait for */
+        (*wait_out)->status = REDLATCH_OK;
+        cancel_finish((*wait_out)->cancel);
+    }
+    return status;
 }
 
 int redlatch_semaphore_start_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms, uint64_t tag) {

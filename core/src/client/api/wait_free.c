@@ -70,9 +70,10 @@ static int begin(struct request *request, const char *name, size_t size, int64_t
     return REDLATCH_OK;
 }
 
-static int wait_plain(struct client *client, const char *name, size_t size, int64_t wait_ms) {
+static int wait_blocking(struct client *client, const char *name, size_t size, int64_t wait_ms,
+                         struct redlatch_cancel *cancel) {
     struct request request;
-    request_init(&request, client, NULL);
+    request_init(&request, client, cancel);
     int status = begin(&request, name, size, wait_ms);
     if (status != REDLATCH_OK) {
         return status;
@@ -86,51 +87,67 @@ static int wait_plain(struct client *client, const char *name, size_t size, int6
     return status;
 }
 
-/* The object is claimed. A wait that goes on has kept the client and the resource for itself. */
-static int wait_resumable(struct redlatch_cancel *cancel, const char *name, size_t size, int64_t wait_ms,
-                          int64_t max_block_ms) {
-    struct client *client = cancel->request.client;
-    int status = begin(&cancel->request, name, size, wait_ms);
-    if (status != REDLATCH_OK) {
-        resumable_give_back(cancel);
+static int check_arguments(const redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms) {
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK) {
         return status;
     }
-    struct resource *resource = cancel->request.operation.resource;
-    cancel->lock = (struct redlatch_lock){.client = client, .resource = resource};
-    cancel->wait_ms = wait_ms;
-    status = resumable_continue(cancel, max_block_ms);
+    return check_name(handle->client, name, name_size);
+}
+
+int redlatch_client_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
+                              redlatch_cancel *cancel) {
+    int status = check_arguments(handle, name, name_size, wait_ms);
+    if (status != REDLATCH_OK || (status = cancel_claim(cancel)) != REDLATCH_OK) {
+        return status;
+    }
+    status = wait_blocking(handle->client, name, name_size, wait_ms, cancel);
+    cancel_finish(cancel);
+    return status;
+}
+
+/* The name stands in the resource that the wait keeps. */
+static int start_resumable(struct redlatch_wait *wait) {
+    struct client *client = wait->lock.client;
+    const struct resource *resource = wait->lock.resource;
+    int status = begin(&wait->request, resource->name + client->name_prefix_size,
+                       resource->name_size - client->name_prefix_size, wait->wait_ms);
+    if (status == REDLATCH_OK) {
+        resource_drop(&client->engine, wait->request.operation.resource); /* which the wait keeps already */
+    }
+    return status;
+}
+
+int redlatch_client_begin_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
+                                    redlatch_cancel *cancel, redlatch_wait **wait_out) {
+    int status = check_arguments(handle, name, name_size, wait_ms);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    struct client *client = handle->client;
+    client_lock(client);
+    struct resource *resource = client_resource(client, roles[0], name, name_size);
+    client_unlock(client);
+    if (!resource) {
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    const struct redlatch_lock named = {.client = client, .resource = resource};
+    struct redlatch_wait *wait = wait_new(&named, cancel, wait_ms, wait_out, &status);
     client_lock(client);
     resource_drop(&client->engine, resource);
     client_finish_step(client, system_now());
     client_unlock(client);
+    if (wait) {
+        wait->start = start_resumable;
+        *wait_out = wait;
+    }
     return status;
-}
-
-int redlatch_client_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
-                              redlatch_cancel *cancel, int64_t max_block_ms) {
-    int status = guard_client(handle);
-    if (status != REDLATCH_OK && !(status == REDLATCH_CLOSED && cancel && cancel->resumable)) {
-        return status;
-    }
-    if ((status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
-        (status = check_name(handle->client, name, name_size)) != REDLATCH_OK ||
-        (status = resumable_check(cancel, max_block_ms)) != REDLATCH_OK) {
-        return status;
-    }
-    if (!cancel) {
-        return wait_plain(handle->client, name, name_size, wait_ms);
-    }
-    if ((status = resumable_claim(cancel, OPERATION_WATCH, handle->client)) != REDLATCH_OK) {
-        return status == REDLATCH_AGAIN ? resumable_resume(cancel, max_block_ms) : status;
-    }
-    return wait_resumable(cancel, name, name_size, wait_ms, max_block_ms);
 }
 
 int redlatch_client_start_wait_free(redlatch_client *handle, const char *name, size_t name_size, int64_t wait_ms,
                                     uint64_t tag) {
-    int status = guard_client(handle);
-    if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
-        (status = check_name(handle->client, name, name_size)) != REDLATCH_OK) {
+    int status = check_arguments(handle, name, name_size, wait_ms);
+    if (status != REDLATCH_OK) {
         return status;
     }
     struct client *client = handle->client;

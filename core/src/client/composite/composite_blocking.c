@@ -10,9 +10,9 @@
 #include "composite_op.h"
 #include "composite_status.h"
 #include "errors.h"
+#include "handles.h"
 #include "lock.h"
 #include "multi.h"
-#include "resumable_wait.h"
 #include "subrequest.h"
 #include "subrequests_wait.h"
 
@@ -33,37 +33,25 @@ static int finish(struct composite_op *op, const struct redlatch_lock *lock) {
 }
 
 int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                      struct redlatch_cancel *cancel, int64_t max_block_ms) {
+                      struct redlatch_cancel *cancel) {
     struct composite_op *op = composite_op_new(lock, owner, lease_ms, wait_ms, cancel);
     if (!op) {
-        if (cancel) {
-            resumable_give_back(cancel);
-        }
         return REDLATCH_NO_MEMORY;
-    }
-    if (cancel) {
-        cancel->op = op;
-        cancel->resume = composite_continue;
-        cancel->lock = *lock;
-        cancel->wait_ms = wait_ms;
-        return composite_continue(cancel, max_block_ms);
     }
     composite_op_drive(op, NEVER);
     return finish(op, lock);
 }
 
-int composite_continue(struct redlatch_cancel *cancel, int64_t max_block_ms) {
-    struct composite_op *op = cancel->op;
-    if (!composite_op_drive(op, max_block_ms == REDLATCH_FOREVER ? NEVER : system_now() + max_block_ms * MILLISECOND)) {
-        cancel->resumable = true;
-        resumable_give_back(cancel);
-        return REDLATCH_AGAIN;
+int composite_advance(struct redlatch_wait *wait, int64_t until) {
+    if (!wait->op) {
+        wait->op = composite_op_new(&wait->lock, wait->owner, wait->lease_ms, wait->wait_ms, wait->cancel);
+        if (!wait->op) {
+            return REDLATCH_NO_MEMORY;
+        }
+        wait->op->named_owner = wait->named_owner;
+        wait->started = true;
     }
-    struct redlatch_lock lock = cancel->lock;
-    cancel->op = NULL;
-    int status = finish(op, &lock);
-    resumable_reset(cancel);
-    return status;
+    return composite_op_drive(wait->op, until) ? finish(wait->op, &wait->lock) : REDLATCH_AGAIN;
 }
 
 /* ---------------------------------------------------------------------------- one task for each client or member -- */

@@ -5,12 +5,12 @@
 
 #include "composite_op.h"
 
-/* As redlatch_lock_acquire_as, checked already; the cancel object is claimed and new. */
+/* As redlatch_lock_acquire_as, checked already; the cancel object is claimed. */
 int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                      struct redlatch_cancel *cancel, int64_t max_block_ms);
+                      struct redlatch_cancel *cancel);
 
-/* Goes on with the run that a cancel object names. */
-int composite_continue(struct redlatch_cancel *cancel, int64_t max_block_ms);
+/* Goes on with a resumable wait, or starts it: AGAIN when `until` has come before the result. */
+int composite_advance(struct redlatch_wait *wait, int64_t until);
 
 int composite_release(const struct redlatch_lock *lock, uint64_t owner);
 

@@ -20,8 +20,8 @@
 
 struct redlatch_cancel;
 
-/* One call: the engine's operation and how to wake or notify who made it. On the caller's stack, in a cancel object
- * while the wait is sliced, or on the heap for an asynchronous call. */
+/* One call: the engine's operation and how to wake or notify who made it. On the caller's stack, in a resumable
+ * wait, or on the heap for an asynchronous call. */
 struct request {
     struct operation operation;
     struct client *client;

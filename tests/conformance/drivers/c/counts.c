@@ -97,17 +97,17 @@ static json_t *acquire_permits(const struct counted *counted, const json_t *call
     int64_t permits = whole_of(call, "permits");
     int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
     if (counted->semaphore) {
-        return outcome(redlatch_semaphore_acquire(counted->semaphore, permits, wait_ms, NULL, REDLATCH_FOREVER), NULL);
+        return outcome(redlatch_semaphore_acquire(counted->semaphore, permits, wait_ms, NULL), NULL);
     }
     uint64_t serial = 0;
     int status = redlatch_permit_semaphore_acquire(counted->permits, permits, lease_of_call(call), wait_ms, NULL,
-                                                   REDLATCH_FOREVER, &serial);
+                                                   &serial);
     return status == REDLATCH_OK ? outcome(status, ids_of(counted, serial, permits)) : outcome(status, NULL);
 }
 
 static json_t *wait_open(const struct counted *counted, const json_t *call) {
     int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
-    return outcome(redlatch_latch_wait(counted->latch, wait_ms, NULL, REDLATCH_FOREVER), NULL);
+    return outcome(redlatch_latch_wait(counted->latch, wait_ms, NULL), NULL);
 }
 
 /* ----------------------------------------------------------------------------------------------------- changes -- */

@@ -85,8 +85,7 @@ json_t *call_inspect(redlatch_client *client, const json_t *call) {
     json_t *notified;
     if (strcmp(what, "wait_free") == 0) {
         int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);
-        notified = outcome(redlatch_client_wait_free(client, name.bytes, name.size, wait_ms, NULL, REDLATCH_FOREVER),
-                           NULL);
+        notified = outcome(redlatch_client_wait_free(client, name.bytes, name.size, wait_ms, NULL), NULL);
     } else {
         notified = strcmp(what, "scan") == 0 ? scan(client, name) : inspect(client, name);
     }

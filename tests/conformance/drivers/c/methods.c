@@ -14,7 +14,7 @@ static json_t *acquire(redlatch_lock *lock, const json_t *call) {
         return outcome(redlatch_lock_acquire(lock, wait_ms), NULL);
     }
     int64_t lease_ms = milliseconds_of(call, "lease_ms", "renewed", REDLATCH_RENEWED);
-    return outcome(redlatch_lock_acquire_as(lock, 0, lease_ms, wait_ms, NULL, REDLATCH_FOREVER), NULL);
+    return outcome(redlatch_lock_acquire_as(lock, 0, lease_ms, wait_ms, NULL), NULL);
 }
 
 static json_t *try_acquire(redlatch_lock *lock, const json_t *call) {

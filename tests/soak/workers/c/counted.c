@@ -25,7 +25,7 @@ static bool semaphore_prepare(struct taker *taker) {
 }
 
 static int semaphore_take(struct taker *taker) {
-    return redlatch_semaphore_acquire(taker->semaphore, taker->permits, taker->turn->wait_ms, NULL, REDLATCH_FOREVER);
+    return redlatch_semaphore_acquire(taker->semaphore, taker->permits, taker->turn->wait_ms, NULL);
 }
 
 static void tell_nothing(struct taker *taker, char *facts, size_t size) {
@@ -72,7 +72,7 @@ static bool permits_prepare(struct taker *taker) {
 
 static int permits_take(struct taker *taker) {
     return redlatch_permit_semaphore_acquire(taker->permit_semaphore, taker->permits, taker->turn->lease_ms,
-                                             taker->turn->wait_ms, NULL, REDLATCH_FOREVER, &taker->serial);
+                                             taker->turn->wait_ms, NULL, &taker->serial);
 }
 
 static redlatch_permit permit_of(struct taker *taker, int number) {
@@ -153,7 +153,7 @@ static bool latch_prepare(struct taker *taker) {
 }
 
 static int latch_take(struct taker *taker) {
-    return redlatch_latch_wait(taker->latch, taker->turn->wait_ms, NULL, REDLATCH_FOREVER);
+    return redlatch_latch_wait(taker->latch, taker->turn->wait_ms, NULL);
 }
 
 static int64_t latch_safe(struct taker *taker) {
