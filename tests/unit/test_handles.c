@@ -88,6 +88,7 @@ static void null_handles(void) {
     CHECK(strstr(redlatch_last_error(), "client is NULL"));
     CHECK(redlatch_client_uuid(NULL) == NULL);
     CHECK_EQ_INT(redlatch_cancel_fire(NULL), REDLATCH_BAD_HANDLE);
+    CHECK(strstr(redlatch_last_error(), "cancel is NULL"));
     CHECK_EQ_INT(redlatch_cancel_new(NULL), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_owner_new(NULL), REDLATCH_INVALID);
     redlatch_report *report = NULL;
@@ -190,6 +191,10 @@ static void nothing_is_handed_out_on_failure(void) {
     redlatch_lock_state state = {.struct_size = sizeof state, .locked = 77};
     int32_t released = 77;
     CHECK_EQ_INT(redlatch_lock_query(lock, &state), REDLATCH_UNREACHABLE);
+    CHECK_EQ_INT(redlatch_lock_query(lock, NULL), REDLATCH_INVALID); /* without asking the server */
+    CHECK(strstr(redlatch_last_error(), "state_out is NULL"));
+    state.struct_size = 2;
+    CHECK_EQ_INT(redlatch_lock_query(lock, &state), REDLATCH_INVALID);
     CHECK_EQ_INT(redlatch_lock_force_release(lock, &released), REDLATCH_UNREACHABLE);
     CHECK(state.locked == 77 && released == 77);
     CHECK(strstr(redlatch_last_error(), "force-release \"orders\""));

@@ -24,11 +24,9 @@ int redlatch_cancel_new(redlatch_cancel **cancel_out) {
 }
 
 int redlatch_cancel_fire(redlatch_cancel *cancel) {
-    if (!cancel || atomic_load(&cancel->magic) != MAGIC_CANCEL) {
-        return REDLATCH_BAD_HANDLE; /* a signal handler may be here: no text */
-    }
-    if (cancel_is_inherited(cancel)) {
-        return REDLATCH_FORKED;
+    int status = guard_cancel(cancel); /* in a signal handler, too, whose misuse alone writes a text */
+    if (status != REDLATCH_OK) {
+        return status;
     }
     atomic_fetch_or(&cancel->futex, CANCEL_FIRED);
     system_wake(&cancel->futex);

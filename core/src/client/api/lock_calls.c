@@ -127,7 +127,7 @@ int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
 
 int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = answer_check(state_out, "state_out")) != REDLATCH_OK) {
         return status;
     }
     struct request request;

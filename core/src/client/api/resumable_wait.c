@@ -12,16 +12,12 @@
 #include "failures.h"
 #include "outputs.h"
 
-bool cancel_is_inherited(const struct redlatch_cancel *cancel) {
-    return cancel->fork_generation != system_fork_generation();
-}
-
 int guard_cancel(const struct redlatch_cancel *cancel) {
     if (!cancel || atomic_load(&cancel->magic) != MAGIC_CANCEL) {
         return fail_with(REDLATCH_BAD_HANDLE, "cancel is %s: expected one that redlatch_cancel_new made",
                          cancel ? "freed or of another type" : "NULL");
     }
-    return cancel_is_inherited(cancel) ? fail_plain(REDLATCH_FORKED) : REDLATCH_OK;
+    return cancel->fork_generation != system_fork_generation() ? fail_plain(REDLATCH_FORKED) : REDLATCH_OK;
 }
 
 int cancel_claim(struct redlatch_cancel *cancel) {

@@ -8,9 +8,6 @@
 /* OK, BAD_HANDLE or FORKED, with the last error set. */
 int guard_cancel(const struct redlatch_cancel *cancel);
 
-/* Of a parent process, which shares its descriptor. */
-bool cancel_is_inherited(const struct redlatch_cancel *cancel);
-
 /* Claims a cancel object for one wait, which ends by cancel_finish. NULL is allowed. OK, BAD_HANDLE, FORKED, IN_USE. */
 int cancel_claim(struct redlatch_cancel *cancel);
 
