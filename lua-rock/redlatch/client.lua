@@ -130,9 +130,10 @@ end
 
 --- A count-down latch: lets through whoever waits once it was counted down so often as it was set to.
 ---@param name string
+---@param given? redlatch.LatchOptions
 ---@return redlatch.Latch
-function Client:latch(name)
-    return latch.new(self, name)
+function Client:latch(name, given)
+    return latch.new(self, name, given)
 end
 
 --- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most the `close_timeout` of

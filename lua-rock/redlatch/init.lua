@@ -35,7 +35,7 @@ redlatch._VERSION = core.version()
 ---@field database? integer wins over the URL's
 ---@field connect_timeout? number seconds that a connection may take; 5
 ---@field command_timeout? number seconds that a call may take which does not wait for others; 5
----@field unreachable_timeout? number a wait without end fails when the server cannot be used for so long; 30
+---@field unreachable_timeout? number a wait, of any length, fails when the server cannot be used for so long; 30
 ---@field fair_timeout? number waiters of a fair lock whose client is silent for so long lose their positions; the same
 ---for all who use a lock; 30
 ---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true

@@ -14,6 +14,7 @@ local started = require "redlatch.started"
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
 ---@field package _name string
+---@field package _wait_ms integer
 local Latch = {}
 Latch.__index = Latch
 Latch.__name = "redlatch.Latch"
@@ -22,8 +23,14 @@ local latch = {}
 
 local OF_WAIT = {timeout = true}
 
-function latch.new(client, name)
-    return counted.new(Latch, core.latch_new, client, name)
+---@class redlatch.LatchOptions
+---@field timeout? number how many seconds wait() and start_wait() wait: -1 for ever, 0 checks once; -1
+
+function latch.new(client, name, given)
+    local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT))
+    local self = counted.new(Latch, core.latch_new, client, name)
+    self._wait_ms = wait_ms
+    return self
 end
 
 -- A count-down is by one: a number would be passed over in silence.
@@ -56,10 +63,10 @@ function Latch:count()
 end
 
 --- Waits until the latch is open.
----@param given? {timeout: number?} seconds to wait: -1 for ever, 0 checks once; -1
+---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 checks once; the latch's
 ---@return true? open, string? message, string? code "timeout" if it was closed all the time
 function Latch:wait(given)
-    local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT))
+    local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT), self._wait_ms)
     local status, message = core.lua_wait_latch(self._handle, wait_ms)
     return outcome.result(status, message)
 end
@@ -74,7 +81,7 @@ end
 ---@param given? {timeout: number?}
 ---@return integer? tag, string? message, string? code
 function Latch:start_wait(given)
-    local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT))
+    local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT), self._wait_ms)
     return started.begin(self._client, {object = self, field = "latch"}, core.latch_start_wait, wait_ms)
 end
 

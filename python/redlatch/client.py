@@ -54,7 +54,7 @@ def connect(
         database: Its number.
         connect_timeout: How long a connection may take.
         command_timeout: How long a call may take that does not wait for others.
-        unreachable_timeout: A wait without end fails when the server cannot be used for this long.
+        unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
         fair_timeout: Waiters of a fair lock whose client is silent for this long lose their positions; to be the same
             in every process that uses a lock.
         release_on_close: Whether close() releases what is held, or leaves it to run out.
@@ -324,14 +324,18 @@ class Client:
         """
         return PermitSemaphore(self, name, timeout, lease, limit, wait_for_creation)
 
-    def latch(self, name: LockName) -> Latch:
+    def latch(self, name: LockName, *, timeout: Optional[Seconds] = None) -> Latch:
         """A count-down latch.
 
+        Args:
+            name: As of lock().
+            timeout: How long a wait without one takes: None or -1 for ever, 0 checks once.
+
         Example:
-            >>> client.latch("ready").wait(timeout=5)
+            >>> client.latch("ready", timeout=5).wait()
             True
         """
-        return Latch(self, name)
+        return Latch(self, name, timeout)
 
     def read_write_lock(
         self,

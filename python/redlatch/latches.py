@@ -5,11 +5,11 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Optional, Union
 
 from redlatch._ffi import lib
 from redlatch.counts import Counted, whole
-from redlatch.durations import Seconds, wait_ms
+from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, wait_ms
 from redlatch.errors import LockName
 from redlatch.watching import new_status, wait_for
 
@@ -30,9 +30,10 @@ class Latch(Counted):
         True
     """
 
-    __slots__ = ()
+    __slots__ = ("_wait_ms",)
 
-    def __init__(self, client: Client, name: LockName) -> None:
+    def __init__(self, client: Client, name: LockName, timeout: Optional[Seconds]) -> None:
+        self._wait_ms = wait_ms(timeout, "timeout")
         super().__init__(client, name, "latch")
 
     def try_set_count(self, count: int) -> bool:
@@ -68,11 +69,11 @@ class Latch(Counted):
         """
         return self._number(lib.redlatch_latch_count)
 
-    def wait(self, timeout: Optional[Seconds] = -1) -> bool:
+    def wait(self, timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT) -> bool:
         """Waits until the latch is open.
 
         Args:
-            timeout: None or -1 wait for ever, 0 checks once.
+            timeout: Without it the latch's; None or -1 wait for ever, 0 checks once.
 
         Returns:
             False if it was closed all the time.
@@ -81,7 +82,7 @@ class Latch(Counted):
             >>> client.latch("ready").wait(timeout=0)
             True
         """
-        wait = wait_ms(timeout, "timeout")
+        wait = blocking_wait_ms(True, timeout, self._wait_ms)
         return wait_for(self._name, new_status(), lib.redlatch_latch_begin_wait, self._handle, wait)
 
     def delete(self) -> bool:

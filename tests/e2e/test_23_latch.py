@@ -56,6 +56,20 @@ def test_await_timeout_fail(latch: redlatch.Latch) -> None:
     assert not latch.wait(timeout=0)
 
 
+def test_a_wait_without_a_timeout_uses_that_of_the_latch(client: redlatch.Client, lock_name: str) -> None:
+    latch = client.latch(lock_name, timeout=0.5)
+    latch.try_set_count(1)
+    started_at = time.monotonic()
+    assert not latch.wait()
+    assert 0.5 <= time.monotonic() - started_at < 0.5 + SOON
+    waiting = Call(lambda: latch.wait(timeout=None))
+    time.sleep(0.6)
+    latch.count_down()
+    assert waiting.result(SOON) is True
+    with pytest.raises(redlatch.InvalidArgumentError, match="timeout"):
+        client.latch(lock_name, timeout=-2)
+
+
 def test_multi_await(server: RedisServer, client: redlatch.Client, latch: redlatch.Latch, lock_name: str) -> None:
     latch.try_set_count(5)
     calls = [Call(latch.wait) for _ in range(5)]
