@@ -128,7 +128,7 @@ def failure_of(expected: Any) -> Optional[str]:
 def _levels(trace: Trace) -> Iterator[Tuple[Set[str], int]]:
     """After each acquire of a name: by which locks its owner has levels of it, and how many."""
     owned_by_handle: Dict[str, bool] = {}
-    names: Dict[str, List[Any]] = {}  # of a composite lock lock those of its members
+    names: Dict[str, List[Any]] = {}  # of a composite lock those of its members
     levels: Dict[Any, List[str]] = {}
     for step in trace.steps:
         call, lock = step.get("call"), step.get("lock", "")
