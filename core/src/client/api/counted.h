@@ -52,7 +52,7 @@ struct count_wait {
 int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, uint64_t *serial_out);
 
 /* Makes a resumable wait. */
-int counted_begin_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, redlatch_wait **wait_out);
+int counted_begin_wait(const struct count_wait *given, struct redlatch_cancel *cancel, redlatch_wait **wait_out);
 
 /* Starts a wait for an event of that kind. */
 int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag);
