@@ -250,8 +250,8 @@ static int connect_now(struct client *client) {
 
 static int open_parsed(const redlatch_client_options *given, struct uri *uri, struct client **client_out) {
     redlatch_client_options options;
-    char uuid[37];
-    uint64_t random;
+    char uuid[37] = "";
+    uint64_t random = 0;
     int status = read_options(given, uri, &options);
     if (status == REDLATCH_OK && (!make_uuid(uuid) || !system_random(&random, sizeof random))) {
         status = fail_with(REDLATCH_SYSTEM, "the system has no random bytes");
