@@ -52,6 +52,18 @@
 %apply (const char *name, size_t name_size) { (const char *pattern, size_t pattern_size) };
 %apply (const char *name, size_t name_size) { (const char *group, size_t group_size) };
 
+/* Lua waits by lua_calls.h; what has a cancel_out or a wait_out, and takes what that is, is not for it. */
+%ignore redlatch_cancel_new;
+%ignore redlatch_cancel_fire;
+%ignore redlatch_cancel_free;
+%ignore redlatch_lock_begin_acquire;
+%ignore redlatch_semaphore_begin_acquire;
+%ignore redlatch_permit_semaphore_begin_acquire;
+%ignore redlatch_latch_begin_wait;
+%ignore redlatch_client_begin_wait_free;
+%ignore redlatch_wait_continue;
+%ignore redlatch_wait_drop;
+
 /* A list of strings, which the table keeps alive during the call. */
 %ignore redlatch_value;
 %typemap(in, checkfn="lua_istable") (const redlatch_value *values, size_t value_count)
