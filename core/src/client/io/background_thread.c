@@ -16,10 +16,9 @@ bool background_start(struct client *client) {
     return client->background_started;
 }
 
-/* Ends the background thread and waits for it. Without the mutex. */
+/* Waits for the end of the background thread, of a client that is stopping. Without the mutex. */
 void background_stop(struct client *client) {
     client_lock(client);
-    atomic_store(&client->stopping, true);
     bool started = client->background_started;
     client->background_started = false;
     client_unlock(client);
