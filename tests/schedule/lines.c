@@ -13,6 +13,7 @@
 #include "schedule.h"
 #include "socket.h"
 #include "wrapped.h"
+#include "wrapped_system.h"
 
 enum { LINES_MAX = 512, SERVERS_MAX = 4 };
 
@@ -144,6 +145,10 @@ int __wrap_socket_connecting(const struct address *address, int64_t dead_peer_ti
     int server = path->sun_family == AF_UNIX ? path->sun_path[strlen(path->sun_path) - 1] - '0' : -1;
     if (server < 0 || server >= SERVERS_MAX) {
         errno = ECONNREFUSED;
+        return -1;
+    }
+    if (wrapped_system_fails("socket_connecting")) {
+        errno = EMFILE;
         return -1;
     }
     int fd = descriptor_new(DESCRIPTOR_SOCKET);

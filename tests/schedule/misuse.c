@@ -243,9 +243,9 @@ static void fail_function(const char *function, int turn) {
 
 static void misuse_system(void) {
     static const char *const functions[] = {"pthread_setspecific", /* before this thread has an owner id */
-                                            "system_random",       "gethostname",        "system_signal_new",
-                                            "system_alarm_new",    "system_alarm_set",   "system_set_new",
-                                            "system_set_add",      "system_thread_start"};
+                                            "system_random",       "gethostname",         "system_signal_new",
+                                            "system_alarm_new",    "system_alarm_set",    "system_set_new",
+                                            "system_set_add",      "system_thread_start", "socket_connecting"};
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         for (int turn = 1; turn <= 4; turn++) {
             fail_function(functions[i], turn);

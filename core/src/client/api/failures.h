@@ -35,9 +35,9 @@ int request_failed_of(const struct client *client, const struct request *request
 int lock_request_failed(const struct redlatch_lock *lock, const struct request *request, const char *verb, int status,
                         int64_t wait_ms);
 
-/* Whether a status is of the connection, whose words name the server. */
+/* Whether a status is of the connection, whose words name the server: of SYSTEM, because it cannot be opened. */
 static inline bool status_has_detail(int status) {
-    return status <= -300 && status > -400;
+    return (status <= -300 && status > -400) || status == REDLATCH_SYSTEM;
 }
 
 #endif

@@ -354,7 +354,11 @@ bool io_lookup(struct pipeline_io *io, int64_t until) {
     }
     lookup_drop(io->lookup);
     io->lookup = NULL;
-    connection_fail(connection, late ? "the host name was not resolved in time" : "the host name has no address", now);
+    connection_fail(connection,
+                    late                        ? "the host name was not resolved in time"
+                    : status == REDLATCH_SYSTEM ? "no thread can be started: expected one that resolves the host name"
+                                                : "the host name has no address",
+                    now);
     pipeline_failed(io, late ? REDLATCH_UNREACHABLE : status, now);
     return false;
 }
