@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "names.h"
 #include "redis_text.h"
 #include "schedule.h"
 #include "socket.h"
@@ -138,12 +139,18 @@ static void become_ready(void *context, uint64_t number) {
     (void)number;
 }
 
-/* The servers are unix sockets named s0, s1, ... */
+/* The servers are unix sockets named s0, s1, ... and listen on the addresses that names.h tells; -1 for another. */
+static int server_at(const struct address *address) {
+    const struct sockaddr_un *path = (const struct sockaddr_un *)&address->storage;
+    int server = path->sun_family == AF_UNIX ? path->sun_path[strlen(path->sun_path) - 1] - '0' : names_server_at(address);
+    return server < SERVERS_MAX ? server : -1;
+}
+
 int __wrap_socket_connecting(const struct address *address, int64_t dead_peer_timeout) {
     (void)dead_peer_timeout;
-    const struct sockaddr_un *path = (const struct sockaddr_un *)&address->storage;
-    int server = path->sun_family == AF_UNIX ? path->sun_path[strlen(path->sun_path) - 1] - '0' : -1;
-    if (server < 0 || server >= SERVERS_MAX) {
+    int server = server_at(address);
+    if (server < 0) {
+        trace("connects to an address that refuses");
         errno = ECONNREFUSED;
         return -1;
     }

@@ -15,7 +15,7 @@ int log_call(const char *what, int status) {
 
 int64_t some_wait_ms(void) {
     static const int64_t waits[] = {0, 0, 1, 50, 400, 1500, 6000};
-    return waits[schedule_draw(sizeof waits / sizeof waits[0])];
+    return waits[schedule_draw(sizeof waits / sizeof waits[0])] * time_scale;
 }
 
 int64_t some_lease_ms(void) {

@@ -9,15 +9,18 @@
 #include "descriptors.h"
 #include "lines.h"
 #include "model_servers.h"
+#include "names.h"
 #include "players_shared.h"
 #include "redlatch_groups.h"
 #include "schedule.h"
 
 enum { PLAYERS_MAX = 8, CLIENTS_MAX = 3 };
 
+int64_t time_scale;
+
 static void open_client(struct house *house, int server) {
     char url[32];
-    snprintf(url, sizeof url, "unix:///s%d", server);
+    snprintf(url, sizeof url, house->scenario->calls & BY_HOST_NAME ? "redis://s%d:6400" : "unix:///s%d", server);
     redlatch_client_options options = {0};
     redlatch_client_options_init(&options, sizeof options);
     options.watchdog_lease_ms = schedule_chance(500) ? 900 : 3000;
@@ -54,7 +57,8 @@ static void make_lock(struct house *house, int kind, int number) {
     }
 }
 
-static void make_house(struct house *house, const struct scenario *scenario) {
+static void make_house(struct house *house) {
+    const struct scenario *scenario = house->scenario;
     house->lock_count = 0;
     for (int i = 0; scenario->kinds[i]; i++) {
         for (int number = 0; number < NAMES; number++) {
@@ -111,7 +115,7 @@ static bool never(const void *context) {
 }
 
 static void pause_ms(int64_t most) {
-    actor_wait(never, NULL, schedule_now() + (int64_t)schedule_draw((uint32_t)most * 1000) + 1);
+    actor_wait(never, NULL, schedule_now() + (int64_t)schedule_draw((uint32_t)most * 1000) * time_scale + 1);
 }
 
 static void play(void *context) {
@@ -138,7 +142,7 @@ static void make_fault(int server) {
         "READONLY You can't write against a read only replica.", "NOREPLICAS Not enough good replicas to write."};
     static const char *const keys[] = {"mutex-0", "mutex-1", "read-0",    "fenced-0", "fair-0",
                                        "plain-0", "group-0", "semaphore", "permits",  "latch"};
-    int64_t until = schedule_now() + 1000 * (1 + (int64_t)schedule_draw(700));
+    int64_t until = schedule_now() + 1000 * (1 + (int64_t)schedule_draw(700)) * time_scale;
     uint32_t what = schedule_draw(13);
     trace("fault %u at server %d", what, server);
     switch (what) {
@@ -181,6 +185,9 @@ static void run_faults(void *context) {
     const struct house *house = context;
     while (!house->over) {
         pause_ms(1500);
+        if (house->scenario->calls & BY_HOST_NAME && schedule_chance(400)) {
+            names_fail(schedule_now() + (int64_t)schedule_draw(2000000), schedule_chance(500));
+        }
         make_fault((int)schedule_draw(SERVERS));
     }
 }
@@ -202,9 +209,11 @@ void players_run(void *context) {
     const struct scenario *scenario = context;
     static struct house houses[CLIENTS_MAX];
     memset(houses, 0, sizeof houses);
+    time_scale = scenario->calls & LONG_WAITS ? 20 : 1;
     for (int i = 0; i < scenario->clients; i++) {
+        houses[i].scenario = scenario;
         open_client(&houses[i], scenario->calls & CALLS_COMPOSITES ? i : 0);
-        make_house(&houses[i], scenario);
+        make_house(&houses[i]);
     }
     if (scenario->calls & CALLS_COMPOSITES) {
         make_composites(houses, scenario->clients);

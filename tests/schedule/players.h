@@ -8,7 +8,8 @@
 
 #include "redlatch.h"
 
-/* What a scenario's players call; and whether a client is closed while they do. */
+/* What a scenario's players call; whether a client is closed while they do, how servers are named, and whether waits,
+ * pauses and faults last long enough for pings. */
 enum {
     CALLS_LOCKS = 1,
     CALLS_COUNTS = 2,
@@ -16,7 +17,9 @@ enum {
     CALLS_REPORTS = 8,
     CALLS_COMPOSITES = 16,
     CALLS_MISUSE = 32,
-    CLOSES_EARLY = 64
+    CLOSES_EARLY = 64,
+    BY_HOST_NAME = 128,
+    LONG_WAITS = 256
 };
 
 enum { KINDS_MAX = 8, NAMES = 2 };

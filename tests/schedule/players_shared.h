@@ -14,6 +14,7 @@ enum { LOCKS_MAX = KINDS_MAX * NAMES, COMPOSITES = 3, TAGS_MAX = 4096 };
 
 /* A client, and the handles that its players share. */
 struct house {
+    const struct scenario *scenario;
     redlatch_client *client;
     redlatch_lock *locks[LOCKS_MAX];
     redlatch_lock *composites[COMPOSITES];
@@ -40,6 +41,9 @@ struct player {
 
 /* A line of the trace: what was called, and what came of it; returns the status. */
 int log_call(const char *what, int status);
+
+/* How much longer waits, pauses and faults are than in other scenarios. */
+extern int64_t time_scale;
 
 /* Times that calls are given, with bounds met exactly. */
 int64_t some_wait_ms(void);

@@ -19,6 +19,7 @@
 
 #include "descriptors.h"
 #include "model_servers.h"
+#include "names.h"
 #include "players.h"
 #include "schedule.h"
 #include "wrapped_system.h"
@@ -68,6 +69,20 @@ static const struct scenario scenarios[] = {
      true},
     {"closed_early", {REDLATCH_MUTEX, REDLATCH_FAIR, 0}, CALLS_LOCKS | CALLS_STARTED | CLOSES_EARLY, 5, 1, 12, true},
     {"closed_composites", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COMPOSITES | CLOSES_EARLY, 4, 3, 8, false},
+    {"by_host_name",
+     {REDLATCH_MUTEX, REDLATCH_FAIR, 0},
+     CALLS_LOCKS | CALLS_COUNTS | CALLS_STARTED | BY_HOST_NAME,
+     4,
+     2,
+     20,
+     true},
+    {"long_waits",
+     {REDLATCH_MUTEX, REDLATCH_FAIR, REDLATCH_READ, REDLATCH_WRITE, 0},
+     CALLS_LOCKS | CALLS_COUNTS | CALLS_STARTED | LONG_WAITS,
+     5,
+     2,
+     16,
+     true},
     {"misuse", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_MISUSE, 1, 1, 1, false},
     {"everything", ALL_KINDS, CALLS_LOCKS | CALLS_COUNTS | CALLS_STARTED | CALLS_REPORTS, 6, 2, 20, true},
 };
@@ -78,6 +93,7 @@ static void run(const struct scenario *scenario, uint64_t seed, FILE *out) {
     long allocated = wrapped_memory_count();
     schedule_begin(seed, out);
     descriptors_begin();
+    names_begin();
     wrapped_system_begin();
     model_servers_begin();
     actor_start("main", players_run, (void *)(uintptr_t)scenario);

@@ -10,6 +10,8 @@
 #include "resolver.h"
 #include "system.h"
 
+struct addrinfo;
+
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
 int __real_pthread_join(pthread_t thread, void **result);
@@ -29,6 +31,7 @@ void __wrap_free(void *allocated);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
 int __wrap_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_detach(pthread_t thread);
 int __wrap_pthread_key_create(pthread_key_t *key, void (*end)(void *value));
 int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
 int __wrap_close(int fd);
@@ -38,6 +41,8 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags);
 int __wrap_gethostname(char *name, size_t size);
 pid_t __wrap_getpid(void);
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **out);
+void __wrap_freeaddrinfo(struct addrinfo *first);
 
 int __wrap_socket_connecting(const struct address *address, int64_t dead_peer_timeout);
 int __wrap_socket_outcome(int fd);

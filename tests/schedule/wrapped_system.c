@@ -11,7 +11,7 @@
 #include "schedule.h"
 #include "wrapped.h"
 
-enum { MUTEXES_MAX = 64, THREADS_MAX = 64 };
+enum { MUTEXES_MAX = 64, THREADS_MAX = 256 };
 
 /* One who sleeps on a futex; on its own stack. */
 struct sleeper {
@@ -178,6 +178,11 @@ bool __wrap_system_thread_start(pthread_t *thread_out, void *(*run)(void *), voi
 int __wrap_pthread_join(pthread_t thread, void **result) {
     (void)result;
     actor_join(now.threads[(size_t)thread - 1].actor);
+    return 0;
+}
+
+int __wrap_pthread_detach(pthread_t thread) {
+    (void)thread;
     return 0;
 }
 
