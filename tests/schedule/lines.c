@@ -16,7 +16,7 @@
 #include "wrapped.h"
 #include "wrapped_system.h"
 
-enum { LINES_MAX = 512, SERVERS_MAX = 4 };
+enum { LINES_MAX = 4096, SERVERS_MAX = 4 };
 
 static struct {
     struct line *lines[LINES_MAX];
@@ -50,7 +50,9 @@ void lines_refuse(int server, int64_t until, bool slow) {
 }
 
 static struct packet *pack(struct line *line, const char *bytes, size_t size) {
+    wrapped_memory_spare(true);
     struct packet *packet = allocate(1, sizeof *packet + size);
+    wrapped_memory_spare(false);
     packet->line = line;
     packet->size = size;
     memcpy(packet->bytes, bytes, size);
@@ -142,7 +144,8 @@ static void become_ready(void *context, uint64_t number) {
 /* The servers are unix sockets named s0, s1, ... and listen on the addresses that names.h tells; -1 for another. */
 static int server_at(const struct address *address) {
     const struct sockaddr_un *path = (const struct sockaddr_un *)&address->storage;
-    int server = path->sun_family == AF_UNIX ? path->sun_path[strlen(path->sun_path) - 1] - '0' : names_server_at(address);
+    int server = path->sun_family == AF_UNIX ? path->sun_path[strlen(path->sun_path) - 1] - '0'
+                                             : names_server_at(address);
     return server < SERVERS_MAX ? server : -1;
 }
 
@@ -163,7 +166,9 @@ int __wrap_socket_connecting(const struct address *address, int64_t dead_peer_ti
     if (net.count == LINES_MAX || fd < 0) {
         abort();
     }
+    wrapped_memory_spare(true);
     struct line *line = allocate(1, sizeof *line);
+    wrapped_memory_spare(false);
     memset(line, 0, sizeof *line);
     net.lines[net.count++] = line;
     line->server = server;
@@ -239,8 +244,10 @@ ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags) {
     }
     size_t count = line->in_size < size ? line->in_size : size;
     trace("reads %d%s", fd, count == 0 ? ": it has ended" : "");
-    memcpy(bytes, line->in, count);
-    memmove(line->in, line->in + count, line->in_size - count);
-    line->in_size -= count;
+    if (count > 0) {
+        memcpy(bytes, line->in, count);
+        memmove(line->in, line->in + count, line->in_size - count);
+        line->in_size -= count;
+    }
     return (ssize_t)count;
 }

@@ -1,5 +1,5 @@
-/* Calls with arguments that are refused: each says which argument is wrong, and what was expected. Calls that the
- * system fails. SPDX-License-Identifier: Apache-2.0 */
+/* Calls with arguments that are refused: each says which argument is wrong, and what was expected.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "players_shared.h"
 #include "redlatch_groups.h"
 #include "schedule.h"
-#include "wrapped_system.h"
 
 static void misuse_clients(void) {
     static const char *const urls[] = {"",
@@ -116,6 +115,19 @@ static void misuse_lock_options(redlatch_client *client) {
     log_call("values", redlatch_group_lock_new(client, "g", 1, NULL, 1, NULL, &lock));
     log_call("values", redlatch_group_lock_new(client, "g", 1, &nothing, 0, NULL, &lock));
     log_call("values", redlatch_group_lock_new(client, "g", 1, &nothing, 1, NULL, &lock));
+    static const redlatch_value value = {"x", 1};
+    log_call("lock_out", redlatch_group_lock_new(client, "g", 1, &value, 1, NULL, NULL));
+    log_call("client", redlatch_group_lock_new(NULL, "g", 1, &value, 1, NULL, &lock));
+    log_call("name", redlatch_group_lock_new(client, "", 0, &value, 1, NULL, &lock));
+    log_call("option", redlatch_group_lock_new(client, "g", 1, &value, 1, &bad[1], &lock));
+    redlatch_lock_options template = good;
+    template.key_template = "{name}";
+    for (uint64_t size = REDLATCH_NAME_SIZE_MAX - 1; size <= REDLATCH_NAME_SIZE_MAX + 1; size++) {
+        template.key_template_size = size == REDLATCH_NAME_SIZE_MAX + 1 ? size : 6;
+        log_call("template", redlatch_lock_new(client, REDLATCH_PLAIN, "a", 1, &template, &lock));
+        redlatch_lock_free(lock);
+        lock = NULL;
+    }
 }
 
 static void misuse_composites(const struct house *house) {
@@ -127,6 +139,65 @@ static void misuse_composites(const struct house *house) {
     log_call("members", redlatch_multi_lock_new(twice, 2, NULL, &lock));
     log_call("members", redlatch_multi_lock_new(two, 2, NULL, &lock));
     log_call("members", redlatch_multi_lock_new(twice, 1, NULL, NULL));
+}
+
+static redlatch_lock *new_lock(redlatch_client *client, int kind, const char *name) {
+    redlatch_lock *lock = NULL;
+    redlatch_lock_new(client, kind, name, strlen(name), NULL, &lock);
+    return lock;
+}
+
+/* Members that cannot be acquired together. */
+static void misuse_members(void) {
+    static const redlatch_value x = {"x", 1};
+    static const redlatch_value y = {"y", 1};
+    redlatch_client *clients[3] = {NULL};
+    for (int i = 0; i < 3; i++) {
+        log_call("open", redlatch_client_open(i == 2   ? "unix:///s0"
+                                              : i == 1 ? "unix:///s1"
+                                                       : "unix:///s0",
+                                              NULL, &clients[i]));
+    }
+    redlatch_lock_options prefixed;
+    redlatch_lock_options_init(&prefixed, sizeof prefixed);
+    prefixed.owner_mode = REDLATCH_OWNER_HANDLE;
+    redlatch_lock *of_handle = NULL;
+    redlatch_lock_new(clients[0], REDLATCH_MUTEX, "handle", 6, &prefixed, &of_handle);
+    redlatch_lock *groups[2] = {NULL};
+    redlatch_group_lock_new(clients[0], "group", 5, &x, 1, NULL, &groups[0]);
+    redlatch_group_lock_new(clients[0], "group", 5, &y, 1, NULL, &groups[1]);
+    redlatch_lock *pairs[][3] = {
+        {new_lock(clients[0], REDLATCH_MUTEX, "a"), new_lock(clients[0], REDLATCH_MUTEX, "a"), NULL},
+        {new_lock(clients[0], REDLATCH_READ, "a"), new_lock(clients[0], REDLATCH_WRITE, "a"), NULL},
+        {new_lock(clients[0], REDLATCH_MUTEX, "a"), new_lock(clients[0], REDLATCH_FAIR, "a"), NULL},
+        {new_lock(clients[0], REDLATCH_SPIN, "a"), new_lock(clients[1], REDLATCH_SPIN, "b"), NULL},
+        {new_lock(clients[0], REDLATCH_FAIR, "a"), new_lock(clients[1], REDLATCH_FAIR, "b"), NULL},
+        {new_lock(clients[0], REDLATCH_MUTEX, "a"), new_lock(clients[2], REDLATCH_MUTEX, "a"),
+         new_lock(clients[1], REDLATCH_MUTEX, "a")},
+        {groups[0], groups[1], NULL},
+        {new_lock(clients[0], REDLATCH_MUTEX, "a"), of_handle, NULL}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        redlatch_lock *whole = NULL;
+        size_t count = pairs[i][2] ? 3 : 2;
+        log_call("multi lock", redlatch_multi_lock_new(pairs[i], count, NULL, &whole));
+        redlatch_lock *of_composite[] = {whole, pairs[i][0]};
+        if (whole) {
+            log_call("members", redlatch_multi_lock_new(of_composite, 2, NULL, &of_composite[1]));
+            log_call("query", redlatch_lock_query(whole, NULL));
+        }
+        redlatch_lock_free(whole);
+        for (int allow_few = 0; allow_few <= 2; allow_few++) {
+            whole = NULL;
+            log_call("redlock", redlatch_redlock_new(pairs[i], count, allow_few, NULL, &whole));
+            redlatch_lock_free(whole);
+        }
+        for (size_t j = 0; j < count; j++) {
+            redlatch_lock_free(pairs[i][j]);
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        redlatch_client_free(clients[i]);
+    }
 }
 
 static void misuse_calls(const struct house *house) {
@@ -181,6 +252,36 @@ static void misuse_counts(const struct house *house) {
     log_call("id", redlatch_permit_semaphore_release(house->permits, "x"));
     log_call("id", redlatch_permit_semaphore_release(house->permits, NULL));
     log_call("id", redlatch_permit_semaphore_lease_of(house->permits, "00000000000000000000000000000000", &number));
+    redlatch_semaphore *semaphore = NULL;
+    redlatch_permit_semaphore *permits = NULL;
+    redlatch_latch *latch = NULL;
+    redlatch_wait *wait = NULL;
+    log_call("client", redlatch_semaphore_new(NULL, "a", 1, &semaphore));
+    log_call("client", redlatch_permit_semaphore_new(NULL, "a", 1, &permits));
+    log_call("client", redlatch_latch_new(NULL, "a", 1, &latch));
+    log_call("name", redlatch_semaphore_new(house->client, "", 0, &semaphore));
+    log_call("name", redlatch_permit_semaphore_new(house->client, "", 0, &permits));
+    log_call("name", redlatch_latch_new(house->client, "", 0, &latch));
+    log_call("semaphore_out", redlatch_semaphore_new(house->client, "a", 1, NULL));
+    log_call("permits_out", redlatch_permit_semaphore_new(house->client, "a", 1, NULL));
+    log_call("latch_out", redlatch_latch_new(house->client, "a", 1, NULL));
+    redlatch_semaphore_free(NULL);
+    redlatch_permit_semaphore_free(NULL);
+    redlatch_latch_free(NULL);
+    log_call("wait_ms", redlatch_semaphore_acquire(house->semaphore, 1, -8, NULL));
+    log_call("wait_ms", redlatch_semaphore_begin_acquire(house->semaphore, 1, -8, NULL, &wait));
+    log_call("permits", redlatch_semaphore_begin_acquire(house->semaphore, -1, 0, NULL, &wait));
+    log_call("wait_out", redlatch_semaphore_begin_acquire(house->semaphore, 1, 0, NULL, NULL));
+    log_call("wait_ms", redlatch_permit_semaphore_acquire(house->permits, 1, REDLATCH_RENEWED, -8, NULL, &serial));
+    log_call("lease_ms", redlatch_permit_semaphore_begin_acquire(house->permits, 1, -9, 0, NULL, &wait));
+    log_call("wait_ms", redlatch_latch_wait(house->latch, -8, NULL));
+    log_call("wait_ms", redlatch_latch_begin_wait(house->latch, -8, NULL, &wait));
+    log_call("latch", redlatch_latch_wait(NULL, 0, NULL));
+    log_call("latch", redlatch_latch_begin_wait(NULL, 0, NULL, &wait));
+    log_call("permits", redlatch_permit_semaphore_acquired(NULL, &number));
+    log_call("semaphore", redlatch_semaphore_available(NULL, &number));
+    log_call("wait_ms", redlatch_semaphore_start_acquire(house->semaphore, 1, -8, 1));
+    log_call("wait_ms", redlatch_latch_start_wait(house->latch, -8, 1));
     log_call("serial_out", redlatch_permit_semaphore_acquire(house->permits, 1, REDLATCH_RENEWED, 0, NULL, NULL));
     log_call("semaphore", redlatch_semaphore_release(NULL, 1));
     log_call("latch", redlatch_latch_count_down(NULL));
@@ -196,6 +297,16 @@ static void misuse_reports(const struct house *house) {
     log_call("scan_out", redlatch_scan_new(house->client, "x", 1, NULL));
     log_call("wait_ms", redlatch_client_wait_free(house->client, "a", 1, -8, NULL));
     log_call("wait_ms", redlatch_client_wait_lost(house->client, -8, NULL));
+    log_call("wait_ms", redlatch_client_start_wait_free(house->client, "a", 1, -8, 1));
+    redlatch_wait *wait = NULL;
+    log_call("wait_ms", redlatch_client_begin_wait_free(house->client, "a", 1, -8, NULL, &wait));
+    log_call("wait", redlatch_wait_continue(NULL, 0, NULL));
+    if (log_call("scan", redlatch_scan_new(house->client, "*", 1, &scan)) == REDLATCH_OK) {
+        log_call("report_out", redlatch_scan_next(scan, NULL));
+        log_call("next", redlatch_scan_start_next(scan, 7));
+        log_call("next", redlatch_scan_next(scan, &report));
+        redlatch_scan_free(scan);
+    }
     if (log_call("inspect", redlatch_client_inspect(house->client, "a", 1, NULL, &report)) == REDLATCH_OK) {
         redlatch_party party = {.struct_size = sizeof party};
         log_call("index", redlatch_report_party(report, 0, &party));
@@ -221,44 +332,12 @@ static void misuse_names(redlatch_client *client) {
     }
 }
 
-/* A client is opened, used from a host's loop and closed, while one function of the system fails once. */
-static void fail_function(const char *function, int turn) {
-    redlatch_client *client = NULL;
-    redlatch_lock *lock = NULL;
-    int fd;
-    trace("%s is to fail at turn %d", function, turn);
-    wrapped_system_fail(function, turn);
-    if (log_call("open", redlatch_client_open("unix:///s0", NULL, &client)) == REDLATCH_OK &&
-        log_call("lock", redlatch_lock_new(client, REDLATCH_MUTEX, "failing", 7, NULL, &lock)) == REDLATCH_OK) {
-        log_call("acquire", redlatch_lock_acquire(lock, 100));
-        log_call("acquire", redlatch_lock_acquire(lock, 100));
-        log_call("event_fd", redlatch_client_event_fd(client, &fd));
-        log_call("release", redlatch_lock_release(lock));
-        log_call("release", redlatch_lock_release(lock));
-    }
-    redlatch_lock_free(lock);
-    redlatch_client_free(client);
-    wrapped_system_fail(NULL, 0);
-}
-
-static void misuse_system(void) {
-    static const char *const functions[] = {"pthread_setspecific", /* before this thread has an owner id */
-                                            "system_random",       "gethostname",         "system_signal_new",
-                                            "system_alarm_new",    "system_alarm_set",    "system_set_new",
-                                            "system_set_add",      "system_thread_start", "socket_connecting"};
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        for (int turn = 1; turn <= 4; turn++) {
-            fail_function(functions[i], turn);
-        }
-    }
-}
-
 void misuse_all(const struct house *house) {
-    misuse_system();
     misuse_clients();
     misuse_bounds();
     misuse_lock_options(house->client);
     misuse_composites(house);
+    misuse_members();
     misuse_calls(house);
     misuse_counts(house);
     misuse_reports(house);

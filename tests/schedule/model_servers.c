@@ -11,7 +11,7 @@
 #include "schedule.h"
 #include "script_set.h"
 
-enum { SESSIONS_MAX = 256, CHANNELS_MAX = 64, WORDS_MAX = 400 };
+enum { SESSIONS_MAX = 4096, CHANNELS_MAX = 64, WORDS_MAX = 400 };
 
 static const int64_t EPOCH_MS = INT64_C(1700000000000);
 
@@ -181,6 +181,10 @@ static void run_script(struct model_server *server, const struct redis_text *wor
         redis_reply_error(reply_out, "NOSCRIPT No matching script. Please use EVAL.");
         return;
     }
+    if (id == SCRIPT_INSPECT && (server->denied & DENIES_INSPECT)) {
+        redis_reply_error(reply_out, "NOPERM this user has no permissions to run the 'evalsha' command");
+        return;
+    }
     size_t keys = strtoull(words[2].bytes, NULL, 10);
     script_set_run(&scripts, (enum script_id)id, REFUSE_NOTHING, server->keyspace, words + 3, keys, count - 3 - keys,
                    reply_out);
@@ -306,6 +310,9 @@ static struct session *session_new(struct line *line) {
     session->line = line;
     session->reader = redisReaderCreate();
     session->id = ++servers[line->server].last_id;
+    if (session_count == SESSIONS_MAX) {
+        abort();
+    }
     sessions[session_count++] = session;
     line->state = session;
     return session;
@@ -366,6 +373,14 @@ void model_server_freeze(int server, int64_t until) {
 void model_server_refuse(int server, const char *error, int64_t until) {
     servers[server].error_reply = error;
     servers[server].refuses_until = until;
+}
+
+void model_server_babble(int server) {
+    for (size_t i = 0; i < session_count; i++) {
+        if (sessions[i]->line->server == server && !sessions[i]->line->hung_up) {
+            line_reply(sessions[i]->line, "?\r\n", 3);
+        }
+    }
 }
 
 void model_server_garble(int server, int64_t until) {

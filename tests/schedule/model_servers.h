@@ -9,7 +9,7 @@
 enum { SERVERS = 3 };
 
 /* What a user may be forbidden. */
-enum { DENIES_CLIENT = 1, DENIES_INFO = 2, DENIES_SUBSCRIBE = 4 };
+enum { DENIES_CLIENT = 1, DENIES_INFO = 2, DENIES_SUBSCRIBE = 4, DENIES_INSPECT = 8 };
 
 /* Loads the scripts, once in a process. */
 void model_servers_open(void);
@@ -23,6 +23,9 @@ void model_server_freeze(int server, int64_t until);
 
 /* Every command but the greeting's is answered by this error until then. */
 void model_server_refuse(int server, const char *error, int64_t until);
+
+/* Sends each client what is not of the Redis protocol. */
+void model_server_babble(int server);
 
 /* Scripts run, but their replies are of another shape until then. */
 void model_server_garble(int server, int64_t until);

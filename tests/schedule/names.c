@@ -38,11 +38,6 @@ int names_server_at(const struct address *address) {
     return at->sin_family == AF_INET && ntohs(at->sin_port) == 6400 ? (int)(ntohl(at->sin_addr.s_addr) & 0xff) : -1;
 }
 
-static bool never(const void *context) {
-    (void)context;
-    return false;
-}
-
 /* Digits are an address already, and asked without a thread. */
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **out) {
     struct in_addr address;
@@ -53,13 +48,16 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
     if (!digits) {
         trace("looks %s up", host);
         int64_t longer = schedule_now() < names.slow_until ? 800000 : 0;
-        actor_wait(never, NULL, schedule_now() + 1 + schedule_draw(3000) + longer);
+        actor_sleep(1 + schedule_draw(3000) + longer);
         if (host[0] != 's' || schedule_now() < names.unknown_until) {
             return EAI_NONAME;
         }
         address.s_addr = htonl(0x0a000000 + (uint32_t)(host[1] - '0'));
     }
     struct found *found = calloc(1, sizeof *found);
+    if (!found) {
+        return EAI_MEMORY;
+    }
     found->refusing = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)atoi(port))};
     found->listening = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
     found->listening.sin_addr = address;

@@ -41,24 +41,6 @@ static void show_hold(redlatch_lock *lock, uint64_t owner) {
           hold.remaining_ms, hold.token, hold.owner);
 }
 
-/* A resumable wait, as wrappers wait; given up now and then. */
-static void acquire_resumably(struct player *player, redlatch_lock *lock) {
-    redlatch_wait *wait = NULL;
-    int status = log_call("begin acquire", redlatch_lock_begin_acquire(lock, player->owner, REDLATCH_RENEWED,
-                                                                       some_wait_ms(), player->cancel, &wait));
-    if (status != REDLATCH_OK) {
-        return;
-    }
-    status = REDLATCH_AGAIN;
-    for (int call = 0; status == REDLATCH_AGAIN && call < 8; call++) {
-        status = log_call("continue", redlatch_wait_continue(wait, 30, NULL));
-        if (status == REDLATCH_AGAIN && schedule_chance(150)) {
-            log_call("fire", redlatch_cancel_fire(player->cancel));
-        }
-    }
-    redlatch_wait_drop(wait);
-}
-
 static void query(redlatch_lock *lock) {
     redlatch_lock_state state = {.struct_size = sizeof state};
     if (log_call("query", redlatch_lock_query(lock, &state)) == REDLATCH_OK) {
@@ -80,7 +62,7 @@ void call_lock(struct player *player) {
                                                      perhaps_cancel(player)));
         break;
     case 5:
-        acquire_resumably(player, lock);
+        wait_for_lock(player, lock);
         break;
     case 6:
         log_call("extend", redlatch_lock_extend(lock, player->owner, 500));

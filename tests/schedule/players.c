@@ -13,6 +13,7 @@
 #include "players_shared.h"
 #include "redlatch_groups.h"
 #include "schedule.h"
+#include "shortages.h"
 
 enum { PLAYERS_MAX = 8, CLIENTS_MAX = 3 };
 
@@ -74,15 +75,18 @@ static void make_house(struct house *house) {
 static void make_composites(struct house *houses, int count) {
     struct house *first = &houses[0];
     redlatch_lock *of_all[CLIENTS_MAX] = {NULL};
+    redlatch_lock_options options;
+    redlatch_lock_options_init(&options, sizeof options);
+    options.owner_mode = schedule_chance(300) ? REDLATCH_OWNER_HANDLE : REDLATCH_OWNER_THREAD;
     for (int i = 0; i < count; i++) {
         of_all[i] = houses[i].locks[1];
     }
     log_call("multi lock",
-             redlatch_multi_lock_new(first->locks, 2, NULL, &first->composites[first->composite_count++]));
+             redlatch_multi_lock_new(first->locks, 2, &options, &first->composites[first->composite_count++]));
     log_call("multi lock",
-             redlatch_multi_lock_new(of_all, (size_t)count, NULL, &first->composites[first->composite_count++]));
+             redlatch_multi_lock_new(of_all, (size_t)count, &options, &first->composites[first->composite_count++]));
     log_call("redlock",
-             redlatch_redlock_new(of_all, (size_t)count, 1, NULL, &first->composites[first->composite_count++]));
+             redlatch_redlock_new(of_all, (size_t)count, 1, &options, &first->composites[first->composite_count++]));
 }
 
 static void leave_house(struct house *house) {
@@ -109,13 +113,8 @@ static void leave_house(struct house *house) {
     redlatch_latch_free(house->latch);
 }
 
-static bool never(const void *context) {
-    (void)context;
-    return false;
-}
-
 static void pause_ms(int64_t most) {
-    actor_wait(never, NULL, schedule_now() + (int64_t)schedule_draw((uint32_t)most * 1000) * time_scale + 1);
+    actor_sleep((int64_t)schedule_draw((uint32_t)most * 1000) * time_scale + 1);
 }
 
 static void play(void *context) {
@@ -126,7 +125,11 @@ static void play(void *context) {
         do {
             which = (int)schedule_draw(4);
         } while (!(player->scenario->calls & 1 << which));
-        calls[which](player);
+        if (player->scenario->calls & CALLS_WAITS && schedule_chance(500)) {
+            call_wait(player);
+        } else {
+            calls[which](player);
+        }
         if (schedule_chance(250)) {
             pause_ms(schedule_chance(100) ? 2000 : 60);
         }
@@ -143,7 +146,7 @@ static void make_fault(int server) {
     static const char *const keys[] = {"mutex-0", "mutex-1", "read-0",    "fenced-0", "fair-0",
                                        "plain-0", "group-0", "semaphore", "permits",  "latch"};
     int64_t until = schedule_now() + 1000 * (1 + (int64_t)schedule_draw(700)) * time_scale;
-    uint32_t what = schedule_draw(13);
+    uint32_t what = schedule_draw(14);
     trace("fault %u at server %d", what, server);
     switch (what) {
     case 0:
@@ -153,7 +156,7 @@ static void make_fault(int server) {
         model_server_refuse(server, error_replies[schedule_draw(5)], until);
         break;
     case 2:
-        model_server_deny(server, (int)schedule_draw(8));
+        model_server_deny(server, (int)schedule_draw(16));
         break;
     case 3:
         model_server_restart(server, schedule_chance(500));
@@ -175,6 +178,9 @@ static void make_fault(int server) {
         break;
     case 10:
         model_server_garble(server, schedule_now() + 20000);
+        break;
+    case 11:
+        model_server_babble(server);
         break;
     default:
         model_server_cut(server);
@@ -209,6 +215,9 @@ void players_run(void *context) {
     const struct scenario *scenario = context;
     static struct house houses[CLIENTS_MAX];
     memset(houses, 0, sizeof houses);
+    if (scenario->calls & PLAYS_SHORTAGES) { /* before this thread has an owner id */
+        shortages_play();
+    }
     time_scale = scenario->calls & LONG_WAITS ? 20 : 1;
     for (int i = 0; i < scenario->clients; i++) {
         houses[i].scenario = scenario;

@@ -8,8 +8,8 @@
 
 #include "redlatch.h"
 
-/* What a scenario's players call; whether a client is closed while they do, how servers are named, and whether waits,
- * pauses and faults last long enough for pings. */
+/* What a scenario's players call; whether a client is closed while they do, how servers are named, whether waits,
+ * pauses and faults last long enough for pings, and whether stories are played in shortage first. */
 enum {
     CALLS_LOCKS = 1,
     CALLS_COUNTS = 2,
@@ -19,7 +19,9 @@ enum {
     CALLS_MISUSE = 32,
     CLOSES_EARLY = 64,
     BY_HOST_NAME = 128,
-    LONG_WAITS = 256
+    LONG_WAITS = 256,
+    PLAYS_SHORTAGES = 512,
+    CALLS_WAITS = 1024
 };
 
 enum { KINDS_MAX = 8, NAMES = 2 };

@@ -55,6 +55,10 @@ void call_lock(struct player *player);
 void call_count(struct player *player);
 void call_started(struct player *player);
 void call_report(struct player *player);
+void call_wait(struct player *player);
+
+/* A resumable acquire to its end. */
+void wait_for_lock(struct player *player, redlatch_lock *lock);
 
 /* Calls with wrong arguments, each once. */
 void misuse_all(const struct house *house);

@@ -10,8 +10,9 @@
 
 #include "sim_random.h"
 #include "wrapped.h"
+#include "wrapped_system.h"
 
-enum { ACTORS_MAX = 128, EVENTS_MAX = 4096 };
+enum { ACTORS_MAX = 1024, EVENTS_MAX = 4096 };
 
 /* A schedule that turns more often than this does nothing but turn. */
 enum { TURNS_MAX = 4000000 };
@@ -44,6 +45,7 @@ static struct {
     struct actor actors[ACTORS_MAX];
     int actor_count;
     struct actor *running;
+    uint64_t seed;
     int64_t now;
     struct event events[EVENTS_MAX];
     size_t event_count;
@@ -61,6 +63,7 @@ void schedule_begin(uint64_t seed, FILE *trace_file) {
     schedule.now = MORNING;
     schedule.event_count = 0;
     schedule.turns = 0;
+    schedule.seed = seed;
     schedule.random = (struct sim_random){seed};
     schedule.trace = trace_file;
 }
@@ -69,6 +72,10 @@ static void give_up(const char *why) {
     fflush(schedule.trace);
     fprintf(stderr, "schedule: %s, at %lld us\n", why, (long long)(schedule.now - MORNING));
     abort();
+}
+
+uint64_t schedule_seed(void) {
+    return schedule.seed;
 }
 
 int64_t schedule_now(void) {
@@ -109,7 +116,9 @@ void schedule_at(int64_t at, schedule_event *run, void *context, uint64_t number
 static void run_due(void) {
     while (schedule.event_count > 0 && schedule.events[schedule.event_count - 1].at <= schedule.now) {
         struct event event = schedule.events[--schedule.event_count];
+        wrapped_memory_spare(true);
         event.run(event.context, event.number);
+        wrapped_memory_spare(false);
     }
 }
 
@@ -187,6 +196,15 @@ bool actor_wait(bool (*ready)(const void *context), const void *context, int64_t
     self->ready = NULL;
     self->until = INT64_MAX;
     return ready(context);
+}
+
+static bool never(const void *context) {
+    (void)context;
+    return false;
+}
+
+void actor_sleep(int64_t microseconds) {
+    actor_wait(never, NULL, schedule.now + microseconds);
 }
 
 void actor_at_end(void (*end)(void *value), void *value) {

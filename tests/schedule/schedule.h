@@ -19,6 +19,8 @@ typedef void schedule_event(void *context, uint64_t number);
 /* Begins a schedule; `trace_file` stays the caller's. */
 void schedule_begin(uint64_t seed, FILE *trace_file);
 
+uint64_t schedule_seed(void);
+
 /* Runs until all actors have ended; called by the thread that began. */
 void schedule_play(void);
 
@@ -33,6 +35,9 @@ void actor_join(struct actor *actor);
 
 /* The actor that runs waits until `ready` says so or the time has come: returns what it says then. */
 bool actor_wait(bool (*ready)(const void *context), const void *context, int64_t until);
+
+/* The actor that runs waits for so many microseconds. */
+void actor_sleep(int64_t microseconds);
 
 /* Microseconds. */
 int64_t schedule_now(void);

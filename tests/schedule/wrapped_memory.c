@@ -1,10 +1,11 @@
-/* What the program has allocated and not freed, by address: memory that a shared library allocated may be freed here,
- * too. SPDX-License-Identifier: Apache-2.0 */
+/* Allocations: one that fails, and those that are not freed, by address, since memory that a shared library allocated
+ * may be freed here, too. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "schedule.h"
 #include "wrapped.h"
 #include "wrapped_system.h"
 
@@ -18,13 +19,15 @@ struct allocation {
 static struct allocation *buckets[BUCKETS];
 static long count;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int until_failure; /* 0: none fails */
+static int spared;        /* the servers' and the lines' own */
 
 static struct allocation **bucket_of(const void *address) {
     return &buckets[((uintptr_t)address >> 4) % BUCKETS];
 }
 
 static void *enter(void *allocated) {
-    struct allocation *allocation = allocated ? __real_malloc(sizeof *allocation) : NULL;
+    struct allocation *allocation = allocated && spared == 0 ? __real_malloc(sizeof *allocation) : NULL;
     if (allocation) {
         __real_pthread_mutex_lock(&mutex);
         struct allocation **bucket = bucket_of(allocated);
@@ -51,6 +54,26 @@ static void leave(const void *allocated) {
     __real_free(found);
 }
 
+void wrapped_memory_fail(int number) {
+    until_failure = number;
+}
+
+bool wrapped_memory_has_failed(void) {
+    return until_failure == 0;
+}
+
+void wrapped_memory_spare(bool spare) {
+    spared += spare ? 1 : -1;
+}
+
+static bool fails(void) {
+    bool failing = until_failure > 0 && spared == 0 && --until_failure == 0;
+    if (failing) {
+        trace("an allocation fails");
+    }
+    return failing;
+}
+
 long wrapped_memory_count(void) {
     __real_pthread_mutex_lock(&mutex);
     long now = count;
@@ -59,20 +82,23 @@ long wrapped_memory_count(void) {
 }
 
 void *__wrap_malloc(size_t size) {
-    return enter(__real_malloc(size));
+    return fails() ? NULL : enter(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t number, size_t size) {
-    return enter(__real_calloc(number, size));
+    return fails() ? NULL : enter(__real_calloc(number, size));
 }
 
 void *__wrap_realloc(void *old, size_t size) {
+    if (fails()) {
+        return NULL;
+    }
     leave(old);
     return enter(__real_realloc(old, size));
 }
 
 char *__wrap_strdup(const char *text) {
-    return enter(__real_strdup(text));
+    return fails() ? NULL : enter(__real_strdup(text));
 }
 
 void __wrap_free(void *allocated) {

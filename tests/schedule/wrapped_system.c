@@ -11,7 +11,7 @@
 #include "schedule.h"
 #include "wrapped.h"
 
-enum { MUTEXES_MAX = 64, THREADS_MAX = 256 };
+enum { MUTEXES_MAX = 64, THREADS_MAX = 1024 };
 
 /* One who sleeps on a futex; on its own stack. */
 struct sleeper {
