@@ -72,7 +72,7 @@ static void drain(struct client *client, int64_t until) {
         int64_t now = system_now();
         for (int i = 0; i < PIPELINE_COUNT; i++) {
             struct pipeline_io *io = &client->ios[i];
-            if (!io->reading && io->connection.state == CONNECTION_READY && io_has_work(io)) {
+            if (!io_is_read(io) && io->connection.state == CONNECTION_READY && io_has_work(io)) {
                 io_receive(io, connection_read(&io->connection, io->staging, STAGING_SIZE), now);
             }
         }
@@ -88,7 +88,8 @@ static void drain(struct client *client, int64_t until) {
 
 static bool is_read(const struct client *client) {
     for (int i = 0; i < PIPELINE_COUNT; i++) {
-        if ((client->ios[i].reading && !client->ios[i].background_reads) || client->ios[i].writing) {
+        const struct pipeline_io *io = &client->ios[i];
+        if ((io_is_read(io) && io->reader != READER_BACKGROUND) || io->writing) {
             return true;
         }
     }

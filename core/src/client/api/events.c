@@ -74,7 +74,7 @@ static int make_set(struct client *client) {
     client->engine.losses_wanted[LOSS_EVENTS] = true;
     atomic_store(&client->losses_watched[LOSS_EVENTS], true);
     struct pipeline_io *io = &client->ios[PIPELINE_HOST];
-    if (io->connection.state == CONNECTION_READY && !io->background_reads) {
+    if (io->connection.state == CONNECTION_READY && io->reader != READER_BACKGROUND) {
         io->in_set = system_set_add(client->event_set, io->connection.fd) == 0;
     }
     if (!list_is_empty(&client->events)) {
@@ -141,7 +141,7 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
 /* Reads the host's pipeline on the host's own thread, unless the background thread does. */
 static void poll_host_pipeline(struct client *client, int64_t now) {
     struct pipeline_io *io = &client->ios[PIPELINE_HOST];
-    if (io->connection.state != CONNECTION_READY || io->reading) {
+    if (io->connection.state != CONNECTION_READY || io_is_read(io)) {
         return;
     }
     io_receive(io, connection_read(&io->connection, io->staging, STAGING_SIZE), now);

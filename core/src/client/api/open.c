@@ -15,6 +15,7 @@
 #include "owners.h"
 #include "pipeline_io.h"
 #include "planted.h"
+#include "reader.h"
 
 static const char DEFAULT_URL[] = "redis://127.0.0.1:6379/0";
 
@@ -223,7 +224,7 @@ static int connect_now(struct client *client) {
     client_lock(client);
     int64_t until = system_now() + client->connection_settings.connect_timeout;
     int status = REDLATCH_AGAIN;
-    io->reading = true;
+    reader_take(io, READER_CALLER);
     while (status == REDLATCH_AGAIN) {
         if (!io_lookup(io, NEVER)) {
             status = REDLATCH_UNREACHABLE;
@@ -240,7 +241,7 @@ static int connect_now(struct client *client) {
             client_lock(client);
         }
     }
-    io->reading = false;
+    reader_leave(io);
     client_unlock(client);
     if (status == REDLATCH_OK) {
         return REDLATCH_OK;

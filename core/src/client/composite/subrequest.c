@@ -62,8 +62,8 @@ void subrequest_stop_reading(struct subrequest *subrequest, int64_t now) {
     struct pipeline_io *io = subrequest->reads;
     if (io) {
         subrequest->reads = NULL;
-        io->reading = false;
-        drive_pass_reading(io, now);
+        reader_leave(io);
+        reader_pass(io, now);
     }
 }
 

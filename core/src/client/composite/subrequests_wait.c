@@ -44,15 +44,13 @@ static bool is_cancelled(const struct subrequest_set *set) {
 static bool start_reading(struct subrequest *subrequest, int64_t now) {
     struct pipeline_io *io = &subrequest->client->ios[subrequest->request.operation.pipeline];
     bool wanted = drive_should_read(&subrequest->request) && io->connection.state == CONNECTION_READY;
-    if (!wanted || (!subrequest->reads && io->reading)) {
+    if (!wanted || (!subrequest->reads && io_is_read(io))) {
         subrequest_stop_reading(subrequest, now);
         return false;
     }
     if (!subrequest->reads) {
         subrequest->reads = io;
-        io->reading = true;
-        io->reader_comes = false;
-        io->unread_since = 0;
+        reader_take(io, READER_COMPOSITE);
     }
     io_flush(io); /* what was left to the reader; the mutex is dropped for a moment */
     return io->connection.state == CONNECTION_READY;
@@ -76,7 +74,7 @@ static bool prepare(struct subrequest *subrequest, struct watch_list *list) {
     } else {
         list->separate += operation->phase != PHASE_DONE;
     }
-    drive_pass_reading_all(client, subrequest->reads);
+    reader_pass_all(client, subrequest->reads);
     bool done = operation->phase == PHASE_DONE;
     client_unlock(client);
     return done;

@@ -17,7 +17,8 @@
 
 /* Whether the background thread should read a pipeline now: its own always, another one when it was left unread. */
 static bool should_read(const struct pipeline_io *io, int64_t now) {
-    if ((io->reading && !io->background_reads) || (io_is_callers(io) && drive_has_reader(io))) {
+    bool other = io_is_read(io) && io->reader != READER_BACKGROUND;
+    if (other || (io_is_callers(io) && reader_is_found(io))) {
         return false;
     }
     if (io->ended) {
@@ -27,7 +28,7 @@ static bool should_read(const struct pipeline_io *io, int64_t now) {
         return io->wanted || io_is_opening(io);
     }
     bool connecting_for_host = io->pipeline == PIPELINE_HOST && io->connection.state != CONNECTION_READY;
-    return io->background_reads || io->pipeline == PIPELINE_BACKGROUND || connecting_for_host ||
+    return io->reader == READER_BACKGROUND || io->pipeline == PIPELINE_BACKGROUND || connecting_for_host ||
            (io->unread_since && now - io->unread_since >= UNREAD_LIMIT);
 }
 
@@ -37,7 +38,7 @@ static void update_set(struct pipeline_io *io) {
     if (io->pipeline != PIPELINE_HOST || client->event_set < 0) {
         return;
     }
-    bool wanted = io->connection.state == CONNECTION_READY && !io->background_reads;
+    bool wanted = io->connection.state == CONNECTION_READY && io->reader != READER_BACKGROUND;
     if (wanted && !io->in_set) {
         io->in_set = system_set_add(client->event_set, io->connection.fd) == 0;
     } else if (!wanted && io->in_set) {
@@ -48,8 +49,7 @@ static void update_set(struct pipeline_io *io) {
 
 static void background_read(struct pipeline_io *io, int64_t now) {
     struct client *client = io->client;
-    io->background_reads = true;
-    io->reading = true;
+    reader_take(io, READER_BACKGROUND);
     io->ended = false;
     if (io->connection.state == CONNECTION_READY) {
         io_receive(io, connection_read(&io->connection, io->staging, STAGING_SIZE), now);
@@ -66,10 +66,8 @@ static void background_step(struct pipeline_io *io, int64_t now) {
     if (should_read(io, now)) {
         background_read(io, now);
     }
-    if (io->background_reads && !should_read(io, now)) {
-        io->background_reads = false;
-        io->reading = false;
-        io->unread_since = 0;
+    if (io->reader == READER_BACKGROUND && !should_read(io, now)) {
+        reader_leave(io);
     }
     update_set(io);
 }
@@ -88,8 +86,8 @@ static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_o
     fds[count++] = (struct pollfd){client->background_alarm, POLLIN, 0};
     for (int i = 0; i < PIPELINE_COUNT; i++) {
         struct pipeline_io *io = &client->ios[i];
-        drive_pass_reading(io, now);
-        if (io->background_reads) {
+        reader_pass(io, now);
+        if (io->reader == READER_BACKGROUND) {
             wake = earlier(wake, io_next_time(io));
             fds[count++] = (struct pollfd){io->connection.fd, io_poll_events(io), 0};
         } else if (should_read(io, now)) {
@@ -97,7 +95,7 @@ static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_o
         } else if (io->unread_since) {
             wake = earlier(wake, io->unread_since + UNREAD_LIMIT);
         }
-        if (!io->background_reads && !io->ended && io->connection.state == CONNECTION_READY) {
+        if (io->reader != READER_BACKGROUND && !io->ended && io->connection.state == CONNECTION_READY) {
             fds[count++] = (struct pollfd){io->connection.fd, POLLRDHUP, 0};
         }
     }

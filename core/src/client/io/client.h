@@ -50,15 +50,23 @@ enum { STAGING_SIZE = 16384, WAKE_MAX = 64 };
 /* Left unread for this long although something is under way, a pipeline is read by the background thread. */
 #define UNREAD_LIMIT (5 * MILLISECOND)
 
+/* Who reads a pipeline: the table stands in reader.c. */
+enum reader {
+    READER_NONE,
+    READER_COMING,    /* a caller has been woken to take the role */
+    READER_CALLER,    /* a blocking call */
+    READER_AT_SOCKET, /* the same, which waits for the socket without the mutex */
+    READER_COMPOSITE, /* a thread that waits for several clients */
+    READER_BACKGROUND /* the background thread */
+};
+
 /* A pipeline's connection and who reads it. */
 struct pipeline_io {
     struct client *client;
     struct connection connection;
     struct reply_holder holder;
     enum pipeline_role pipeline;
-    bool reading;          /* somebody has the reader role */
-    bool reader_waits;     /* and waits for the socket, without the mutex */
-    bool reader_comes;     /* a caller has been woken to take the role */
+    enum reader reader;    /* who reads; changed by reader.c */
     bool writing;          /* somebody writes, without the mutex; nobody else touches the output then */
     bool wanted;           /* the background thread is to open it ahead of need */
     bool must_lookup;      /* addresses that served another pipeline were of no use */
@@ -66,7 +74,6 @@ struct pipeline_io {
     int64_t lookup_until;
     bool ended;            /* the background thread has seen the end of the connection, and nobody has read it yet */
     const char *failure;   /* why the connection is to be given up by who may; NULL */
-    bool background_reads; /* and that is the background thread */
     bool in_set;           /* its descriptor is in the host's pollable set */
     int64_t unread_since;  /* nobody reads although something is under way; 0: not so */
     int64_t received_at;   /* when a reply was last complete */

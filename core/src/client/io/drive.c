@@ -46,7 +46,7 @@ enum { CROWDED = 32 };
 enum { PAUSES = 16 };
 
 static bool is_free(const struct pipeline_io *io) {
-    return !io->reading && !io->writing && !io_has_work(io);
+    return !io_is_read(io) && !io->writing && !io_has_work(io);
 }
 
 /* A pipeline to be alone on while there are enough, else the first one, which is shared. A further connection is opened
@@ -146,7 +146,7 @@ static ssize_t wait_and_read(struct pipeline_io *io, const struct request *reque
     int64_t limit = yielding_limit(client->callers);
     int times = yielding_times(client->callers, client->engine.stats.waiters);
     short events = io_poll_events(io);
-    io->reader_waits = true;
+    io->reader = READER_AT_SOCKET;
     client_unlock(client);
     int64_t start = system_now();
     ssize_t got = 0;
@@ -160,7 +160,7 @@ static ssize_t wait_and_read(struct pipeline_io *io, const struct request *reque
     }
     int64_t elapsed = system_now() - start;
     client_lock(client);
-    io->reader_waits = false;
+    io->reader = READER_CALLER;
     client->engine.stats.busy_polls += polls;
     client->engine.stats.busy_polls_hit += polls && paid;
     if (is_only && got > 0) {
@@ -262,7 +262,7 @@ void drive_until(struct request *request, int64_t until) {
     struct pipeline_io *io = &client->ios[operation->pipeline];
     request->inside = true;
     while (!is_done(request)) {
-        drive_pass_reading_all(client, io);
+        reader_pass_all(client, io);
         int64_t now = system_now();
         if (is_cancelled(request)) {
             engine_abort(&client->engine, operation, REDLATCH_CANCELLED, now);
@@ -274,23 +274,21 @@ void drive_until(struct request *request, int64_t until) {
             break;
         } else {
             int64_t limit = operation->wait_until < until ? operation->wait_until : until;
-            if (drive_should_read(request) && !io->reading) {
-                io->reading = true;
-                io->reader_comes = false;
-                io->unread_since = 0;
+            if (drive_should_read(request) && !io_is_read(io)) {
+                reader_take(io, READER_CALLER);
                 io_flush(io); /* what was left to the reader; the mutex is dropped for a moment */
                 if (!is_done(request)) {
                     read_turn(io, request, limit);
                 }
-                io->reading = false;
+                reader_leave(io);
             } else {
-                drive_pass_reading(io, now); /* it may have been this call's until now */
+                reader_pass(io, now); /* it may have been this call's until now */
                 sleep_until_woken(request, limit);
             }
         }
     }
     request->inside = false;
-    drive_pass_reading_all(client, NULL);
+    reader_pass_all(client, NULL);
 }
 
 /* Drives a call to its end and returns its status. */

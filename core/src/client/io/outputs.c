@@ -56,7 +56,7 @@ static void operation_finished(struct client *client, struct request *request) {
 void client_finish_step(struct client *client, int64_t now) {
     client_outputs(client, now);
     for (int i = 0; i < PIPELINE_COUNT; i++) {
-        drive_pass_reading(&client->ios[i], now);
+        reader_pass(&client->ios[i], now);
     }
 }
 

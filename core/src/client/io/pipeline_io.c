@@ -115,12 +115,12 @@ static void continue_opening(struct pipeline_io *io) {
 /* Notes that nobody reads although there is something to read; the background thread will after a moment. */
 void io_watch_unread(struct pipeline_io *io, int64_t now) {
     struct client *client = io->client;
-    if (io->ended && !io->reading) {
+    if (io->ended && !io_is_read(io)) {
         client_kick_background(client);
     }
-    if (io->reading || !io_has_work(io)) {
+    if (io_is_read(io) || !io_has_work(io)) {
         io->unread_since = 0;
-        if (!io->reading && io_is_opening(io)) {
+        if (!io_is_read(io) && io_is_opening(io)) {
             continue_opening(io);
         }
         return;
@@ -146,7 +146,7 @@ static void write_out(struct pipeline_io *io) {
     if (status != REDLATCH_OK) {
         io->failure = "the connection broke";
     }
-    if (io->failure && !io->reading) {
+    if (io->failure && !io_is_read(io)) {
         broken(io, io->failure, system_now());
     }
 }
@@ -163,7 +163,7 @@ static bool is_longer(const struct list *list, int count) {
 static bool is_gathered(const struct pipeline_io *io) {
     const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
     bool yields = client_yields(io->client);
-    bool reader = io->reader_waits || (yields && io->reader_comes);
+    bool reader = io->reader == READER_AT_SOCKET || (yields && io->reader == READER_COMING);
     return reader && pipeline->in_flight >= (yields ? SHARED_FROM : BUSY_FROM) &&
            !is_longer(&pipeline->unsent, GATHER_MOST);
 }
@@ -175,7 +175,7 @@ static bool ended_unused(struct pipeline_io *io, int64_t now) {
     if (!unused || !connection_has_ended(&io->connection)) {
         return false;
     }
-    if (!io->reading) {
+    if (!io_is_read(io)) {
         broken(io, "the server closed the connection", now);
     }
     return true;

@@ -5,6 +5,11 @@
 
 #include "client.h"
 
+/* Whether somebody reads it; a caller who has been woken to does not yet. */
+static inline bool io_is_read(const struct pipeline_io *io) {
+    return io->reader > READER_COMING;
+}
+
 void io_flush(struct pipeline_io *io);
 short io_poll_events(const struct pipeline_io *io);
 bool io_has_work(const struct pipeline_io *io);

@@ -1,5 +1,16 @@
-/* The reader role of a pipeline: who has it next.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The reader role of a pipeline. One thread at a time reads a connection, for all; without the role nobody closes it.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   NONE        reader_pass          COMING: the caller whose command has waited longest is woken; NONE without one
+ *   COMING      reader_pass          NONE, if that caller's command is done
+ *   NONE,       reader_take          CALLER: a blocking call; COMPOSITE: a thread that waits for several clients;
+ *   COMING                           BACKGROUND: the background thread, which reads what is left unread
+ *   CALLER      waits for the socket AT_SOCKET, without the mutex; then CALLER again (wait_and_read of drive.c)
+ *   CALLER,     reader_leave         NONE; reader_pass follows
+ *   COMPOSITE,
+ *   BACKGROUND
+ *
+ * The host's thread reads the host's pipeline with the mutex, while nobody has the role. */
 #include "reader.h"
 
 #include "client_lock.h"
@@ -26,28 +37,39 @@ static struct request *next_reader(const struct pipeline_io *io) {
     return next ? next : waiting_request_of(&pipeline->unsent);
 }
 
-bool drive_has_reader(const struct pipeline_io *io) {
+bool reader_is_found(const struct pipeline_io *io) {
     return next_reader(io) != NULL;
 }
 
-/* Nobody reads: wakes the next reader, or has the background thread mind the pipeline if there is none. */
-void drive_pass_reading(struct pipeline_io *io, int64_t now) {
-    struct request *next = io->reading ? NULL : next_reader(io);
+void reader_take(struct pipeline_io *io, enum reader who) {
+    io->reader = who;
+    io->unread_since = 0;
+}
+
+void reader_leave(struct pipeline_io *io) {
+    io->reader = READER_NONE;
+    io->unread_since = 0;
+}
+
+void reader_pass(struct pipeline_io *io, int64_t now) {
+    if (io_is_read(io)) {
+        return;
+    }
+    struct request *next = next_reader(io);
+    io->reader = next ? READER_COMING : READER_NONE;
     if (next) {
         io->unread_since = 0;
-        io->reader_comes = true;
         client_wake(io->client, next->futex);
     } else {
-        io->reader_comes = false;
         io_watch_unread(io, now);
     }
 }
 
-void drive_pass_reading_all(struct client *client, const struct pipeline_io *except) {
+void reader_pass_all(struct client *client, const struct pipeline_io *except) {
     for (int i = 0; i < PIPELINE_COUNT; i++) {
         struct pipeline_io *io = &client->ios[i];
         if (io != except && io_is_callers(io)) {
-            drive_pass_reading(io, 0);
+            reader_pass(io, 0);
         }
     }
 }
