@@ -58,14 +58,14 @@ static long words_in(const struct output *output, const char *first, size_t firs
 static void check_command(struct command *command, bool as_text) {
     struct output output = {0};
     command->as_text = as_text;
-    size_t bound = output_command_bound(test_engine(), command);
-    output.bytes = malloc(bound); /* not a byte more: a sanitizer sees what goes over */
-    output.capacity = bound;
+    size_t size = output_command_size(test_engine(), command);
+    output.bytes = malloc(size); /* not a byte more: a sanitizer sees what goes over */
+    output.capacity = size;
     output_command(&output, test_engine(), command);
     uint32_t keys;
     uint32_t arguments;
     command_counts(command, &keys, &arguments);
-    CHECK(output.end <= bound);
+    CHECK_EQ_INT(output.end, size);
     CHECK_EQ_INT(words_in(&output, as_text ? "EVAL" : "EVALSHA", as_text ? 4 : 7), 3 + keys + arguments);
     output_free(&output);
     CHECK(output.bytes == NULL && output.capacity == 0);
@@ -94,7 +94,7 @@ static void check_kinds_of_commands(struct resource *resource, uint8_t lock_kind
     }
 }
 
-static void every_kind_keeps_its_bound(void) {
+static void every_kind_has_its_exact_size(void) {
     static const size_t sizes[] = {1, 60, REDLATCH_NAME_SIZE_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct resource *resource = make_resource(sizes[i]);
@@ -132,7 +132,7 @@ static void an_acquire_byte_for_byte(void) {
     struct resource *resource = make_resource(3);
     struct command command = {.resource = resource, .kind = COMMAND_ACQUIRE, .id = 12, .lease_ms = 30000};
     struct output output = {0};
-    CHECK(output_reserve(&output, output_command_bound(test_engine(), &command)));
+    CHECK(output_reserve(&output, output_command_size(test_engine(), &command)));
     output_command(&output, test_engine(), &command);
     char expected[300];
     snprintf(expected, sizeof expected,
@@ -220,7 +220,7 @@ static void parts_go_as_the_socket_takes_them(void) {
 }
 
 int main(void) {
-    RUN(every_kind_keeps_its_bound);
+    RUN(every_kind_has_its_exact_size);
     RUN(an_acquire_byte_for_byte);
     RUN(words);
     RUN(growing_keeps_what_is_pending);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, NUMBER_BOUND = 24, ARGUMENT_BOUND = NUMBER_BOUND + 4 };
+enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, LENGTH_SIZE_MAX = 24 };
 
 bool output_reserve(struct output *output, size_t size) {
     if (output->begin == output->end) {
@@ -39,9 +39,28 @@ static void add(struct output *output, const char *text, size_t size) {
     output->end += size;
 }
 
+static size_t digits_of(size_t number) {
+    size_t digits = 1;
+    while (number >= 10) {
+        number /= 10;
+        digits++;
+    }
+    return digits;
+}
+
+/* The bytes that add_length adds. */
+static size_t length_size(size_t length) {
+    return 1 + digits_of(length) + 2;
+}
+
+/* The bytes that add_word adds. */
+static size_t word_size(size_t size) {
+    return length_size(size) + size + 2;
+}
+
 /* A marker, a decimal number and the line end: "*3\r\n", "$40\r\n". */
 static void add_length(struct output *output, char marker, size_t length) {
-    char text[NUMBER_BOUND];
+    char text[LENGTH_SIZE_MAX];
     size_t at = sizeof text;
     text[--at] = '\n';
     text[--at] = '\r';
@@ -64,55 +83,65 @@ struct output_sink {
     struct output *output;
 };
 
-static void append_argument(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
-    struct output *output = ((struct output_sink *)(void *)sink)->output;
+static size_t parts_size(const struct argument_part *parts, size_t part_count) {
     size_t size = 0;
     for (size_t i = 0; i < part_count; i++) {
         size += parts[i].size;
     }
-    add_length(output, '$', size);
+    return size;
+}
+
+static void append_argument(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
+    struct output *output = ((struct output_sink *)(void *)sink)->output;
+    add_length(output, '$', parts_size(parts, part_count));
     for (size_t i = 0; i < part_count; i++) {
         add(output, parts[i].text, parts[i].size);
     }
     add(output, "\r\n", 2);
 }
 
-/* Adds up what arguments take. */
+/* A command of the server's own in place of a script; NULL when it is a script. */
+static const struct question *plain_question(const struct command *command) {
+    const struct question *question = command->kind == COMMAND_INSPECT ? command->operation->question : NULL;
+    return question && question->plain ? question : NULL;
+}
+
+/* Adds up the bytes of arguments. */
 struct measuring_sink {
     struct argument_sink sink;
     size_t size;
 };
 
 static void measure_argument(struct argument_sink *sink, const struct argument_part *parts, size_t part_count) {
-    struct measuring_sink *measure = (struct measuring_sink *)(void *)sink;
-    measure->size += ARGUMENT_BOUND;
-    for (size_t i = 0; i < part_count; i++) {
-        measure->size += parts[i].size;
-    }
+    ((struct measuring_sink *)(void *)sink)->size += word_size(parts_size(parts, part_count));
 }
 
-size_t output_command_bound(const struct engine *engine, const struct command *command) {
+size_t output_command_size(const struct engine *engine, const struct command *command) {
+    const struct question *question = plain_question(command);
+    if (question) {
+        size_t size = length_size(question->argument_count);
+        for (uint32_t i = 0; i < question->argument_count; i++) {
+            size += word_size(question->arguments[i].size);
+        }
+        return size;
+    }
     const struct script_embedded *script = &scripts_embedded[command_script(command)];
+    uint32_t keys;
+    uint32_t arguments;
+    command_counts(command, &keys, &arguments);
     struct measuring_sink measure = {.sink = {measure_argument}};
     command_write(engine, command, &measure.sink);
-    return 4 * ARGUMENT_BOUND + measure.size + 64 + (command->as_text ? script->size : 40);
-}
-
-/* A command of the server's own. */
-static bool added_plain(struct output *output, const struct command *command) {
-    const struct question *question = command->kind == COMMAND_INSPECT ? command->operation->question : NULL;
-    if (!question || !question->plain) {
-        return false;
-    }
-    add_length(output, '*', question->argument_count);
-    for (uint32_t i = 0; i < question->argument_count; i++) {
-        add_word(output, question->arguments[i].text, question->arguments[i].size);
-    }
-    return true;
+    size_t name = command->as_text ? word_size(4) + word_size(script->size) : word_size(7) + word_size(40);
+    return length_size(3 + (size_t)keys + arguments) + name + word_size(digits_of(keys)) + measure.size;
 }
 
 void output_command(struct output *output, const struct engine *engine, const struct command *command) {
-    if (added_plain(output, command)) {
+    const struct question *question = plain_question(command);
+    if (question) {
+        add_length(output, '*', question->argument_count);
+        for (uint32_t i = 0; i < question->argument_count; i++) {
+            add_word(output, question->arguments[i].text, question->arguments[i].size);
+        }
         return;
     }
     const struct script_embedded *script = &scripts_embedded[command_script(command)];
@@ -140,11 +169,11 @@ void output_command(struct output *output, const struct engine *engine, const st
 }
 
 bool output_arguments(struct output *output, size_t count, const char *const arguments[], const size_t sizes[]) {
-    size_t bound = NUMBER_BOUND;
+    size_t size = length_size(count);
     for (size_t i = 0; i < count; i++) {
-        bound += ARGUMENT_BOUND + sizes[i];
+        size += word_size(sizes[i]);
     }
-    if (!output_reserve(output, bound)) {
+    if (!output_reserve(output, size)) {
         return false;
     }
     add_length(output, '*', count);

@@ -15,8 +15,8 @@ struct output {
 /* Makes room for `size` more bytes; false without memory, and then nothing has changed. */
 bool output_reserve(struct output *output, size_t size);
 
-/* The most bytes output_command may add for a command. */
-size_t output_command_bound(const struct engine *engine, const struct command *command);
+/* The bytes that output_command adds for a command. */
+size_t output_command_size(const struct engine *engine, const struct command *command);
 
 /* Adds a command as EVALSHA, or as EVAL with its text when the server lacks the script. Room must have been reserved.
  */

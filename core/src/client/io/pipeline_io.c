@@ -93,7 +93,7 @@ static void fill(struct pipeline_io *io, int64_t now) {
     struct output *output = &io->connection.output;
     struct command *command;
     while ((command = engine_first_to_send(engine, io->pipeline)) != NULL) {
-        if (!output_reserve(output, output_command_bound(engine, command))) {
+        if (!output_reserve(output, output_command_size(engine, command))) {
             io->starved_until = now + STARVED_PAUSE; /* the callers' time-outs go on */
             return;
         }
