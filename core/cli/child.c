@@ -20,15 +20,9 @@
 
 #include "signals.h"
 
-/* Puts a process group in the foreground; one that is not there itself would be stopped for trying. */
+/* Puts a process group in the foreground. From the background only who blocks SIGTTOU may, as signals_block does. */
 static void put_in_front(int terminal, pid_t group) {
-    sigset_t ttou;
-    sigset_t before;
-    sigemptyset(&ttou);
-    sigaddset(&ttou, SIGTTOU);
-    sigprocmask(SIG_BLOCK, &ttou, &before);
     tcsetpgrp(terminal, group);
-    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static bool has_terminal(const struct child *child) {

@@ -10,19 +10,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-int complain(int exit_status, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
+static void print_message(const char *format, va_list arguments) {
     char *message = NULL;
     int size = vasprintf(&message, format, arguments);
-    va_end(arguments);
     char *shown = size < 0 ? NULL : text_shown(message, (size_t)size, 0, &(int){0});
     fprintf(stderr, "redlatch: %s\n", shown ? shown : "out of memory");
     free(shown);
     if (size >= 0) {
         free(message);
     }
+}
+
+int complain(int exit_status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_message(format, arguments);
+    va_end(arguments);
     return exit_status;
+}
+
+void notice(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_message(format, arguments);
+    va_end(arguments);
 }
 
 /* Misuse is the user's, a failing system this machine's; whatever else the server or the way to it. */
@@ -64,16 +75,16 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
     const char *behind = *command ? ": " : "";
     if (letter == ':') {
         bool is_long = strncmp(argument, "--", 2) == 0;
-        complain(0, "%s%s%s without a value: expected one after it", command, behind,
+        notice("%s%s%s without a value: expected one after it", command, behind,
                  is_long ? argument : short_option);
     } else if (optopt == 0) {
-        complain(0, "%s%sthere is no option %s, or several begin with it", command, behind, argument);
+        notice("%s%sthere is no option %s, or several begin with it", command, behind, argument);
     } else if (optopt < OPTION_PREFIX && !strchr(letters, optopt)) {
-        complain(0, "%s%sthere is no option %s", command, behind, short_option);
+        notice("%s%sthere is no option %s", command, behind, short_option);
     } else {
-        complain(0, "%s%s%s: expected no value", command, behind, argument);
+        notice("%s%s%s: expected no value", command, behind, argument);
     }
-    complain(0, "see: redlatch%s%s --help", *command ? " " : "", command);
+    notice("see: redlatch%s%s --help", *command ? " " : "", command);
     return '?';
 }
 

@@ -78,6 +78,9 @@ const char *only_name(int argc, char **argv, const char *command);
  * be shown stands there as \xNN. */
 int complain(int exit_status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same where there is no exit status to return. */
+void notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The same for a failed call of the library, with its own words. */
 int complain_of(int status);
 

@@ -146,7 +146,7 @@ static const char *name_from_around(const struct run_options *options) {
 /* A `run` within a `run` is another owner, and whoever holds what is waited for may be waiting for the waiter. */
 static void warn_of(const char *name) {
     if (name) {
-        complain(0, "the redlatch run that runs this one holds \"%s\" as another owner: this wait may never end", name);
+        notice("the redlatch run that runs this one holds \"%s\" as another owner: this wait may never end", name);
     }
 }
 

@@ -42,7 +42,8 @@ static bool add(struct locks *locks, redlatch_report *report) {
         struct found *found = realloc(locks->found, capacity * sizeof *found);
         if (!found) {
             redlatch_report_free(report);
-            return complain(false, "out of memory");
+            notice("out of memory");
+            return false;
         }
         locks->found = found;
         locks->capacity = capacity;

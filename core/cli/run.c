@@ -13,9 +13,9 @@ static bool print_what_is_held(const struct holding *holding) {
     char *tokens;
     bool good = holding_owners(holding, ", ", &owners, &tokens);
     if (good && owners) {
-        complain(0, "holds \"%s\" as %s", holding->shown, owners);
+        notice("holds \"%s\" as %s", holding->shown, owners);
     } else if (good) {
-        complain(0, "holds permits of \"%s\"", holding->shown);
+        notice("holds permits of \"%s\"", holding->shown);
     }
     free(owners);
     free(tokens);
@@ -49,10 +49,10 @@ static int give_back(const struct run_options *options, struct holding *holding,
                                        gone, known ? ": " : "", known ? holding_lost_text(reason) : "");
     }
     if (status != REDLATCH_OK) { /* CMD's work was done under the lock: its status counts */
-        complain(0, "%s; %s", redlatch_last_error(),
+        notice("%s; %s", redlatch_last_error(),
                  holding->semaphore ? "its permits stay acquired" : "the lock ends with its lease");
     } else if (options->verbose) {
-        complain(0, left > 0 ? "leaves \"%s\" until its lease ends" : "released \"%s\"", holding->shown);
+        notice(left > 0 ? "leaves \"%s\" until its lease ends" : "released \"%s\"", holding->shown);
     }
     return outcome.exit_status;
 }
@@ -86,7 +86,7 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
     }
     if (status == REDLATCH_TIMEOUT) {
         if (options->verbose) {
-            complain(0, "%s", redlatch_last_error());
+            notice("%s", redlatch_last_error());
         }
         return options->conflict_status;
     }
@@ -97,7 +97,7 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
         return complain_of_wait(status);
     }
     if (options->verbose) {
-        complain(0, "waited %lld ms", (long long)(clock_ms() - begun));
+        notice("waited %lld ms", (long long)(clock_ms() - begun));
     }
     return run_locked(options, client, holding);
 }

@@ -60,7 +60,7 @@ static void take_url(struct server_options *server, char *url) {
     kept = strdup(url);
     server->url = kept ? kept : "";
     memset(password, '*', (size_t)(at - password));
-    complain(0, "the password in -u can be read by others on this machine, and CMD does not get it:"
+    notice("the password in -u can be read by others on this machine, and CMD does not get it:"
                 " use --password-file, REDISCLI_AUTH or REDIS_URL");
 }
 

@@ -8,8 +8,9 @@
 #include <string.h>
 #ifdef __linux__
 #include <sys/prctl.h>
-#endif
+#else
 #include <sys/resource.h>
+#endif
 #include <unistd.h>
 
 #include "cli.h"
@@ -130,9 +131,11 @@ int signals_ending(int number) {
 }
 
 int signals_die(int number) {
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* CMD has left one, if it was to */
+    /* CMD has left a core dump if it was to; ours would say nothing. */
 #ifdef __linux__
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* also where a program takes the dumps */
+#else
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 #endif
     sigset_t only;
     sigemptyset(&only);

@@ -169,7 +169,7 @@ struct outcome supervise(const struct run_options *options, redlatch_client *cli
         return outcome;
     }
     if (options->verbose) {
-        complain(0, "runs %s as process %ld", options->command[0], (long)supervisor.child.pid);
+        notice("runs %s as process %ld", options->command[0], (long)supervisor.child.pid);
     }
     supervise_until_end(&supervisor, event_fd);
     outcome = (struct outcome){supervisor.lost ? STATUS_LOST : supervisor.child.exit_status, true, supervisor.lost};
