@@ -27,16 +27,15 @@ int descriptors_open(void) {
 }
 
 struct descriptor *descriptor_of(int fd) {
-    int place = fd - DESCRIPTOR_FIRST;
-    bool known = place >= 0 && place < DESCRIPTORS_MAX && table[place].kind != DESCRIPTOR_FREE;
-    return known ? &table[place] : NULL;
+    bool known = fd >= 0 && fd < DESCRIPTORS_MAX && table[fd].kind != DESCRIPTOR_FREE;
+    return known ? &table[fd] : NULL;
 }
 
 int descriptor_new(enum descriptor_kind kind) {
     for (int i = 0; i < DESCRIPTORS_MAX; i++) {
         if (table[i].kind == DESCRIPTOR_FREE) {
             table[i] = (struct descriptor){.kind = kind, .at = INT64_MAX};
-            return DESCRIPTOR_FIRST + i;
+            return i;
         }
     }
     errno = EMFILE;
@@ -59,8 +58,8 @@ short descriptor_events(int fd, short events) {
         readable = descriptor->at <= schedule_now();
         break;
     default:
-        for (int i = 0; i < SET_MAX; i++) {
-            readable = readable || (descriptor->members[i] && descriptor_events(descriptor->members[i], POLLIN));
+        for (int i = 0; i < descriptor->member_count; i++) {
+            readable = readable || descriptor_events(descriptor->members[i], POLLIN);
         }
     }
     return readable ? events & POLLIN : 0;
@@ -118,19 +117,22 @@ int __wrap_system_set_add(int set, int fd) {
         return -1;
     }
     trace("watches %d in %d", fd, set);
-    for (int i = 0; i < SET_MAX; i++) {
-        if (descriptor_of(set)->members[i] == 0) {
-            descriptor_of(set)->members[i] = fd;
-            return 0;
-        }
+    struct descriptor *descriptor = descriptor_of(set);
+    if (descriptor->member_count == SET_MAX) {
+        return -1;
     }
-    return -1;
+    descriptor->members[descriptor->member_count++] = fd;
+    return 0;
 }
 
 static void leave_set(struct descriptor *set, int fd) {
-    for (int i = 0; i < SET_MAX; i++) {
-        set->members[i] = set->members[i] == fd ? 0 : set->members[i];
+    int kept = 0;
+    for (int i = 0; i < set->member_count; i++) {
+        if (set->members[i] != fd) {
+            set->members[kept++] = set->members[i];
+        }
     }
+    set->member_count = kept;
 }
 
 int __wrap_system_set_remove(int set, int fd) {

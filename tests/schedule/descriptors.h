@@ -10,7 +10,7 @@
 
 enum descriptor_kind { DESCRIPTOR_FREE, DESCRIPTOR_SOCKET, DESCRIPTOR_SIGNAL, DESCRIPTOR_ALARM, DESCRIPTOR_SET };
 
-enum { DESCRIPTOR_FIRST = 100, DESCRIPTORS_MAX = 64, SET_MAX = 8 };
+enum { DESCRIPTORS_MAX = 64, SET_MAX = 8 };
 
 struct line;
 
@@ -21,7 +21,8 @@ struct descriptor {
     int64_t sleeps_most;  /* of a socket: how long a plain recv waits; 0: not */
     uint64_t count;       /* of a signal */
     int64_t at;           /* of an alarm, INT64_MAX: never */
-    int members[SET_MAX]; /* of a set; 0: none */
+    int members[SET_MAX]; /* of a set */
+    int member_count;
 };
 
 /* Before each run. */
@@ -33,7 +34,7 @@ int descriptors_open(void);
 /* NULL when it is none of the schedule's, or closed. */
 struct descriptor *descriptor_of(int fd);
 
-/* The lowest that is free, as of a system. */
+/* The lowest that is free, as of a system: 0 is the first, as in a daemon that has closed its own. */
 int descriptor_new(enum descriptor_kind kind);
 
 /* What of `events` is true now. */

@@ -73,6 +73,12 @@ static int start_of_latch(redlatch_latch *latch, uint32_t which, uint64_t tag) {
     }
 }
 
+static void start_inspect(redlatch_client *client, uint64_t tag) {
+    static const char *const names[] = {"semaphore", "mutex-0", "fair-0", "read-0"};
+    const char *name = names[schedule_draw(sizeof names / sizeof names[0])];
+    log_call("start inspect", redlatch_client_start_inspect(client, name, strlen(name), NULL, tag));
+}
+
 static void start_count(struct house *house) {
     uint64_t tag = new_tag(house, NULL, 0);
     uint32_t which = schedule_draw(12);
@@ -87,7 +93,7 @@ static void start_count(struct house *house) {
         log_call("start of a latch", start_of_latch(house->latch, which, tag));
         break;
     case 3:
-        log_call("start inspect", redlatch_client_start_inspect(house->client, "semaphore", 9, NULL, tag));
+        start_inspect(house->client, tag);
         break;
     default:
         log_call("start wait until free",

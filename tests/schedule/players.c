@@ -15,7 +15,7 @@
 #include "schedule.h"
 #include "shortages.h"
 
-enum { PLAYERS_MAX = 8, CLIENTS_MAX = 3 };
+enum { PLAYERS_MAX = 16, CLIENTS_MAX = 3 };
 
 int64_t time_scale;
 

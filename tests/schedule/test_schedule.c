@@ -44,6 +44,7 @@ static const struct scenario scenarios[] = {
     {"callers_of_a_mutex", {REDLATCH_MUTEX, 0}, CALLS_LOCKS, 6, 1, 16, false},
     {"two_clients", {REDLATCH_MUTEX, REDLATCH_FENCED, 0}, CALLS_LOCKS, 4, 2, 20, false},
     {"fair", {REDLATCH_FAIR, 0}, CALLS_LOCKS, 4, 2, 16, true},
+    {"many_fair", {REDLATCH_FAIR, 0}, CALLS_LOCKS, 14, 2, 12, true},
     {"read_write", {REDLATCH_READ, REDLATCH_WRITE, 0}, CALLS_LOCKS, 4, 2, 16, true},
     {"group_and_plain", {REDLATCH_GROUP, REDLATCH_PLAIN, REDLATCH_SPIN, 0}, CALLS_LOCKS, 4, 2, 16, true},
     {"troubled", {REDLATCH_MUTEX, REDLATCH_FENCED, 0}, CALLS_LOCKS, 4, 2, 20, true},
