@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Set
 
@@ -23,6 +24,9 @@ E2E = {"lua": ("test_95_lua*.py", "test_95_pages.py"),
        "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_pages.py")}
 NOT_OF_PYTHON = ("test_95_lua*.py", *E2E["command"][:2])
 LUA_FIRST = "lua5.4"
+# Here the command, and the C of Lua's binding, are built with the sanitizers, which notice leaks.
+SANITIZED = "build/address"
+NOT_SANITIZED = "not slowest_command and not fifty_processes"  # what measures
 CHUNKS = (4, 16)  # of the end-to-end test files, the likeliest first; no more of them are asked
 
 
@@ -35,10 +39,11 @@ class Pytest(Layer):
         configure(self.tree, "build", ["-DREDLATCH_PYTHON=ON", "-DREDLATCH_LUA=lua5.1;lua5.2;lua5.3;lua5.4",
                                        f"-DPython_EXECUTABLE={self.tree.python}"])
 
-    def batch(self, name: str, words: Sequence[str], targets: Sequence[str] = ("all",)) -> Batch:
-        """One run of pytest that ends with the first failure."""
-        command = Command(name, [*self.pytest(), "-x", *self.parallel(), *words], LONGEST)
-        return Batch("build", targets, [command])
+    def batch(self, name: str, words: Sequence[str], targets: Sequence[str] = ("all",), folder: str = "build",
+              variables: Sequence[str] = ()) -> Batch:
+        """One run of pytest that ends with the first failure, with variables of its environment."""
+        command = Command(name, ["env", *variables, *self.pytest(), "-x", *self.parallel(), *words], LONGEST)
+        return Batch(folder, targets, [command])
 
     def make(self, folder: str, targets: Sequence[str]) -> Optional[str]:
         return super().make(folder, self.tree.to_build(folder, targets))  # a test may load what others have built
@@ -55,10 +60,12 @@ class Pytest(Layer):
     def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:
         if failure.name.endswith(HANGS):
             return None
+        command = next(command for command in commands if command.name == failure.name)
         failed = re.findall(r"^(?:FAILED|ERROR) (tests/\S+)", failure.output, re.MULTILINE)
         if not failed:
-            return next(command for command in commands if command.name == failure.name)
-        return Command(failed[0], [*self.pytest(), failed[0]], LONGEST)
+            return command
+        environment = command.words[:command.words.index(str(self.tree.python))]
+        return Command(failed[0], [*environment, *self.pytest(), failed[0]], LONGEST)
 
 
 class Python(Pytest):
@@ -98,17 +105,39 @@ class EndToEnd(Pytest):
     areas = CORE | LANGUAGES
     workers = 2
 
+    def configure(self) -> None:
+        super().configure()
+        configure(self.tree, SANITIZED, ["-DREDLATCH_SANITIZE=address,undefined", "-DREDLATCH_LUA=lua5.1;lua5.4"])
+
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
         if mutant is None:
-            return [self.batch("tests/e2e", sorted({file for area in self.requested for file in self.files(area)}))]
+            plain = {file for area in self.requested - {"command"} for file in self.files(area)}
+            return [*([self.batch("tests/e2e", sorted(plain))] if plain else []),
+                    *([self.sanitized_lua(self.files("lua"))] if "lua" in self.requested else []),
+                    *([self.sanitized_command(self.files("command"))] if "command" in self.requested else [])]
         files = self.chosen(self.files(mutant.area), mutant)
-        targets = TARGETS.get(mutant.area, ["all"])
+        if mutant.area == "command":
+            return [self.sanitized_command(files)]
         if mutant.area == "lua":
-            return [self.batch(f"tests/e2e by {LUA_FIRST}", [*files, "-k", LUA_FIRST], targets),
-                    self.batch("tests/e2e by all Luas", files, targets)]
+            first = self.batch(f"tests/e2e by {LUA_FIRST}", [*files, "-k", LUA_FIRST], TARGETS["lua"])
+            return [self.sanitized_lua(files) if mutant.path.endswith(".c") else first,
+                    self.batch("tests/e2e by all Luas", files, TARGETS["lua"])]
         bounds = [0, *[min(place, len(files)) for place in CHUNKS]]
-        return [self.batch(f"tests/e2e from {files[begin]}", files[begin:end], targets)
+        return [self.batch(f"tests/e2e from {files[begin]}", files[begin:end], TARGETS.get(mutant.area, ["all"]))
                 for begin, end in zip(bounds, bounds[1:]) if end > begin]
+
+    def sanitized_command(self, files: Sequence[str]) -> Batch:
+        """The command's tests."""
+        program = self.tree.path / SANITIZED / "bin" / "redlatch"
+        return self.batch("tests/e2e of the command", [*files, "-k", NOT_SANITIZED], TARGETS["command"], SANITIZED,
+                          [f"REDLATCH_TEST_COMMAND={program}"])
+
+    def sanitized_lua(self, files: Sequence[str]) -> Batch:
+        """Lua's tests by one Lua, which has to load the sanitizers' libraries before the module."""
+        libraries = " ".join(subprocess.run(["cc", f"-print-file-name={name}"], check=True, stdout=subprocess.PIPE,
+                                            text=True).stdout.strip() for name in ("libasan.so", "libubsan.so"))
+        return self.batch(f"tests/e2e by {LUA_FIRST}, sanitized", [*files, "-k", LUA_FIRST], TARGETS["lua"], SANITIZED,
+                          [f"REDLATCH_TEST_LUA_BUILD={SANITIZED}", f"REDLATCH_TEST_LUA_PRELOAD={libraries}"])
 
     def files(self, area: str) -> List[str]:
         """The files that mutants of an area may need."""

@@ -51,6 +51,8 @@ def order(source: Source) -> Iterator[Edit]:
             continue
         if not (source.callee(one) or source.callee(two)) or not shared(source, one, two):
             continue
+        if free_apart(source, one, two):
+            continue
         between = source.text[source.span(one.first, one.end)[1]:source.span(two.first, two.end)[0]]
         yield replaced("order", source, one.first, two.end,
                        source.code(two.first, two.end) + between + source.code(one.first, one.end))
@@ -59,6 +61,15 @@ def order(source: Source) -> Iterator[Edit]:
 def shared(source: Source, one: Statement, two: Statement) -> bool:
     """Whether two statements name the same thing."""
     return bool(source.names(one.first, one.end) & source.names(two.first, two.end))
+
+
+def free_apart(source: Source, one: Statement, two: Statement) -> bool:
+    """Whether two statements free two things by the same call, neither a part of the other: their order is nothing."""
+    callee = source.callee(one)
+    if callee != source.callee(two) or not FREE.search(callee):
+        return False
+    first, second = (source.code(each.first, each.end).rstrip(");") for each in (one, two))
+    return not first.startswith(second) and not second.startswith(first)
 
 
 def returned(source: Source) -> Iterator[Edit]:

@@ -71,6 +71,12 @@ def test_order_in_c() -> None:
     assert of("order", text, "f.c") == ["b(x); a(x);"]
 
 
+def test_order_of_two_frees() -> None:
+    """Only where one is a part of the other."""
+    text = "void f(struct x *x) {\n    free(x->a);\n    free(x->b);\n    free(x);\n}\n"
+    assert of("order", text, "f.c") == ["free(x); free(x->b);"]
+
+
 def test_types_and_tables_in_c() -> None:
     text = "struct s {\n    int a : 3;\n};\nstatic const int TABLE[] = {1};\n#define LIMIT 5\n"
     assert planted(text, "f.c") == {("number", "static const int TABLE[] = {1};", "static const int TABLE[] = {2};")}
