@@ -117,7 +117,10 @@ def test_the_kind_of_a_number_can_be_given(server: RedisServer, lock_name: str) 
         gate = client.semaphore(lock_name)
         gate.try_set_permits(1)
         guessed = redlatch(server, "wait", "-w", "0", lock_name)
-        assert guessed.returncode == 1 and "is a number, 1: waited for as a latch" in guessed.stderr
+        assert (guessed.returncode, guessed.stderr) == (
+            1,
+            f'redlatch: "{lock_name}" is a number, 1: waited for as a latch, until it is zero; --kind names its kind\n',
+        )
         for kind, status in {"semaphore": 0, "permit-semaphore": 0, "latch": 1}.items():
             reported = redlatch(server, "wait", "-w", "0", "--kind", kind, lock_name)
             assert (reported.returncode, reported.stderr) == (status, "")
@@ -135,7 +138,8 @@ def test_the_kind_of_a_number_can_be_given(server: RedisServer, lock_name: str) 
 
 def test_a_name_of_another_kind_than_given(server: RedisServer, lock_name: str) -> None:
     made = redlatch(server, "wait", "--kind", "semaphore", lock_name)
-    assert made.returncode == 65 and f'no semaphore "{lock_name}"' in made.stderr
+    assert made.returncode == 65
+    assert made.stderr == f'redlatch: there is no semaphore "{lock_name}": expected one that exists\n'
     put_hash(server, lock_name, {f"{UUID}:1": 1})
     for kind, words in {"semaphore": "no semaphore (mutex, a hash)", "latch": "this is a mutex, not a latch\n"}.items():
         done = redlatch(server, "wait", "--kind", kind, lock_name)
