@@ -141,7 +141,6 @@ end
 ---@return true? done, string? message, string? code
 function Client:close()
     self._closed = true
-    self._started = {}
     local status, message = core.client_close(self._handle)
     return outcome.result(status, message)
 end

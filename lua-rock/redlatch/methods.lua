@@ -9,7 +9,7 @@ local methods = {}
 --- in messages.
 function methods.guard(class, variable)
     for name, method in pairs(class) do
-        if type(method) == "function" and name:sub(1, 2) ~= "__" then
+        if type(method) == "function" then
             class[name] = function(self, ...)
                 if getmetatable(self) ~= class then
                     outcome.misuse("%s was called on %s; expected a %s before a colon, as in %s:%s(...)", name,

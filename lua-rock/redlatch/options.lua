@@ -144,13 +144,13 @@ function options.check_list(list, item, expected)
     if type(list) ~= "table" then
         misuse("%ss are %s, a %s; expected a list of %s", item, shown(list), type(list), expected)
     end
-    local count, last = 0, 0
+    local last
     for place in pairs(list) do
         if type(place) == "number" then
-            count, last = count + 1, math.max(last, place)
+            last = math.max(last or place, place)
         end
     end
-    if count == 0 then
+    if not last then
         misuse("there are no %ss; expected a list of %s, at least one", item, expected)
     end
     for place = 1, last do
