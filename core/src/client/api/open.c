@@ -226,8 +226,8 @@ static int connect_now(struct client *client) {
     int status = REDLATCH_AGAIN;
     reader_take(io, READER_CALLER);
     while (status == REDLATCH_AGAIN) {
-        if (!io_lookup(io, NEVER)) {
-            status = REDLATCH_UNREACHABLE;
+        status = io_lookup(io, NEVER);
+        if (status != REDLATCH_OK) {
             break;
         }
         int64_t now = system_now();

@@ -56,8 +56,9 @@ static void background_read(struct pipeline_io *io, int64_t now) {
         io_check_peer(io, now);
     }
     if (io->connection.state != CONNECTION_READY && should_read(io, now)) {
-        int status = io_lookup(io, 0) ? io_connect(io, now) : REDLATCH_UNREACHABLE;
-        io->wanted = io->wanted && (status == REDLATCH_AGAIN || io->lookup);
+        int status = io_lookup(io, 0);
+        status = status == REDLATCH_OK ? io_connect(io, now) : status;
+        io->wanted = io->wanted && status == REDLATCH_AGAIN;
     }
     client_outputs(client, now);
 }

@@ -223,7 +223,7 @@ static void read_turn(struct pipeline_io *io, struct request *request, int64_t u
         client_outputs(client, now);
         return;
     }
-    if (!io_lookup(io, until)) {
+    if (io_lookup(io, until) != REDLATCH_OK) {
         client_outputs(client, system_now());
         return;
     }

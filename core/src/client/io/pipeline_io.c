@@ -321,15 +321,28 @@ static bool borrow_addresses(struct pipeline_io *io) {
     return false;
 }
 
+static const char *lookup_failure(int status) {
+    switch (status) {
+    case REDLATCH_AGAIN:
+        return "the host name was not resolved in time";
+    case REDLATCH_SYSTEM:
+        return "no thread can be started: expected one that resolves the host name";
+    case REDLATCH_NO_MEMORY:
+        return "no memory to resolve the host name";
+    default:
+        return "the host name has no address";
+    }
+}
+
 /* Looks up the server's addresses if they are not known, without the mutex, waiting until `until` at most; only for the
- * reader. true if there was nothing to wait for or it went well; else it failed, or goes on: port->lookup tells. */
-bool io_lookup(struct pipeline_io *io, int64_t until) {
+ * reader. OK if there was nothing to wait for or it went well, AGAIN while it goes on, or how it failed. */
+int io_lookup(struct pipeline_io *io, int64_t until) {
     struct client *client = io->client;
     struct connection *connection = &io->connection;
     int64_t now = system_now();
     if (connection->state != CONNECTION_CLOSED || connection->addresses.count > 0 || now < retry_at(io) ||
         resolve_at_once(&client->uri, &connection->addresses) || borrow_addresses(io)) {
-        return true;
+        return REDLATCH_OK;
     }
     if (!io->lookup) {
         io->lookup_until = now + client->connection_settings.connect_timeout;
@@ -346,19 +359,16 @@ bool io_lookup(struct pipeline_io *io, int64_t until) {
     }
     if (status == REDLATCH_OK) {
         connection->addresses = found;
-        return true;
+        return REDLATCH_OK;
     }
     bool late = status == REDLATCH_AGAIN;
     if (late && now < io->lookup_until && !atomic_load(&client->stopping)) {
-        return false;
+        return REDLATCH_AGAIN;
     }
     lookup_drop(io->lookup);
     io->lookup = NULL;
-    connection_fail(connection,
-                    late                        ? "the host name was not resolved in time"
-                    : status == REDLATCH_SYSTEM ? "no thread can be started: expected one that resolves the host name"
-                                                : "the host name has no address",
-                    now);
-    pipeline_failed(io, late ? REDLATCH_UNREACHABLE : status, now);
-    return false;
+    connection_fail(connection, lookup_failure(status), now);
+    status = late ? REDLATCH_UNREACHABLE : status;
+    pipeline_failed(io, status, now);
+    return status;
 }

@@ -21,6 +21,6 @@ int io_connect(struct pipeline_io *io, int64_t now);
 void io_check_peer(struct pipeline_io *io, int64_t now);
 int64_t io_next_time(const struct pipeline_io *io);
 void io_watch_unread(struct pipeline_io *io, int64_t now);
-bool io_lookup(struct pipeline_io *io, int64_t until);
+int io_lookup(struct pipeline_io *io, int64_t until);
 
 #endif
