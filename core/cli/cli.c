@@ -75,8 +75,7 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
     const char *behind = *command ? ": " : "";
     if (letter == ':') {
         bool is_long = strncmp(argument, "--", 2) == 0;
-        notice("%s%s%s without a value: expected one after it", command, behind,
-                 is_long ? argument : short_option);
+        notice("%s%s%s without a value: expected one after it", command, behind, is_long ? argument : short_option);
     } else if (optopt == 0) {
         notice("%s%sthere is no option %s, or several begin with it", command, behind, argument);
     } else if (optopt < OPTION_PREFIX && !strchr(letters, optopt)) {

@@ -50,7 +50,7 @@ static int give_back(const struct run_options *options, struct holding *holding,
     }
     if (status != REDLATCH_OK) { /* CMD's work was done under the lock: its status counts */
         notice("%s; %s", redlatch_last_error(),
-                 holding->semaphore ? "its permits stay acquired" : "the lock ends with its lease");
+               holding->semaphore ? "its permits stay acquired" : "the lock ends with its lease");
     } else if (options->verbose) {
         notice(left > 0 ? "leaves \"%s\" until its lease ends" : "released \"%s\"", holding->shown);
     }

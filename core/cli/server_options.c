@@ -61,7 +61,7 @@ static void take_url(struct server_options *server, char *url) {
     server->url = kept ? kept : "";
     memset(password, '*', (size_t)(at - password));
     notice("the password in -u can be read by others on this machine, and CMD does not get it:"
-                " use --password-file, REDISCLI_AUTH or REDIS_URL");
+           " use --password-file, REDISCLI_AUTH or REDIS_URL");
 }
 
 bool take_server_option(struct server_options *server, int letter, const char *usage, int *status_out) {

@@ -108,7 +108,7 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
     int64_t number = number_of(client, name, true);
     if (number > 0) {
         notice("\"%s\" is a number, %lld: waited for as a latch, until it is zero; --kind names its kind", name,
-                 (long long)number);
+               (long long)number);
     }
     return exit_status_of_wait(redlatch_client_wait_free(client, name, strlen(name), wait_ms, NULL));
 }

@@ -3,11 +3,7 @@
 #ifndef ACQUIRE_H
 #define ACQUIRE_H
 
-#include "client.h"
-
-/* Sets up an acquire: lease, deadline. With the mutex, after lock_prepare. */
-void acquire_prepare(struct request *request, const struct redlatch_lock *lock, int64_t lease_ms, int64_t wait_ms,
-                     int64_t now);
+#include <stdint.h>
 
 /* Whether lease and wait are in range: OK or INVALID. */
 int acquire_check(int64_t lease_ms, int64_t wait_ms);

@@ -7,7 +7,6 @@
 
 #include "composite.h"
 #include "composite_async.h"
-#include "composite_errors.h"
 #include "composite_holds.h"
 #include "composite_op.h"
 #include "counted.h"
@@ -46,7 +45,7 @@ void event_set_name(redlatch_event *event, const char *name, size_t name_size) {
 static void note_composite(struct request *request, redlatch_event *event) {
     const struct operation *operation = &request->operation;
     if (operation->kind == OPERATION_ACQUIRE && operation->status == REDLATCH_OK) {
-        composite_note_granted(request->composite, operation->owner, composite_hold_new(request->composite));
+        composite_note_granted(request->composite, operation->owner);
     }
     event->serial = composite_serial(request->composite, operation->owner);
     if (operation->kind == OPERATION_RELEASE && operation->status != REDLATCH_CLOSED) {
@@ -75,18 +74,14 @@ static void fill_outcome(struct client *client, struct request *request, redlatc
 static void fail_as_request(struct client *client, const struct request *request, int status) {
     const struct operation *operation = &request->operation;
     const struct inquiry *inquiry = request->inquiry;
-    const struct redlatch_lock lock = {
-        .client = client, .resource = operation->resource, .composite = request->composite};
     bool counts = operation->kind == OPERATION_CHANGE ||
                   (operation->kind != OPERATION_ACQUIRE && kind_has_permit_ids(operation->lock_kind));
     if (inquiry) {
         request_failed(client, request, verb_of(operation), inquiry->subject.text, inquiry->subject.size, status);
     } else if (counts) {
         counted_failed(request, status);
-    } else if (operation->set) {
-        composite_failed_as_set(&lock, request, request->wait_ms);
     } else {
-        lock_request_failed(&lock, request, verb_of(operation), status, request->wait_ms);
+        operation_failed(request, request->wait_ms);
     }
 }
 

@@ -222,8 +222,7 @@ static int wait_blocking(const struct count_wait *wait, struct redlatch_cancel *
         return status;
     }
     drive(&request);
-    const struct redlatch_lock named = {.client = wait->client, .resource = wait->resource};
-    status = resumable_result(&named, &request, wait->wait_ms);
+    status = resumable_result(&request, wait->wait_ms);
     if (status == REDLATCH_OK && serial_out) {
         *serial_out = request.operation.serial;
     }
@@ -247,8 +246,8 @@ static int start_resumable(struct redlatch_wait *wait) {
 
 int counted_begin_wait(const struct count_wait *given, struct redlatch_cancel *cancel, redlatch_wait **wait_out) {
     int status = check_duration("wait_ms", given->wait_ms, 0, true);
-    const struct redlatch_lock named = {.client = given->client, .resource = given->resource};
-    struct redlatch_wait *wait = status == REDLATCH_OK ? wait_new(&named, cancel, given->wait_ms, wait_out, &status)
+    const struct target target = {.client = given->client, .resource = given->resource};
+    struct redlatch_wait *wait = status == REDLATCH_OK ? wait_new(&target, cancel, given->wait_ms, wait_out, &status)
                                                        : NULL;
     if (!wait) {
         return status;

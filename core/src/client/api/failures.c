@@ -170,20 +170,19 @@ static const char *shown_wait(const struct client *client, int64_t wait_ms, char
 }
 
 /* Who held what was waited for, as far as it was found out. */
-static int timed_out(const struct redlatch_lock *lock, const struct request *request, const char *verb,
+static int timed_out(const struct resource *resource, const struct request *request, const char *verb,
                      int64_t wait_ms) {
-    const struct finding *finding = request ? request->finding : NULL;
+    const struct finding *finding = request->finding;
     char shown[64];
     char wait[32];
     char where[128] = "";
     char others[40] = "";
-    const struct resource *resource = lock->resource;
     shown_name(resource->name, resource->name_size, shown);
     if (wait_ms == 0) {
         return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s", verb, shown, hindrance_of(resource->kind));
     }
-    shown_wait(lock->client, wait_ms, wait);
-    if (request && request->operation.unanswered) {
+    shown_wait(request->client, wait_ms, wait);
+    if (request->operation.unanswered) {
         return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": no reply from the server during the wait of %s", verb, shown,
                          wait);
     }
@@ -205,11 +204,61 @@ static int timed_out(const struct redlatch_lock *lock, const struct request *req
                      shown, wait, owner, where, others);
 }
 
-int lock_request_failed(const struct redlatch_lock *lock, const struct request *request, const char *verb, int status,
-                        int64_t wait_ms) {
-    const struct resource *resource = lock->resource;
+int resource_request_failed(const struct resource *resource, const struct request *request, const char *verb,
+                            int status, int64_t wait_ms) {
     if (status == REDLATCH_TIMEOUT) {
-        return timed_out(lock, request, verb, wait_ms);
+        return timed_out(resource, request, verb, wait_ms);
     }
-    return request_failed(lock->client, request, verb, resource->name, resource->name_size, status);
+    return request_failed(request->client, request, verb, resource->name, resource->name_size, status);
+}
+
+enum { NAMES_SHOWN = 3, NAMES_SIZE = NAMES_SHOWN * 72 };
+
+/* The names of a set: `"a", "b", "c" and 2 more`. */
+static const char *shown_names(const struct name_set *set, char text[NAMES_SIZE]) {
+    int size = 0;
+    for (uint32_t i = 0; i < set->count && i < NAMES_SHOWN; i++) {
+        const struct resource *name = set->members[i].resource;
+        char shown[64];
+        shown_name(name->name, name->name_size, shown);
+        size += snprintf(text + size, NAMES_SIZE - (size_t)size, "%s\"%s\"", i > 0 ? ", " : "", shown);
+    }
+    if (set->count > NAMES_SHOWN) {
+        snprintf(text + size, NAMES_SIZE - (size_t)size, " and %u more", set->count - NAMES_SHOWN);
+    }
+    return text;
+}
+
+/* Which member a failure is about; the count of them if it is about all. */
+static uint32_t blamed_member(const struct operation *operation) {
+    const struct name_set *set = operation->set;
+    if (operation->status == REDLATCH_TIMEOUT || set->count == 1) {
+        return operation->contended_member;
+    }
+    for (uint32_t i = 0; operation->status == REDLATCH_LOST && i < set->count; i++) {
+        const struct set_member *member = &set->members[i];
+        const struct hold *hold = resource_hold_of(member->resource, member->lock_kind, operation->owner);
+        if (hold && hold->stage == HOLD_GONE) {
+            return i;
+        }
+    }
+    return set->count;
+}
+
+int operation_failed(const struct request *request, int64_t wait_ms) {
+    const struct operation *operation = &request->operation;
+    const struct name_set *set = operation->set;
+    const char *verb = verb_of(operation);
+    if (!set) {
+        return resource_request_failed(operation->resource, request, verb, operation->status, wait_ms);
+    }
+    uint32_t member = blamed_member(operation);
+    for (uint32_t i = 0; request->finding && i < set->count; i++) {
+        member = set->members[i].resource == request->finding->resource ? i : member;
+    }
+    if (member < set->count) {
+        return resource_request_failed(set->members[member].resource, request, verb, operation->status, wait_ms);
+    }
+    char names[NAMES_SIZE];
+    return request_failed_of(request->client, request, verb, shown_names(set, names), operation->status);
 }

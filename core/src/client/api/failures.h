@@ -21,7 +21,8 @@ struct finding {
 };
 
 /* Each sets the last error for a failed call and returns the status. `call` knows the connection, the server's words
- * about its access rules, and why a hold was lost; it may be NULL. With the client's mutex. */
+ * about its access rules, and why a hold was lost; it may be NULL where no name is waited for. With the client's mutex.
+ */
 
 /* About one name. */
 int request_failed(const struct client *client, const struct request *request, const char *verb, const char *name,
@@ -32,8 +33,11 @@ int request_failed_of(const struct client *client, const struct request *request
                       int status);
 
 /* About the name of a lock or of something counted, for which somebody may have waited. */
-int lock_request_failed(const struct redlatch_lock *lock, const struct request *request, const char *verb, int status,
-                        int64_t wait_ms);
+int resource_request_failed(const struct resource *resource, const struct request *request, const char *verb,
+                            int status, int64_t wait_ms);
+
+/* About what the operation of a request was: one name, or a set of them, of which one may be to blame. */
+int operation_failed(const struct request *request, int64_t wait_ms);
 
 /* Whether a status is of the connection, whose words name the server: of SYSTEM, because it cannot be opened. */
 static inline bool status_has_detail(int status) {

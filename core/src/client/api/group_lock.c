@@ -5,6 +5,7 @@
 #include "errors.h"
 #include "group.h"
 #include "lock.h"
+#include "single_lock.h"
 
 static int check_values(const redlatch_value *values, size_t count) {
     if (count == 0 || count > REDLATCH_GROUP_VALUES_MAX) {
@@ -45,7 +46,7 @@ int redlatch_group_lock_new(redlatch_client *handle, const char *group, size_t g
         group_value(values[i].bytes, (size_t)values[i].size, hashed + i * GROUP_VALUE_SIZE);
     }
     struct named named = {group, group_size, hashed, (uint32_t)group_sort(hashed, value_count)};
-    status = lock_make(handle->client, REDLATCH_GROUP, &named, &options, lock_out);
+    status = single_lock_new(handle->client, REDLATCH_GROUP, &named, &options, lock_out);
     free(hashed);
     return status;
 }

@@ -25,9 +25,17 @@ struct redlatch_client {
     struct redlatch_client *next_free;
 };
 
+/* What a call is about: a name of a client; of all members of a multi lock or a RedLock, that of the first. */
+struct target {
+    struct client *client;
+    struct resource *resource;
+    struct composite *composite; /* NULL of a single name */
+};
+
 struct redlatch_lock {
     _Atomic uint32_t magic;
     int32_t owner_mode;
+    const struct lock_operations *operations;
     struct client *client;
     struct resource *resource;
     uint64_t owner; /* of a handle that is itself the owner */
@@ -38,7 +46,8 @@ struct redlatch_lock {
     bool token_from_time;
     struct back_off back_off;
     struct composite *composite; /* of a multi lock or a RedLock: what it stands for; client, resource and kind are
-                            those of its first member. NULL */
+                                    those of its first member. NULL */
+    struct name_set *set;        /* all its names, which one operation acquires or releases. NULL */
     struct redlatch_lock *next_free;
 };
 
@@ -60,8 +69,8 @@ struct redlatch_wait {
     int status;   /* AGAIN until it is over */
     bool started; /* by the first call of redlatch_wait_continue */
     bool named_owner;
-    struct redlatch_lock lock; /* as it was, and kept: the handle may be freed before the wait is over; of another
-                                  object than a lock only its client and resource */
+    struct target target;      /* kept: the handle may be freed before the wait is over */
+    struct redlatch_lock lock; /* as it was; of another object unused */
     uint64_t owner;
     int64_t lease_ms;
     int64_t wait_ms;

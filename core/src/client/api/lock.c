@@ -1,14 +1,11 @@
-/* Lock handles: their options, making them, and setting up a call on one.
+/* Lock handles: their options, and setting up a call on one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lock.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "client_lock.h"
-#include "composite.h"
 #include "errors.h"
-#include "key_template.h"
 #include "kinds.h"
 #include "options.h"
 #include "owners.h"
@@ -102,53 +99,8 @@ void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resou
     };
 }
 
-int lock_make(struct client *client, int kind, const struct named *named, const redlatch_lock_options *options,
-              redlatch_lock **lock_out) {
-    struct redlatch_lock *lock = handle_new_lock();
-    client_lock(client);
-    struct resource *resource = lock ? client_group_resource(client, (uint8_t)kind, named->name, named->size,
-                                                             named->values, named->value_count)
-                                     : NULL;
-    client_unlock(client);
-    if (!resource) {
-        if (lock) {
-            handle_free_lock(lock);
-        }
-        return fail_plain(REDLATCH_NO_MEMORY);
-    }
-    lock_set_up(lock, client, resource, kind, options);
-    *lock_out = lock;
-    return REDLATCH_OK;
-}
-
-int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_t name_size,
-                      const redlatch_lock_options *given, redlatch_lock **lock_out) {
-    int status = guard_client(handle);
-    if (status != REDLATCH_OK) {
-        return status;
-    }
-    if (!lock_out) {
-        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected a pointer to set");
-    }
-    if (kind == REDLATCH_GROUP) {
-        return fail_with(REDLATCH_INVALID, "kind is REDLATCH_GROUP: expected redlatch_group_lock_new for it");
-    }
-    redlatch_lock_options options;
-    if ((status = lock_options_of(kind, given, &options)) != REDLATCH_OK ||
-        (status = check_name(handle->client, name, name_size)) != REDLATCH_OK) {
-        return status;
-    }
-    struct key key;
-    status = key_of_name(&options, name, name_size, &key);
-    if (status == REDLATCH_OK) {
-        status = check_name(handle->client, key.bytes, key.size);
-    }
-    if (status == REDLATCH_OK) {
-        struct named named = {key.bytes, key.size, NULL, 0};
-        status = lock_make(handle->client, kind, &named, &options, lock_out);
-    }
-    free(key.made);
-    return status;
+bool lock_owner_is_named(const struct redlatch_lock *lock, uint64_t owner) {
+    return owner != 0 || lock->owner != 0;
 }
 
 uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner) {
@@ -156,6 +108,12 @@ uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner) {
         return owner;
     }
     return lock->owner ? lock->owner : owner_of_thread();
+}
+
+int lock_check_owner(const struct redlatch_lock *lock, uint64_t owner) {
+    return lock_owner(lock, owner) == 0
+               ? fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left: expected one for owners")
+               : REDLATCH_OK;
 }
 
 int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner) {
@@ -167,13 +125,14 @@ int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint
     operation->back_off = lock->back_off;
     operation->resource = lock->resource;
     operation->owner = lock_owner(lock, owner);
-    operation->named_owner = owner != 0 || lock->owner != 0;
+    operation->named_owner = lock_owner_is_named(lock, owner);
     operation->max_hold_ms = lock->max_hold_ms;
-    if (operation->owner == 0) {
-        return fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left: expected one for owners");
+    operation->set = lock->set;
+    request->composite = lock->composite;
+    int status = lock_check_owner(lock, owner);
+    if (status != REDLATCH_OK) {
+        return status;
     }
-    bool one_set = lock->composite && (kind == OPERATION_ACQUIRE || kind == OPERATION_RELEASE);
-    operation->set = one_set ? lock->composite->groups[0].set : NULL;
     return client_preallocate_for(lock->client, kind, operation->set) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 

@@ -6,25 +6,19 @@
 #include "handles.h"
 #include "lease.h"
 
-/* What a lock is of: a name, and of a group its values, hashed and sorted. */
-struct named {
-    const char *name;
-    size_t size;
-    const char *values;
-    uint32_t value_count;
-};
-
 /* The options of a new lock: the defaults, and what is given over them. OK or INVALID. */
 int lock_options_of(int kind, const redlatch_lock_options *given, redlatch_lock_options *options_out);
-
-/* Makes a handle. OK or NO_MEMORY. */
-int lock_make(struct client *client, int kind, const struct named *named, const redlatch_lock_options *options,
-              redlatch_lock **lock_out);
 
 /* The owner a call is for: the one named, else the handle itself, else the calling thread; 0 if that has no number. */
 uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner);
 
-/* Fills a new handle; the resource's reference is the caller's to count. */
+/* OK, or SYSTEM with the last error set where there is no such number. */
+int lock_check_owner(const struct redlatch_lock *lock, uint64_t owner);
+
+/* Whether that owner does not end with the calling thread. */
+bool lock_owner_is_named(const struct redlatch_lock *lock, uint64_t owner);
+
+/* Fills a new handle, operations apart; the resource's reference is the caller's to count. */
 void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resource *resource, int kind,
                  const redlatch_lock_options *options);
 

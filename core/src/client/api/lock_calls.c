@@ -1,75 +1,49 @@
-/* The blocking calls on locks, acquires apart: check, enter, drive, leave.
+/* The blocking calls on locks, acquires apart: arguments are checked here, the rest is the lock's operations.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "client_lock.h"
-#include "composite.h"
-#include "composite_blocking.h"
-#include "composite_errors.h"
-#include "composite_holds.h"
-#include "composite_status.h"
-#include "drive.h"
-#include "explain.h"
-#include "failures.h"
-#include "lease.h"
+#include <stdlib.h>
+
+#include "errors.h"
+#include "key_template.h"
 #include "lock.h"
+#include "lock_operations.h"
 #include "options.h"
-#include "outputs.h"
 #include "owners.h"
-#include "preallocate.h"
+#include "single_lock.h"
 
-void redlatch_lock_free(redlatch_lock *lock) {
-    if (!lock || guard_lock_handle(lock) != REDLATCH_OK) {
-        return;
-    }
-    struct client *client = lock->client;
-    if (lock->composite) {
-        composite_free(lock);
-        return;
-    }
-    if (client->fork_generation == system_fork_generation()) {
-        client_lock(client);
-        int64_t now = system_now();
-        struct hold *hold = lock->owner ? resource_hold_of(lock->resource, lock->kind, lock->owner) : NULL;
-        if (hold && !atomic_load(&client->closed)) {
-            client_preallocate(client, OPERATION_RELEASE); /* without memory the lease runs out */
-            engine_give_back(&client->engine, hold, now);
-            if (hold->stage == HOLD_GONE) { /* lost, and now nobody is left to be told by release */
-                engine_forget_lost(&client->engine, hold, now);
-            }
-        }
-        resource_drop(&client->engine, lock->resource);
-        client_finish_step(client, now);
-        client_unlock(client);
-    }
-    handle_free_lock(lock);
-    client_drop(client);
-}
-
-/* A call that does not wait for others, driven to its end. */
-static int simple_request(redlatch_lock *lock, struct request *request, uint8_t kind, uint64_t owner) {
-    struct client *client = lock->client;
-    int status = client_enter(client);
+int redlatch_lock_new(redlatch_client *handle, int kind, const char *name, size_t name_size,
+                      const redlatch_lock_options *given, redlatch_lock **lock_out) {
+    int status = guard_client(handle);
     if (status != REDLATCH_OK) {
         return status;
     }
-    status = lock_prepare(request, lock, kind, owner);
-    if (status == REDLATCH_OK) {
-        int64_t now = system_now();
-        request->operation.wait_until = now + client->command_timeout;
-        drive_start(request, now);
-        status = drive(request);
-        struct finding finding;
-        if (status != REDLATCH_OK) {
-            request->finding = explain(client, &request->operation, request->cancel, status, 0, &finding);
-        }
-        if (status != REDLATCH_OK && request->operation.set) {
-            composite_failed_as_set(lock, request, 0);
-        } else if (status != REDLATCH_OK) {
-            lock_request_failed(lock, request, verb_of(&request->operation), status, 0);
-        }
-        request->finding = NULL;
+    if (!lock_out) {
+        return fail_with(REDLATCH_INVALID, "lock_out is NULL: expected a pointer to set");
     }
-    client_leave(client);
+    if (kind == REDLATCH_GROUP) {
+        return fail_with(REDLATCH_INVALID, "kind is REDLATCH_GROUP: expected redlatch_group_lock_new for it");
+    }
+    redlatch_lock_options options;
+    if ((status = lock_options_of(kind, given, &options)) != REDLATCH_OK ||
+        (status = check_name(handle->client, name, name_size)) != REDLATCH_OK) {
+        return status;
+    }
+    struct key key;
+    status = key_of_name(&options, name, name_size, &key);
+    if (status == REDLATCH_OK) {
+        status = check_name(handle->client, key.bytes, key.size);
+    }
+    if (status == REDLATCH_OK) {
+        struct named named = {key.bytes, key.size, NULL, 0};
+        status = single_lock_new(handle->client, kind, &named, &options, lock_out);
+    }
+    free(key.made);
     return status;
+}
+
+void redlatch_lock_free(redlatch_lock *lock) {
+    if (lock && guard_lock_handle(lock) == REDLATCH_OK) {
+        lock->operations->free(lock);
+    }
 }
 
 int redlatch_lock_release(redlatch_lock *lock) {
@@ -81,16 +55,7 @@ int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
     if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
         return status;
     }
-    if (lock->composite && !composite_is_one_set(lock->composite)) {
-        return composite_release(lock, owner);
-    }
-    struct request request;
-    request_init(&request, lock->client, NULL);
-    status = simple_request(lock, &request, OPERATION_RELEASE, owner);
-    if (lock->composite) {
-        composite_note_released(lock->composite, request.operation.owner, status);
-    }
-    return status;
+    return lock->operations->release(lock, owner);
 }
 
 int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) {
@@ -99,46 +64,23 @@ int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) 
         (status = check_owner("owner", owner)) != REDLATCH_OK) {
         return status;
     }
-    if (lock->composite) {
-        return composite_extend(lock, owner, lease_ms);
-    }
-    struct request request;
-    request_init(&request, lock->client, NULL);
-    request.operation.lease_ms = lease_ms;
-    return simple_request(lock, &request, OPERATION_EXTEND, owner);
+    return lock->operations->extend(lock, owner, lease_ms);
 }
 
 int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK) {
-        return status;
-    }
-    if (lock->composite) {
-        return composite_force_release(lock, released_out);
-    }
-    struct request request;
-    request_init(&request, lock->client, NULL);
-    status = simple_request(lock, &request, OPERATION_FORCE, 0);
-    if (status == REDLATCH_OK && released_out) {
-        *released_out = request.operation.forced;
-    }
-    return status;
+    return status != REDLATCH_OK ? status : lock->operations->force_release(lock, released_out);
 }
 
 int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
+    struct lock_answer answer;
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = answer_check(state_out, "state_out")) != REDLATCH_OK) {
-        return status;
-    }
-    struct request request;
-    request_init(&request, lock->client, NULL);
-    status = lock->composite ? composite_query(lock, &request.answer)
-                             : simple_request(lock, &request, OPERATION_QUERY, 0);
-    if (status != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = answer_check(state_out, "state_out")) != REDLATCH_OK ||
+        (status = lock->operations->query(lock, &answer)) != REDLATCH_OK) {
         return status;
     }
     redlatch_lock_state state;
-    lock_state_of(&request.answer, &state);
+    lock_state_of(&answer, &state);
     return answer_write(state_out, &state, sizeof state, "state_out");
 }
 
@@ -147,28 +89,7 @@ int redlatch_lock_hold_status(redlatch_lock *lock, uint64_t owner, redlatch_hold
     if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
         return status;
     }
-    struct client *client = lock->client;
-    redlatch_hold answer = {.state = REDLATCH_NOT_HELD};
-    if (lock->composite) {
-        uint64_t number = lock_owner(lock, owner);
-        composite_hold_status(lock->composite, number, &answer);
-        uint64_t serial = answer.state == REDLATCH_NOT_HELD ? 0 : composite_serial(lock->composite, number);
-        answer.serial = serial ? serial : answer.serial;
-        return answer_write(hold_out, &answer, sizeof answer, "hold_out");
-    }
-    client_lock(client);
-    int64_t now = system_now();
-    struct hold *hold = engine_hold_of(&client->engine, lock->resource, lock->kind, lock_owner(lock, owner), now);
-    if (hold) {
-        answer.state = hold_state_at(hold, now);
-        answer.reason = hold->reason;
-        answer.count = hold->count;
-        answer.remaining_ms = answer.state == REDLATCH_GONE ? 0 : (hold->deadline - now) / MILLISECOND;
-        answer.serial = hold->serial;
-        answer.token = hold->token;
-        owner_text(&client->engine, hold->id, answer.owner);
-    }
-    client_finish_step(client, now);
-    client_unlock(client);
-    return answer_write(hold_out, &answer, sizeof answer, "hold_out");
+    redlatch_hold hold = {.state = REDLATCH_NOT_HELD};
+    lock->operations->hold_status(lock, owner, &hold);
+    return answer_write(hold_out, &hold, sizeof hold, "hold_out");
 }

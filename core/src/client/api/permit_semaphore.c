@@ -59,7 +59,7 @@ void redlatch_permit_semaphore_free(redlatch_permit_semaphore *permits) {
 
 /* Granted just before its wait was given up. */
 static void give_back(struct redlatch_wait *wait) {
-    struct client *client = wait->lock.client;
+    struct client *client = wait->target.client;
     const struct operation *operation = &wait->request.operation;
     client_lock(client);
     int64_t now = system_now();

@@ -4,7 +4,6 @@
 
 #include "client_lock.h"
 #include "composite.h"
-#include "composite_errors.h"
 #include "composite_holds.h"
 #include "drive.h"
 #include "errors.h"
@@ -38,27 +37,22 @@ void cancel_finish(struct redlatch_cancel *cancel) {
     atomic_store(&cancel->in_use, 0);
 }
 
-int resumable_result(const struct redlatch_lock *lock, struct request *request, int64_t wait_ms) {
+int resumable_result(struct request *request, int64_t wait_ms) {
     const struct operation *operation = &request->operation;
     struct finding finding;
-    if (operation->status != REDLATCH_OK) {
-        request->finding = explain(lock->client, operation, request->cancel, operation->status, wait_ms, &finding);
+    if (operation->status == REDLATCH_OK) {
+        composite_note_granted(request->composite, operation->owner);
+        return REDLATCH_OK;
     }
-    if (operation->status == REDLATCH_OK && lock->composite) {
-        composite_note_granted(lock->composite, operation->owner, composite_hold_new(lock->composite));
-    }
-    if (operation->status != REDLATCH_OK && operation->set) {
-        composite_failed_as_set(lock, request, wait_ms);
-    } else if (operation->status != REDLATCH_OK) {
-        lock_request_failed(lock, request, verb_of(operation), operation->status, wait_ms);
-    }
+    request->finding = explain(request->client, operation, request->cancel, operation->status, wait_ms, &finding);
+    operation_failed(request, wait_ms);
     request->finding = NULL;
     return operation->status;
 }
 
 /* A wait for one operation of one client. */
 static int advance(struct redlatch_wait *wait, int64_t until) {
-    struct client *client = wait->lock.client;
+    struct client *client = wait->target.client;
     if (wait->started) {
         client_lock(client); /* also of a client that was closed meanwhile: the wait has ended with CLOSED then */
         client->callers++;
@@ -71,12 +65,12 @@ static int advance(struct redlatch_wait *wait, int64_t until) {
     }
     drive_until(&wait->request, until);
     bool over = wait->request.operation.phase == PHASE_DONE;
-    int status = over ? resumable_result(&wait->lock, &wait->request, wait->wait_ms) : REDLATCH_AGAIN;
+    int status = over ? resumable_result(&wait->request, wait->wait_ms) : REDLATCH_AGAIN;
     client_leave(client);
     return status;
 }
 
-struct redlatch_wait *wait_new(const struct redlatch_lock *lock, struct redlatch_cancel *cancel, int64_t wait_ms,
+struct redlatch_wait *wait_new(const struct target *target, struct redlatch_cancel *cancel, int64_t wait_ms,
                                redlatch_wait *const *wait_out, int *status_out) {
     if (!wait_out) {
         *status_out = fail_with(REDLATCH_INVALID, "wait_out is NULL: expected a pointer to set");
@@ -93,34 +87,30 @@ struct redlatch_wait *wait_new(const struct redlatch_lock *lock, struct redlatch
     }
     wait->fork_generation = system_fork_generation();
     wait->status = REDLATCH_AGAIN;
-    wait->lock = *lock;
+    wait->target = *target;
     wait->wait_ms = wait_ms;
     wait->advance = advance;
     wait->own_cancel.signal = -1;
     wait->cancel = cancel ? cancel : &wait->own_cancel;
-    request_init(&wait->request, client_keep(lock->client), wait->cancel);
-    client_lock(lock->client);
-    resource_keep(lock->resource);
-    client_unlock(lock->client);
-    if (lock->composite) {
-        composite_keep(lock->composite);
-    }
+    request_init(&wait->request, client_keep(target->client), wait->cancel);
+    client_lock(target->client);
+    resource_keep(target->resource);
+    client_unlock(target->client);
+    composite_keep(target->composite);
     return wait;
 }
 
 void wait_destroy(struct redlatch_wait *wait) {
-    struct redlatch_lock lock = wait->lock;
+    const struct target target = wait->target;
     bool inherited = wait->fork_generation != system_fork_generation();
     handle_free_wait(wait);
     if (inherited) {
         return; /* a mutex of the client may be held for ever in this process */
     }
-    client_lock(lock.client);
-    resource_drop(&lock.client->engine, lock.resource);
-    client_finish_step(lock.client, system_now());
-    client_unlock(lock.client);
-    if (lock.composite) {
-        composite_drop(lock.composite);
-    }
-    client_drop(lock.client);
+    client_lock(target.client);
+    resource_drop(&target.client->engine, target.resource);
+    client_finish_step(target.client, system_now());
+    client_unlock(target.client);
+    composite_drop(target.composite);
+    client_drop(target.client);
 }

@@ -16,13 +16,13 @@ void cancel_finish(struct redlatch_cancel *cancel);
 
 /* Makes a resumable wait that keeps what it waits for, and claims `cancel`, which may be NULL. NULL with the status and
  * the last error set. The caller sets how it starts, and writes it to `wait_out`. */
-struct redlatch_wait *wait_new(const struct redlatch_lock *lock, struct redlatch_cancel *cancel, int64_t wait_ms,
+struct redlatch_wait *wait_new(const struct target *target, struct redlatch_cancel *cancel, int64_t wait_ms,
                                redlatch_wait *const *wait_out, int *status_out);
 
 /* Lets go of what the wait keeps, and frees it. In a forked child it frees the handle only. */
 void wait_destroy(struct redlatch_wait *wait);
 
-/* Sets the last error for a wait that is over, unless it was granted, and returns its status. With the mutex. */
-int resumable_result(const struct redlatch_lock *lock, struct request *request, int64_t wait_ms);
+/* Notes the grant of a wait that is over, or sets the last error; returns its status. With the mutex. */
+int resumable_result(struct request *request, int64_t wait_ms);
 
 #endif

@@ -50,7 +50,7 @@ void redlatch_semaphore_free(redlatch_semaphore *semaphore) {
 static void give_back(struct redlatch_wait *wait) {
     const struct operation *operation = &wait->request.operation;
     struct count_request what = {.change = SEMAPHORE_RELEASE, .amount = operation->amount};
-    counted_request(wait->lock.client, operation->resource, &what, NULL);
+    counted_request(wait->target.client, operation->resource, &what, NULL);
 }
 
 static struct count_wait wait_for(const struct redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms) {

@@ -80,7 +80,7 @@ static int wait_blocking(struct client *client, const char *name, size_t size, i
     }
     struct resource *resource = request.operation.resource;
     drive(&request);
-    status = resumable_result(&(struct redlatch_lock){.client = client, .resource = resource}, &request, wait_ms);
+    status = resumable_result(&request, wait_ms);
     resource_drop(&client->engine, resource);
     client_finish_step(client, system_now());
     client_leave(client);
@@ -108,8 +108,8 @@ int redlatch_client_wait_free(redlatch_client *handle, const char *name, size_t 
 
 /* The name stands in the resource that the wait keeps. */
 static int start_resumable(struct redlatch_wait *wait) {
-    struct client *client = wait->lock.client;
-    const struct resource *resource = wait->lock.resource;
+    struct client *client = wait->target.client;
+    const struct resource *resource = wait->target.resource;
     int status = begin(&wait->request, resource->name + client->name_prefix_size,
                        resource->name_size - client->name_prefix_size, wait->wait_ms);
     if (status == REDLATCH_OK) {
@@ -131,8 +131,8 @@ int redlatch_client_begin_wait_free(redlatch_client *handle, const char *name, s
     if (!resource) {
         return fail_plain(REDLATCH_NO_MEMORY);
     }
-    const struct redlatch_lock named = {.client = client, .resource = resource};
-    struct redlatch_wait *wait = wait_new(&named, cancel, wait_ms, wait_out, &status);
+    const struct target target = {.client = client, .resource = resource};
+    struct redlatch_wait *wait = wait_new(&target, cancel, wait_ms, wait_out, &status);
     client_lock(client);
     resource_drop(&client->engine, resource);
     client_finish_step(client, system_now());

@@ -1,4 +1,4 @@
-/* The members of multi locks and RedLocks: counting, and the end of a handle.
+/* The members of multi locks and RedLocks: counting.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "composite.h"
 
@@ -7,7 +7,6 @@
 #include "client_lock.h"
 #include "composite_holds.h"
 #include "outputs.h"
-#include "preallocate.h"
 
 void composite_dispose(struct composite *composite) {
     for (uint32_t i = 0; i < composite->group_count; i++) {
@@ -17,12 +16,14 @@ void composite_dispose(struct composite *composite) {
 }
 
 struct composite *composite_keep(struct composite *composite) {
-    atomic_fetch_add(&composite->references, 1);
+    if (composite) {
+        atomic_fetch_add(&composite->references, 1);
+    }
     return composite;
 }
 
 void composite_drop(struct composite *composite) {
-    if (atomic_fetch_sub(&composite->references, 1) > 1) {
+    if (!composite || atomic_fetch_sub(&composite->references, 1) > 1) {
         return;
     }
     if (composite->first->fork_generation == system_fork_generation()) {
@@ -41,38 +42,4 @@ void composite_drop(struct composite *composite) {
         client_drop(group->client);
     }
     composite_dispose(composite);
-}
-
-/* What a handle that is itself the owner held of a client's members. */
-static void give_back(const struct composite_group *group, uint64_t owner) {
-    struct client *client = group->client;
-    client_lock(client);
-    int64_t now = system_now();
-    bool lost = false;
-    for (uint32_t i = 0; i < group->set->count && !atomic_load(&client->closed); i++) {
-        const struct set_member *member = &group->set->members[i];
-        struct hold *hold = resource_hold_of(member->resource, member->lock_kind, owner);
-        if (hold) {
-            client_preallocate(client, OPERATION_RELEASE); /* without memory the lease runs out */
-            engine_give_back(&client->engine, hold, now);
-            lost = lost || hold->stage == HOLD_GONE;
-        }
-    }
-    if (lost) { /* and now nobody is left to be told by release */
-        engine_owner_end(&client->engine, owner, now);
-    }
-    client_finish_step(client, now);
-    client_unlock(client);
-}
-
-void composite_free(struct redlatch_lock *lock) {
-    struct composite *composite = lock->composite;
-    struct client *client = lock->client;
-    bool ours = client->fork_generation == system_fork_generation();
-    for (uint32_t i = 0; lock->owner && ours && i < composite->group_count; i++) {
-        give_back(&composite->groups[i], lock->owner);
-    }
-    handle_free_lock(lock);
-    composite_drop(composite);
-    client_drop(client);
 }

@@ -29,18 +29,11 @@ struct composite {
     struct composite_group groups[]; /* in the order in which everybody asks: by server */
 };
 
+/* NULL is allowed. Dropped without any client's mutex. */
 struct composite *composite_keep(struct composite *composite);
-void composite_drop(struct composite *composite); /* without any client's mutex */
+void composite_drop(struct composite *composite);
 
 /* Frees the memory of one that was not made to its end. */
 void composite_dispose(struct composite *composite);
-
-/* The end of a handle; holds of the handle itself are given back in the background. */
-void composite_free(struct redlatch_lock *lock);
-
-/* Whether one operation on one client acquires or releases it all. */
-static inline bool composite_is_one_set(const struct composite *composite) {
-    return composite->group_count == 1;
-}
 
 #endif

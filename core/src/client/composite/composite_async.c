@@ -19,9 +19,8 @@
 #include "subrequest.h"
 
 /* Makes the run and the call whose event will tell of it; NULL without memory. */
-static struct composite_op *new_op(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms,
-                                   int64_t wait_ms) {
-    struct composite_op *op = composite_op_new(lock, owner, lease_ms, wait_ms, NULL);
+static struct composite_op *new_op(const struct redlatch_lock *lock, const struct lock_start *what) {
+    struct composite_op *op = composite_op_new(lock, what->owner, what->lease_ms, what->wait_ms, NULL);
     struct request *done = op ? calloc(1, sizeof *done) : NULL;
     if (!done) {
         if (op) {
@@ -31,30 +30,29 @@ static struct composite_op *new_op(const struct redlatch_lock *lock, uint8_t kin
         return NULL;
     }
     request_init(done, lock->client, NULL);
-    done->operation.kind = kind;
+    done->operation.kind = what->kind;
     done->operation.asynchronous = true;
-    if (kind == OPERATION_QUERY || kind == OPERATION_FORCE) {
+    if (what->kind == OPERATION_QUERY || what->kind == OPERATION_FORCE) {
         op->owner = 0; /* for nobody in particular */
     }
     done->operation.owner = op->owner;
     done->operation.resource = lock->resource;
     done->op = op;
     op->done = done;
-    op->kind = kind;
+    op->kind = what->kind;
     op->first = lock->client;
     op->named_owner = true;
     return op;
 }
 
-int composite_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                    uint64_t tag, int32_t event) {
+int composite_start(const struct redlatch_lock *lock, const struct lock_start *what, uint64_t tag) {
     struct client *client = lock->client;
-    struct composite_op *op = new_op(lock, kind, owner, lease_ms, wait_ms);
+    struct composite_op *op = new_op(lock, what);
     if (!op) {
         return REDLATCH_NO_MEMORY;
     }
     op->done->tag = tag;
-    op->done->event = event;
+    op->done->event = what->event;
     int status = client_enter(client);
     if (status == REDLATCH_OK && !background_start(client)) {
         client_leave(client);
@@ -78,16 +76,14 @@ int composite_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t own
 /* Keeps the words of a failure for the event. */
 static void note_error_text(struct composite_op *op, int status) {
     struct client *client = op->first;
-    const struct redlatch_lock lock = {
-        .client = client, .resource = op->composite->first_name, .composite = op->composite};
     error_text_swap(&op->error);
     if (status == REDLATCH_INTERNAL && atomic_load(&client->broken)) {
         fail_broken(client);
     } else if (op->kind == OPERATION_ACQUIRE) {
-        composite_acquire_failed(&lock, op, true);
+        composite_acquire_failed(op, true);
     } else if (op->subrequests) {
-        composite_subrequests_failed(&lock, op->subrequests, op->subrequest_count, verb_of(&op->done->operation),
-                                     status, true);
+        composite_subrequests_failed(op->composite, op->subrequests, op->subrequest_count,
+                                     verb_of(&op->done->operation), status, true);
     } else {
         fail_plain(status);
     }
@@ -103,7 +99,7 @@ static void complete(struct composite_op *op, int status) {
         note_error_text(op, status);
     }
     if (op->kind == OPERATION_ACQUIRE && status == REDLATCH_OK) {
-        composite_note_granted(op->composite, owner, composite_hold_new(op->composite));
+        composite_note_granted(op->composite, owner);
     }
     done->operation.serial = composite_serial(op->composite, owner);
     if (op->kind == OPERATION_RELEASE) {

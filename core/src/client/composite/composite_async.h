@@ -7,10 +7,10 @@
 #define COMPOSITE_ASYNC_H
 
 #include "composite_op.h"
+#include "lock_operations.h"
 
 /* Starts a call whose completion comes as an event of the first client. */
-int composite_start(const struct redlatch_lock *lock, uint8_t kind, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
-                    uint64_t tag, int32_t event);
+int composite_start(const struct redlatch_lock *lock, const struct lock_start *what, uint64_t tag);
 
 /* For the background thread, without its mutex: steps what has something to do. */
 void composite_step_all(struct client *client);

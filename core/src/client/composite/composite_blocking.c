@@ -20,13 +20,13 @@
 static const int64_t ANSWER_WAIT = SECOND / 4;
 
 /* The end of a run: notes what was granted. */
-static int finish(struct composite_op *op, const struct redlatch_lock *lock) {
+static int finish(struct composite_op *op) {
     if (op->multi.status == REDLATCH_OK) {
-        composite_note_granted(op->composite, op->owner, composite_hold_new(op->composite));
+        composite_note_granted(op->composite, op->owner);
     }
     int status = op->multi.status;
     if (status != REDLATCH_OK) {
-        composite_acquire_failed(lock, op, false);
+        composite_acquire_failed(op, false);
     }
     composite_op_free(op);
     return status;
@@ -39,10 +39,11 @@ int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t 
         return REDLATCH_NO_MEMORY;
     }
     composite_op_drive(op, NEVER);
-    return finish(op, lock);
+    return finish(op);
 }
 
-int composite_advance(struct redlatch_wait *wait, int64_t until) {
+/* Goes on with a resumable wait, or starts it: AGAIN when `until` has come before the result. */
+static int advance(struct redlatch_wait *wait, int64_t until) {
     if (!wait->op) {
         wait->op = composite_op_new(&wait->lock, wait->owner, wait->lease_ms, wait->wait_ms, wait->cancel);
         if (!wait->op) {
@@ -51,7 +52,11 @@ int composite_advance(struct redlatch_wait *wait, int64_t until) {
         wait->op->named_owner = wait->named_owner;
         wait->started = true;
     }
-    return composite_op_drive(wait->op, until) ? finish(wait->op, &wait->lock) : REDLATCH_AGAIN;
+    return composite_op_drive(wait->op, until) ? finish(wait->op) : REDLATCH_AGAIN;
+}
+
+void composite_prepare_wait(struct redlatch_wait *wait) {
+    wait->advance = advance;
 }
 
 /* ---------------------------------------------------------------------------- one task for each client or member -- */
@@ -174,7 +179,9 @@ static int outcome(const struct composite *composite, const struct subrequest *s
 
 static int sum_up(const struct redlatch_lock *lock, struct subrequest *subrequests, uint32_t count, const char *verb) {
     int status = outcome(lock->composite, subrequests, count);
-    return status == REDLATCH_OK ? status : composite_subrequests_failed(lock, subrequests, count, verb, status, false);
+    return status == REDLATCH_OK
+               ? status
+               : composite_subrequests_failed(lock->composite, subrequests, count, verb, status, false);
 }
 
 static bool any_forced(const struct subrequest *subrequests, uint32_t count) {
@@ -259,7 +266,7 @@ int composite_release(const struct redlatch_lock *lock, uint64_t owner) {
     uint32_t count;
     struct subrequest_spec spec = {.kind = OPERATION_RELEASE,
                                    .owner = lock_owner(lock, owner),
-                                   .named_owner = owner != 0 || lock->owner != 0,
+                                   .named_owner = lock_owner_is_named(lock, owner),
                                    .max_hold_ms = REDLATCH_FOREVER};
     struct subrequest *subrequests = drive_subrequests(lock->composite, &spec, true, &count);
     if (!subrequests) {
@@ -275,7 +282,7 @@ int composite_extend(const struct redlatch_lock *lock, uint64_t owner, int64_t l
     uint32_t count;
     struct subrequest_spec spec = {.kind = OPERATION_EXTEND,
                                    .owner = lock_owner(lock, owner),
-                                   .named_owner = owner != 0 || lock->owner != 0,
+                                   .named_owner = lock_owner_is_named(lock, owner),
                                    .lease_ms = lease_ms,
                                    .max_hold_ms = REDLATCH_FOREVER};
     struct subrequest *subrequests = drive_subrequests(lock->composite, &spec, false, &count);

@@ -5,21 +5,16 @@
 
 #include "composite_op.h"
 
-/* As redlatch_lock_acquire_as, checked already; the cancel object is claimed. */
+/* As in struct lock_operations; the last three are of each member by itself. */
 int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                       struct redlatch_cancel *cancel);
-
-/* Goes on with a resumable wait, or starts it: AGAIN when `until` has come before the result. */
-int composite_advance(struct redlatch_wait *wait, int64_t until);
-
+void composite_prepare_wait(struct redlatch_wait *wait);
 int composite_release(const struct redlatch_lock *lock, uint64_t owner);
-
-/* An asynchronous call that is no acquire: true when it is over, and its call has the answer. */
-bool composite_subrequests_step(struct composite_op *op, int64_t now, int *status_out);
-
-/* Of each member by itself. */
 int composite_extend(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
 int composite_force_release(const struct redlatch_lock *lock, int32_t *released_out);
 int composite_query(const struct redlatch_lock *lock, struct lock_answer *answer_out);
+
+/* An asynchronous call that is no acquire: true when it is over, and its call has the answer. */
+bool composite_subrequests_step(struct composite_op *op, int64_t now, int *status_out);
 
 #endif

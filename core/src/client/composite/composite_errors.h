@@ -7,15 +7,12 @@
 
 /* Each sets the last error for a failed call and returns the status. */
 
-/* Of members that are all of one client, by one operation. With its mutex. */
-int composite_failed_as_set(const struct redlatch_lock *lock, const struct request *request, int64_t wait_ms);
-
 /* Of an acquire over several clients. The mutex of no client is held. `started`: the words are for an event, and the
  * thread that makes them must not wait for a server. */
-int composite_acquire_failed(const struct redlatch_lock *lock, const struct composite_op *op, bool started);
+int composite_acquire_failed(const struct composite_op *op, bool started);
 
 /* Of `count` tasks, one for each group, or with as many as there are members for each member. The same. */
-int composite_subrequests_failed(const struct redlatch_lock *lock, const struct subrequest *subrequests, uint32_t count,
-                                 const char *verb, int status, bool started);
+int composite_subrequests_failed(const struct composite *composite, const struct subrequest *subrequests,
+                                 uint32_t count, const char *verb, int status, bool started);
 
 #endif

@@ -32,10 +32,6 @@ void composite_after_fork(void) {
     pthread_mutex_unlock(&holds_mutex);
 }
 
-struct composite_hold *composite_hold_new(const struct composite *composite) {
-    return calloc(1, sizeof(struct composite_hold) + composite->member_count * sizeof(uint64_t));
-}
-
 static struct composite_hold **link_of(struct composite *composite, uint64_t owner) {
     struct composite_hold **link = &composite->holds;
     while (*link && (*link)->owner != owner) {
@@ -214,7 +210,11 @@ static void note(struct composite *composite, uint64_t owner, struct composite_h
     judge(composite, hold, REDLATCH_REASON_EXPIRED); /* what was lost before it was noted */
 }
 
-void composite_note_granted(struct composite *composite, uint64_t owner, struct composite_hold *room) {
+void composite_note_granted(struct composite *composite, uint64_t owner) {
+    if (!composite) {
+        return;
+    }
+    struct composite_hold *room = calloc(1, sizeof *room + composite->member_count * sizeof room->members[0]);
     uint64_t members[REDLATCH_MEMBERS_MAX] = {0};
     uint64_t *member = members;
     uint64_t serial = 0;

@@ -11,12 +11,9 @@
 
 #include "composite.h"
 
-/* Makes room to note a hold of `composite`; NULL without memory. It is composite_note_granted's, or to be freed.
- */
-struct composite_hold *composite_hold_new(const struct composite *composite);
-
-/* A level was granted. The mutex of no client is held, or, for one that is all of it, that client's. */
-void composite_note_granted(struct composite *composite, uint64_t owner, struct composite_hold *room);
+/* A level was granted. The mutex of no client is held, or, for one that is all of it, that client's. NULL is allowed: a
+ * single name's holds are noted by its engine. */
+void composite_note_granted(struct composite *composite, uint64_t owner);
 
 /* A level was released, or nothing was left to release. */
 void composite_note_released(struct composite *composite, uint64_t owner, int status);

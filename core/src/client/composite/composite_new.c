@@ -5,6 +5,7 @@
 
 #include "client_lock.h"
 #include "composite.h"
+#include "composite_lock.h"
 #include "errors.h"
 #include "kinds.h"
 #include "lock.h"
@@ -217,6 +218,7 @@ static int make_lock(redlatch_lock *const *members, size_t count, bool majority,
     count_references(composite);
     lock_set_up(lock, members[0]->client, members[0]->resource, members[0]->kind, &options);
     lock->composite = composite;
+    lock->operations = composite_operations(composite, &lock->set);
     *lock_out = lock;
     return REDLATCH_OK;
 }

@@ -36,7 +36,7 @@ struct composite_op *composite_op_new(const struct redlatch_lock *lock, uint64_t
     int64_t now = system_now();
     op->composite = composite_keep(composite);
     op->owner = lock_owner(lock, owner);
-    op->named_owner = owner != 0 || lock->owner != 0;
+    op->named_owner = lock_owner_is_named(lock, owner);
     op->lease_ms = lease_ms == REDLATCH_LEASE_OF_LOCK ? lock->lease_ms : lease_ms;
     op->max_hold_ms = lock->max_hold_ms;
     op->wait_ms = wait_ms;

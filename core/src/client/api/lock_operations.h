@@ -1,0 +1,32 @@
+/* What the calls on a lock do, by what it is made of: one name (single_lock.c), names of one client, or of several
+ * (composite_lock.c). Handle and arguments are checked before, and the cancel object is claimed.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LOCK_OPERATIONS_H
+#define LOCK_OPERATIONS_H
+
+#include "handles.h"
+
+/* A call to be started. */
+struct lock_start {
+    uint8_t kind;   /* enum operation_kind */
+    int32_t event;  /* that tells of its end: enum redlatch_event_kind */
+    uint64_t owner; /* 0: the lock's own */
+    int64_t lease_ms;
+    int64_t wait_ms;
+};
+
+struct lock_operations {
+    void (*free)(struct redlatch_lock *lock);
+    int (*acquire)(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                   struct redlatch_cancel *cancel);
+    void (*prepare_wait)(struct redlatch_wait *wait); /* says how a resumable acquire starts, or goes on */
+    int (*release)(const struct redlatch_lock *lock, uint64_t owner);
+    int (*extend)(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
+    int (*force_release)(const struct redlatch_lock *lock, int32_t *released_out); /* which may be NULL */
+    int (*query)(const struct redlatch_lock *lock, struct lock_answer *answer_out);
+    void (*hold_status)(const struct redlatch_lock *lock, uint64_t owner,
+                        redlatch_hold *hold_out); /* not held before */
+    int (*start)(const struct redlatch_lock *lock, const struct lock_start *what, uint64_t tag);
+};
+
+#endif

@@ -1,0 +1,30 @@
+/* Locks of one name; and what locks of several names of one client do by one operation, too.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SINGLE_LOCK_H
+#define SINGLE_LOCK_H
+
+#include "lock.h"
+#include "lock_operations.h"
+
+/* What a lock is of: a name, and of a group its values, hashed and sorted. */
+struct named {
+    const char *name;
+    size_t size;
+    const char *values;
+    uint32_t value_count;
+};
+
+/* Makes a handle. OK or NO_MEMORY. */
+int single_lock_new(struct client *client, int kind, const struct named *named, const redlatch_lock_options *options,
+                    redlatch_lock **lock_out);
+
+/* As in struct lock_operations. */
+int single_lock_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
+                        struct redlatch_cancel *cancel);
+void single_lock_prepare_wait(struct redlatch_wait *wait);
+int single_lock_start(const struct redlatch_lock *lock, const struct lock_start *what, uint64_t tag);
+
+/* The same, and the owner it was for. */
+int single_lock_release_of(const struct redlatch_lock *lock, uint64_t owner, uint64_t *owner_out);
+
+#endif
