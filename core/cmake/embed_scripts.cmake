@@ -8,12 +8,24 @@
 # The comment lines at the head of a script are for its readers; they are left out of the text, and so out of its SHA1.
 # Nothing else is changed, so the same source always gives the same digest. A head that says `Begins with shared/x.lua`
 # has the text of that file put before its own; there may be several, and these may name others. Each is put in once.
+# A line `Goes on with shared/x.lua.` in the code is replaced by that text: what comes before it runs without it.
 
 cmake_minimum_required(VERSION 3.18)
 
 if(NOT SCRIPTS OR NOT OUT)
     message(FATAL_ERROR "embed_scripts: pass -DSCRIPTS=<folder of .lua files> and -DOUT=<folder to write to>")
 endif()
+
+# The text of a shared part, or nothing where the script has it already.
+function(put_in part_name text_out)
+    set(text "")
+    get_property(parts GLOBAL PROPERTY PUT_IN)
+    if(NOT part_name IN_LIST parts)
+        set_property(GLOBAL APPEND PROPERTY PUT_IN "${part_name}")
+        strip_head("${SCRIPTS}/shared/${part_name}.lua" text)
+    endif()
+    set(${text_out} "${text}" PARENT_SCOPE)
+endfunction()
 
 # Leaves out the comment and blank lines before the first line of code, and puts in what the head names.
 function(strip_head path text_out)
@@ -25,13 +37,8 @@ function(strip_head path text_out)
             message(FATAL_ERROR "embed_scripts: ${path} begins with a long comment; write `-- ` before each line")
         endif()
         if(line MATCHES "^-- Begins with shared/([a-z_]+)\\.lua")
-            set(part_name "${CMAKE_MATCH_1}")
-            get_property(put_in GLOBAL PROPERTY PUT_IN)
-            if(NOT part_name IN_LIST put_in)
-                set_property(GLOBAL APPEND PROPERTY PUT_IN "${part_name}")
-                strip_head("${SCRIPTS}/shared/${part_name}.lua" part)
-                string(APPEND before "${part}")
-            endif()
+            put_in("${CMAKE_MATCH_1}" part)
+            string(APPEND before "${part}")
         endif()
         string(LENGTH "${line}" length)
         string(SUBSTRING "${text}" ${length} -1 text)
@@ -39,6 +46,11 @@ function(strip_head path text_out)
     if(text STREQUAL "")
         message(FATAL_ERROR "embed_scripts: ${path} holds no code")
     endif()
+    while(text MATCHES "\n-- Goes on with shared/([a-z_]+)\\.lua\\.\n")
+        set(line "${CMAKE_MATCH_0}")
+        put_in("${CMAKE_MATCH_1}" part)
+        string(REPLACE "${line}" "\n${part}" text "${text}")
+    endwhile()
     set(${text_out} "${before}${text}" PARENT_SCOPE)
 endfunction()
 

@@ -63,8 +63,8 @@ def users(folder: Path, script: Path) -> Set[str]:
     if script.parent.name != "shared":
         return {script.stem}
     found: Set[str] = set()
-    line = f"-- Begins with shared/{script.name}."
+    names = {f"-- Begins with shared/{script.name}.", f"-- Goes on with shared/{script.name}."}
     for path in folder.rglob("*.lua"):
-        if line in path.read_text(encoding="utf-8").splitlines():
+        if names & set(path.read_text(encoding="utf-8").splitlines()):
             found |= users(folder, path.relative_to(folder))
     return found

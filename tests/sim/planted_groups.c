@@ -6,35 +6,40 @@
 #include "redlatch.h"
 
 const struct planted_edit planted_groups[] = {
-    {"a group granted by its first value", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP, "for i = 4, #ARGV do\n    local other",
-     "for i = 4, 4 do\n    local other"},
+    {"a group granted by its first value", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
+     "for i = first, last do\n"
+     "        local other",
+     "for i = first, first do\n"
+     "        local other"},
     {"a group granted as far as its values are free", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
-     "for i = 4, #ARGV do\n    local own", "for i = 4, #ARGV - 1 do\n    local own"},
+     "for i = first, last do\n"
+     "        local own",
+     "for i = first, last - 1 do\n"
+     "        local own"},
     {"a repeat of an acquire adds a level", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
-     "if ends <= now or redis.call('hexists', KEYS[1], own .. ':lock_count') == 0 then\n"
-     "        redis.call('hset'",
-     "if true then\n        redis.call('hincrby'"},
+     "if had < tonumber(count) then\n"
+     "            redis.call('hset', group, own .. ':lock_count', count)",
+     "if true then\n"
+     "            redis.call('hincrby', group, own .. ':lock_count', 1)"},
     {"what an earlier owner left stays (W-20)", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
-     "redis.call('hdel', KEYS[1], left .. ':expire_time', left .. ':lock_count')", ""},
+     "redis.call('hdel', group, left .. ':expire_time', left .. ':lock_count')", ""},
     {"a group that ends before a hold of it", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
-     "if ttl == -2 or (ttl >= 0 and ttl < lease) then", "if ttl == -2 then"},
-    {"a group without a lease", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP, "if ttl == -2 or (ttl >= 0 and ttl < lease) then",
-     "if ttl > 0 and ttl < lease then"},
+     "if ttl ~= -1 and ttl < tonumber(lease) then", "if ttl == -2 then"},
+    {"a group without a lease", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP, "if ttl ~= -1 and ttl < tonumber(lease) then",
+     "if ttl > 0 and ttl < tonumber(lease) then"},
     {"release of values whoever holds them", SCRIPT_RELEASE_GROUP, REDLATCH_GROUP,
-     "if redis.call('hget', KEYS[1], ARGV[i]) == ARGV[1] then", "if true then"},
+     "if redis.call('hget', group, ARGV[i]) == owner then", "if true then"},
     {"release of a group tells nobody", SCRIPT_RELEASE_GROUP, REDLATCH_GROUP,
-     "removed > 0 and redis.call('publish', ARGV[3], '0') or 0", "0"},
+     "freed and redis.call('publish', ARGV[3], '0') or 0", "0"},
     {"release of a group leaves counts", SCRIPT_RELEASE_GROUP, REDLATCH_GROUP,
-     "redis.call('hdel', KEYS[1], own .. ':expire_time', own .. ':lock_count')",
-     "redis.call('hdel', KEYS[1], own .. ':expire_time')"},
+     "redis.call('hdel', group, own .. ':expire_time', own .. ':lock_count')",
+     "redis.call('hdel', group, own .. ':expire_time')"},
     {"partial release that takes a level off", SCRIPT_RELEASE_GROUP, REDLATCH_GROUP,
-     "if (tonumber(redis.call('hget', KEYS[1], count) or 0) or 0) > tonumber(ARGV[2]) then\n"
-     "        redis.call('hset', KEYS[1], count, ARGV[2])",
-     "if true then\n        redis.call('hincrby', KEYS[1], count, -1)"},
+     "lower(group, own .. ':lock_count', left)", "redis.call('hincrby', group, own .. ':lock_count', -1)"},
     {"renewal of what is over", SCRIPT_RENEW_GROUP, REDLATCH_GROUP, "~= owner or ends <= now then", "~= owner then"},
     {"renewal that leaves the last value", SCRIPT_RENEW_GROUP, REDLATCH_GROUP,
      "for i = first, last do\n            local field", "for i = first, last - 1 do\n            local field"},
-    {"renewal of the values alone", SCRIPT_RENEW_GROUP, REDLATCH_GROUP, "if ttl >= 0 and ttl < lease then",
+    {"renewal of the values alone", SCRIPT_RENEW_GROUP, REDLATCH_GROUP, "if ttl >= 0 and ttl < tonumber(lease) then",
      "if false then"},
     {"renewal of a group that shortens", SCRIPT_RENEW_GROUP, REDLATCH_GROUP, "< now + lease then", "~= 0 then"},
     {"re-entry of a group that adds", SCRIPT_REENTER_GROUP, REDLATCH_GROUP,
@@ -42,18 +47,20 @@ const struct planted_edit planted_groups[] = {
      "        redis.call('hset', KEYS[1], own .. ':lock_count', ARGV[2])",
      "if true then\n        redis.call('hincrby', KEYS[1], own .. ':lock_count', 1)"},
     {"re-entry of a group that takes it", SCRIPT_REENTER_GROUP, REDLATCH_GROUP,
-     "if not holds_all(ARGV[1]) then\n    return 0\nend",
-     "if not holds_all(ARGV[1]) then\n"
+     "if not held_until(redis.call, KEYS[1], ARGV[1], 5, #ARGV) then\n"
+     "    return 0\n"
+     "end",
+     "if not held_until(redis.call, KEYS[1], ARGV[1], 5, #ARGV) then\n"
      "    for i = 5, #ARGV do\n"
      "        redis.call('hset', KEYS[1], ARGV[i], ARGV[1], ARGV[i] .. ':' .. ARGV[1] .. ':expire_time', 0)\n"
      "    end\n"
      "end"},
     {"extension that ends the group for all", SCRIPT_EXTEND_GROUP, REDLATCH_GROUP,
-     "if ttl >= 0 and ttl < tonumber(ARGV[2]) then", "if true then"},
+     "if ttl >= 0 and ttl < tonumber(lease) then", "if true then"},
     {"extension of one value", SCRIPT_EXTEND_GROUP, REDLATCH_GROUP, "for i = 4, #ARGV do\n    local ends = string",
      "for i = 4, 4 do\n    local ends = string"},
     {"hand-over of a group out of nothing", SCRIPT_HAND_OVER_GROUP, REDLATCH_GROUP,
-     "    return holds_all(ARGV[2]) and 1 or 0\n", ""},
+     "    return held_until(redis.call, KEYS[1], ARGV[2], 6, #ARGV) and 1 or 0\n", ""},
     {"hand-over that leaves the old owner's fields", SCRIPT_HAND_OVER_GROUP, REDLATCH_GROUP,
      "redis.call('hdel', KEYS[1], from .. ':expire_time', from .. ':lock_count')", ""},
     {"force release of the whole group", SCRIPT_FORCE_RELEASE_GROUP, REDLATCH_GROUP,

@@ -82,9 +82,8 @@ const struct planted_script planted_sets[] = {
 
 /* Of the member types of the other kinds. */
 const struct planted_edit planted_member_types[] = {
-    {"a set that draws a token again", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED,
-     "if not (call('get', counter) and held) then", "if true then"},
-    {"a set that draws no token", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED, "call('incr', counter)",
+    {"a set that draws a token again", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED, "entry.token or draw_token", "draw_token"},
+    {"a set that draws no token", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED, "redis.call('incr', counter)",
      "call('set', counter, call('get', counter) or '1')"},
     {"a set that takes a plain lock from its holder", SCRIPT_ACQUIRE_MANY, REDLATCH_PLAIN,
      "if not holder or holder == entry.owner then", "if true then"},
@@ -101,29 +100,34 @@ const struct planted_edit planted_member_types[] = {
     {"a set that writes beside readers", SCRIPT_ACQUIRE_MANY, REDLATCH_READ, "or entry.mode and entry.ttl or nil",
      "or entry.mode == 'write' and entry.ttl or nil"},
     {"a read level of a set raised out of nothing", SCRIPT_ACQUIRE_MANY, REDLATCH_READ,
-     "return not alive and GONE or nil", "return nil"},
+     "return longest_of(ARGV[entry.at], entry.owner, 1, entry.count) == FREE and GONE or nil", "return nil"},
     {"a set's read release takes the lock from others", SCRIPT_RELEASE_MANY, REDLATCH_READ, "if longest == -2 then",
      "if true then"},
-    {"a set's last read tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ,
-     "call('del', entry.name)\n        return true, '0'", "call('del', entry.name)\n        return true"},
+    {"a set's last read tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ, "count, left) and '0' or nil",
+     "count, left) and nil"},
     {"a set's release that hides what was refused", SCRIPT_RELEASE_MANY, REDLATCH_READ, "return refused or found",
      "return found"},
-    {"a set's write release tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ, "return true, '1'", "return true"},
+    {"a set's write release tells nobody", SCRIPT_RELEASE_MANY, REDLATCH_READ, "return held, held and '1' or nil",
+     "return held"},
     {"a set's downgrade that leaves write mode", SCRIPT_RELEASE_MANY, REDLATCH_READ,
-     "call('hset', entry.name, 'mode', 'read')", ""},
+     "redis.call('hset', name, 'mode', 'read')", ""},
     {"a set's group granted by its first value", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "for i = entry.at + 1, entry.at + ARGV[entry.at] do\n        local holder",
-     "for i = entry.at + 1, entry.at + 1 do\n        local holder"},
+     "for i = first, last do\n"
+     "        local other",
+     "for i = first, first do\n"
+     "        local other"},
     {"a set's group taken but for its last value", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "for i = entry.at + 1, entry.at + ARGV[entry.at] do\n        local own",
-     "for i = entry.at + 1, entry.at + ARGV[entry.at] - 1 do\n        local own"},
+     "for i = first, last do\n"
+     "        local own",
+     "for i = first, last - 1 do\n"
+     "        local own"},
     {"a group's values of a refused set stay", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "entries[i] = entry\n",
      "entries[i] = entry\n    if least > 0 then member_type.take(entry) end\n"},
-    {"a value's owner of a refused set stays", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "known = known or holder\n",
-     "known = known or holder\n"
-     "        if not holder and least > 0 then\n"
-     "            call('hset', entry.name, ARGV[i] .. ':' .. entry.owner .. ':lock_count', '1')\n"
-     "            call('pexpire', entry.name, lease)\n"
+    {"a value's owner of a refused set stays", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "known = known or other\n",
+     "known = known or other\n"
+     "        if not other and lease ~= '0' then\n"
+     "            call('hset', group, ARGV[i] .. ':' .. owner .. ':lock_count', '1')\n"
+     "            call('pexpire', group, lease)\n"
      "        end\n"},
     {"a set's group taken in the group of another entry", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
      "local entry = {member_type = member_type, name = KEYS[key],",
@@ -131,43 +135,45 @@ const struct planted_edit planted_member_types[] = {
     {"a set's group taken by the owner of another entry", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "owner = ARGV[at],\n",
      "owner = ARGV[3],\n"},
     {"a repeat of a set adds a level of a group", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if count < tonumber(entry.count_stated or 1) then\n"
-     "            call('hset', entry.name, own .. ':lock_count', entry.count_stated or '1')",
-     "if true then\n            call('hset', entry.name, own .. ':lock_count', count + 1)"},
+     "if had < tonumber(count) then\n"
+     "            redis.call('hset', group, own .. ':lock_count', count)",
+     "if true then\n"
+     "            redis.call('hset', group, own .. ':lock_count', had + 1)"},
     {"a set's group begins with the count of another", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "local count = ends > now() and tonumber(call('hget', entry.name, own .. ':lock_count')) or 0",
-     "local old = entry.others[i] and ARGV[i] .. ':' .. entry.others[i] or own\n"
-     "        local count = tonumber(call('hget', entry.name, old .. ':lock_count')) or 0\n"
-     "        call('hset', entry.name, own .. ':lock_count', count)"},
+     "local had = ends > now and tonumber(redis.call('hget', group, own .. ':lock_count')) or 0",
+     "local old = others[i] and ARGV[i] .. ':' .. others[i] or own\n"
+     "        local had = tonumber(redis.call('hget', group, old .. ':lock_count')) or 0\n"
+     "        redis.call('hset', group, own .. ':lock_count', had)"},
     {"what an earlier owner left stays in a set's group", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "call('hdel', entry.name, left .. ':expire_time', left .. ':lock_count')", ""},
-    {"a group that ends before a set's hold of it", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "if entry.ttl ~= -1 then\n",
-     "if entry.ttl == FREE then\n"},
-    {"a set whose group never ends", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "if entry.ttl ~= -1 then\n",
-     "if entry.ttl ~= FREE then\n"},
+     "redis.call('hdel', group, left .. ':expire_time', left .. ':lock_count')", ""},
+    {"a group that ends before a set's hold of it", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
+     "if ttl ~= -1 and ttl < tonumber(lease) then", "if ttl == -2 then"},
+    {"a set whose group never ends", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP, "if ttl ~= -1 and ttl < tonumber(lease) then",
+     "if ttl ~= -2 and ttl < tonumber(lease) then"},
     {"a set that shortens the lease of a group's values", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if ends < now() + least then\n", "if ends ~= 0 or entry.count_stated == nil then\n"},
+     "if ends < now + lease then\n", "if ends ~= 0 or count == '1' then\n"},
     {"a group's level of a set raised out of nothing", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if entry.count_stated and (holder ~= entry.owner or ends <= now()) then", "if false then"},
+     "return not held_until(call, entry.name, entry.owner, entry.at + 1, last_of(entry)) and GONE or nil",
+     "return nil"},
     {"a group's level of a set raised on part of its values", SCRIPT_ACQUIRE_MANY, REDLATCH_GROUP,
-     "if count < tonumber(entry.count_stated or 1) then\n",
-     "if count < tonumber(entry.count_stated or 1) and (count == 0 or i == entry.at + 1) then\n"},
+     "if had < tonumber(count) then\n", "if had < tonumber(count) and (had == 0 or i == first) then\n"},
     {"a set's release of values whoever holds them", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "if call('hget', entry.name, ARGV[i]) == entry.owner then\n", "if true then\n"},
+     "if redis.call('hget', group, ARGV[i]) == owner then", "if true then"},
     {"a set's group released without its counts", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "call('hdel', entry.name, own .. ':expire_time', own .. ':lock_count')",
-     "call('hdel', entry.name, own .. ':expire_time')"},
+     "redis.call('hdel', group, own .. ':expire_time', own .. ':lock_count')",
+     "redis.call('hdel', group, own .. ':expire_time')"},
     {"a set's group released by its first value", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
      "for i = first, last do\n        local own", "for i = first, first do\n        local own"},
     {"a set's group released without a message", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "return whole, removed > 0 and '0' or nil", "return whole, nil"},
+     "return held, freed and '0' or nil", "return held, nil"},
     {"a set's group told on the channel of another entry", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
      "checked(try('publish', entry.channel,", "checked(try('publish', entries[1].channel,"},
     {"a set's lowering of a group that takes a level off", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "elseif whole and tonumber(call('hget', entry.name, own .. ':lock_count') or 0) > tonumber(entry.left) then\n"
-     "            call('hset', entry.name, own .. ':lock_count', entry.left)",
-     "elseif whole then\n            call('hincrby', entry.name, own .. ':lock_count', -1)"},
+     "lower(group, own .. ':lock_count', left)", "redis.call('hincrby', group, own .. ':lock_count', -1)"},
     {"a set's lowering of a group that frees it", SCRIPT_RELEASE_MANY, REDLATCH_GROUP,
-     "if not entry.left then\n            if call('hget'", "if true then\n            if call('hget'"},
+     "if left == '0' then\n"
+     "            if redis.call('hget'",
+     "if true then\n"
+     "            if redis.call('hget'"},
     {NULL, SCRIPT_ACQUIRE_MANY, REDLATCH_MUTEX, NULL, NULL},
 };

@@ -23,19 +23,9 @@ local denied = missing_permission(KEYS[2], 'persist', 'set') or missing_permissi
 if denied then
     return denied
 end
-if not (issued and held) then
-    redis.call('incr', KEYS[2])
-    redis.call('persist', KEYS[2])
-    if ARGV[3] == '1' then
-        local now = redis.call('time')
-        local floor = now[1] .. string.format('%06d', now[2])
-        if tonumber(redis.call('get', KEYS[2])) < tonumber(floor) then
-            redis.call('set', KEYS[2], floor)
-        end
-    end
-end
+local token = held and issued or draw_token(KEYS[2], ARGV[3])
 redis.call('hsetnx', KEYS[1], ARGV[1], 1)
 if ttl < tonumber(ARGV[2]) then
     redis.call('pexpire', KEYS[1], ARGV[2])
 end
-return redis.call('get', KEYS[2])
+return token

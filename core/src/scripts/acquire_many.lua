@@ -1,9 +1,5 @@
 -- acquire_many: the owners hold all of the locks named, each with the levels stated; or none that they did not hold.
 -- Effects on each name as the acquire of its kind (wire format 2.1, 2.5, 2.6, 2.7, 2.9), with one lease for all.
--- Begins with shared/one_holder.lua.
--- Begins with shared/tokens.lua.
--- Begins with shared/group.lua.
--- Begins with shared/read_write.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS for each line: name; of form f its counter of tokens, too
 -- ARGV[1] lease in ms; 0 only looks   ARGV[2] the form of each line, a letter; a capital one raises what is held
@@ -34,18 +30,14 @@ if lease ~= '0' and not string.find(letters, '[^m]') and call('exists', unpack(K
     return {0}
 end
 
+-- Goes on with shared/one_holder.lua.
+-- Goes on with shared/tokens.lua.
+-- Goes on with shared/held_values.lua.
+-- Goes on with shared/take_values.lua.
+-- Goes on with shared/read_write.lua.
+-- Goes on with shared/readers.lua.
 local FREE, GONE = -2, -3
 local least = tonumber(lease)
-local clock
-
--- The server's time in ms, the same for all lines.
-local function now()
-    if not clock then
-        local time = call('time')
-        clock = time[1] * 1000 + math.floor(time[2] / 1000)
-    end
-    return clock
-end
 
 local function prolong(name, ttl)
     if ttl < least then
@@ -75,6 +67,7 @@ local function check_fenced(entry)
     if issued and not is_token(issued) then
         return wrong_counter()
     end
+    entry.token = entry.ttl ~= FREE and issued
     return why
 end
 
@@ -132,11 +125,7 @@ local function check_read(entry)
         call('get', entry.timeout .. 1) -- an error when it is something else
         return held and entry.ttl or nil
     end
-    local alive = false
-    for nth = 1, math.min(entry.count, 1000) do
-        alive = alive or call('pttl', entry.timeout .. nth) ~= FREE
-    end
-    return not alive and GONE or nil
+    return longest_of(ARGV[entry.at], entry.owner, 1, entry.count) == FREE and GONE or nil
 end
 
 local function take_read(entry)
@@ -174,49 +163,25 @@ local function take_write(entry)
     prolong(entry.name, entry.ttl)
 end
 
+local function last_of(entry)
+    return entry.at + ARGV[entry.at]
+end
+
 -- Values that others hold are in the way until the last of them is over; what is raised has to be held whole.
 local function check_group(entry)
     entry.ttl = call('pttl', entry.name)
     entry.others = {}
-    local last, known = now(), entry.ttl == FREE
-    for i = entry.at + 1, entry.at + ARGV[entry.at] do
-        local holder, ends = owner_of(entry.name, ARGV[i])
-        if entry.count_stated and (holder ~= entry.owner or ends <= now()) then
-            return GONE
-        elseif holder == false then
-            return wrong_group()
-        elseif holder and holder ~= entry.owner then
-            last = math.max(last, ends)
-            entry.others[i] = holder
-        end
-        known = known or holder
+    if entry.count_stated then
+        return not held_until(call, entry.name, entry.owner, entry.at + 1, last_of(entry)) and GONE or nil
     end
-    if not known and is_foreign(entry.name) then
-        return wrong_group()
-    end
-    return last > now() and last - now() or nil
+    local why, others = check_values(entry.name, entry.owner, entry.ttl, entry.at + 1, last_of(entry))
+    entry.others = others
+    return why
 end
 
 local function take_group(entry)
-    for i = entry.at + 1, entry.at + ARGV[entry.at] do
-        local own = ARGV[i] .. ':' .. entry.owner
-        local ends = tonumber(call('hget', entry.name, own .. ':expire_time')) or 0
-        local count = ends > now() and tonumber(call('hget', entry.name, own .. ':lock_count')) or 0
-        call('hset', entry.name, ARGV[i], entry.owner)
-        if ends < now() + least then
-            call('hset', entry.name, own .. ':expire_time', string.format('%.0f', now() + least))
-        end
-        if count < tonumber(entry.count_stated or 1) then
-            call('hset', entry.name, own .. ':lock_count', entry.count_stated or '1')
-        end
-        if entry.others[i] then
-            local left = ARGV[i] .. ':' .. entry.others[i]
-            call('hdel', entry.name, left .. ':expire_time', left .. ':lock_count')
-        end
-    end
-    if entry.ttl ~= -1 then
-        prolong(entry.name, entry.ttl)
-    end
+    take_values(entry.name, entry.owner, entry.ttl, entry.at + 1, last_of(entry), entry.count_stated or '1', lease,
+        entry.others)
 end
 
 -- The error reply for a user who may not write all of a line; else nil.
@@ -226,22 +191,6 @@ local function misses_permission(entry)
         denied = denied or missing_permission(entry.counter, 'incr', 'persist', 'set')
     end
     return denied or entry.member_type.timeouts and missing_permission(entry.timeout .. 1, 'set', 'pexpire')
-end
-
--- The token of a hold: the counter as it is for one that is held already, else a new number.
-local function draw_token(counter, held, from_time)
-    if not (call('get', counter) and held) then
-        call('incr', counter)
-        call('persist', counter)
-        if from_time == '1' then
-            local time = call('time')
-            local floor = time[1] .. string.format('%06d', time[2])
-            if tonumber(call('get', counter)) < tonumber(floor) then
-                call('set', counter, floor)
-            end
-        end
-    end
-    return call('get', counter)
 end
 
 -- How a form looks and takes; how many keys, and arguments behind the levels, it has. A further form is a row here.
@@ -285,7 +234,7 @@ for _, entry in ipairs(entries) do
 end
 for _, entry in ipairs(entries) do
     if entry.member_type.token then
-        answer[#answer + 1] = draw_token(entry.counter, entry.ttl ~= FREE, ARGV[entry.at])
+        answer[#answer + 1] = entry.token or draw_token(entry.counter, ARGV[entry.at])
     end
 end
 for _, entry in ipairs(entries) do

@@ -1,6 +1,7 @@
 -- acquire_permits: permits are taken off a permit semaphore that has as many, or none at all, each with a lease.
 -- Effects as RPermitExpirableSemaphore's tryAcquire (wire format 2.11), but by the server's clock, and what expired is
 -- given back a thousand at a time (W-21).
+-- Begins with shared/clock.lua.
 -- Begins with shared/permits.lua.
 -- Begins with shared/count.lua.
 -- Begins with shared/allowed.lua.
@@ -10,8 +11,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local NEVER, CHUNK = 922337203685477, 1000
 local value = redis.call('get', KEYS[1])
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = server_time()
 local over = string.format('%.0f', now + ARGV[1])
 local repeated = false
 for i = 3, #ARGV do

@@ -34,18 +34,8 @@ if not is_read_write(KEYS[1]) then
 elseif mode == 'write' then
     return ttl
 end
-local longest, dead = -2, {}
-local fields = redis.call('hgetall', KEYS[1])
-for i = 1, #fields, 2 do
-    local best = -2
-    for nth = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
-        best = math.max(best, redis.call('pttl', ARGV[3] .. ':' .. fields[i] .. ':rwlock_timeout:' .. nth))
-    end
-    longest = math.max(longest, best)
-    if best == -2 and tonumber(fields[i + 1]) then
-        dead[#dead + 1] = fields[i]
-    end
-end
+-- Goes on with shared/readers.lua.
+local longest, dead = longest_of_all(KEYS[1], ARGV[3])
 if longest >= 0 and ttl <= longest + 1000 then
     for _, field in ipairs(dead) do
         redis.call('hdel', KEYS[1], field)

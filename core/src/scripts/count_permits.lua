@@ -1,12 +1,12 @@
 -- count_permits: how many permits of a permit semaphore are available, are taken, or are there in all; writes nothing.
+-- Begins with shared/clock.lua.
 -- Begins with shared/permits.lua.
 -- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] 0: available, 1: taken, 2: both
 -- Returns the number. What expired counts as available, also before anybody gives it back.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
-local time = redis.call('time')
-local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = string.format('%.0f', server_time())
 local taken = redis.call('zcount', KEYS[2], '(' .. now, '+inf')
 local first = redis.call('zrange', KEYS[2], 0, 0)[1]
 if first and not is_permit(first) then

@@ -1,5 +1,6 @@
 -- extend_permit: a permit's lease ends the given time from now, sooner or later than before.
 -- Effects as RPermitExpirableSemaphore's updateLeaseTime (wire format 2.11), by the server's clock.
+-- Begins with shared/clock.lua.
 -- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] id of 16 bytes
 -- Returns 1, or 0 when the permit is not taken any more or its lease is over.
@@ -8,8 +9,7 @@ local value = redis.call('get', KEYS[1])
 if value and not is_count(value) then
     return wrong_text()
 end
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = server_time()
 local score = redis.call('zscore', KEYS[2], ARGV[2])
 if not score or tonumber(score) <= now then
     return 0

@@ -1,5 +1,6 @@
 -- extend_read: a reader's lease, with the timeout key of each level, ends the given time from now, sooner or later than
 -- before; the hold may move to a new owner id at that.
+-- Begins with shared/readers.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] from   ARGV[2] to: the same owner, or its new id   ARGV[3] levels when it moves
 -- ARGV[4] lease in ms   ARGV[5] base of timeout keys
@@ -8,29 +9,17 @@
 -- The lock ends with the longest timeout key of all readers, unless a writer holds it too or it was extended alone. A
 -- move may be sent twice: a repeat finds the new id.
 -- SPDX-License-Identifier: Apache-2.0
-local function timeout_of(owner, nth)
-    return ARGV[5] .. ':' .. owner .. ':rwlock_timeout:' .. nth
-end
-
-local function longest_of(owner, count)
-    local longest = -2
-    for nth = 1, math.min(tonumber(count) or 0, 1000) do
-        longest = math.max(longest, redis.call('pttl', timeout_of(owner, nth)))
-    end
-    return longest
-end
-
-local from, to, lease = ARGV[1], ARGV[2], tonumber(ARGV[4])
+local from, to, lease, base = ARGV[1], ARGV[2], tonumber(ARGV[4]), ARGV[5]
 local count = redis.call('hget', KEYS[1], from)
 if not count then
     return redis.call('hexists', KEYS[1], to)
 end
-local mine = longest_of(from, count)
+local mine = longest_of(base, from, 1, count)
 if mine == -2 then
     return 0
 end
 local denied = missing_permission(KEYS[1], 'hdel', 'pexpire') or
-    missing_permission(timeout_of(to, 1), 'set', 'pexpire', 'del')
+    missing_permission(timeout_of(base, to, 1), 'set', 'pexpire', 'del')
 if denied then
     return denied
 end
@@ -38,25 +27,21 @@ if from ~= to then
     redis.call('hset', KEYS[1], to, ARGV[3])
     redis.call('hdel', KEYS[1], from)
     for nth = 1, math.min(tonumber(ARGV[3]), 1000) do
-        redis.call('set', timeout_of(to, nth), '1', 'px', ARGV[4])
+        redis.call('set', timeout_of(base, to, nth), '1', 'px', ARGV[4])
     end
 end
 for nth = 1, math.min(tonumber(count) or 0, 1000) do
     if from == to then
-        redis.call('pexpire', timeout_of(to, nth), ARGV[4])
+        redis.call('pexpire', timeout_of(base, to, nth), ARGV[4])
     else
-        redis.call('del', timeout_of(from, nth))
+        redis.call('del', timeout_of(base, from, nth))
     end
 end
 local ttl = redis.call('pttl', KEYS[1])
 if lease >= ttl then
     redis.call('pexpire', KEYS[1], ARGV[4])
 elseif ttl <= mine + 1000 and redis.call('hget', KEYS[1], 'mode') == 'read' then
-    local longest = lease
-    local fields = redis.call('hgetall', KEYS[1])
-    for i = 1, #fields, 2 do
-        longest = math.max(longest, longest_of(fields[i], fields[i + 1]))
-    end
+    local longest = math.max(lease, (longest_of_all(KEYS[1], base)))
     if longest < ttl then
         redis.call('pexpire', KEYS[1], longest)
     end

@@ -1,5 +1,6 @@
 -- extend_write: a writer's lease ends the given time from now, sooner or later than before, but not before its own
 -- reads do; the hold may move to a new owner id at that.
+-- Begins with shared/readers.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] from   ARGV[2] to: fields of the same writer   ARGV[3] levels when it moves
 -- ARGV[4] lease in ms   ARGV[5] base of timeout keys
@@ -18,13 +19,5 @@ if ARGV[1] ~= ARGV[2] then
     redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
     redis.call('hdel', KEYS[1], ARGV[1])
 end
-local longest = tonumber(ARGV[4])
-local fields = redis.call('hgetall', KEYS[1])
-for i = 1, #fields, 2 do
-    for nth = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
-        local timeout = ARGV[5] .. ':' .. fields[i] .. ':rwlock_timeout:' .. nth
-        longest = math.max(longest, redis.call('pttl', timeout))
-    end
-end
-redis.call('pexpire', KEYS[1], longest)
+redis.call('pexpire', KEYS[1], math.max(tonumber(ARGV[4]), (longest_of_all(KEYS[1], ARGV[5]))))
 return 1

@@ -19,20 +19,10 @@ local denied = missing_permission(KEYS[2], 'persist', 'set') or
 if denied then
     return denied
 end
-if held or not issued then
-    redis.call('incr', KEYS[2])
-    redis.call('persist', KEYS[2])
-    if ARGV[5] == '1' then
-        local now = redis.call('time')
-        local floor = now[1] .. string.format('%06d', now[2])
-        if tonumber(redis.call('get', KEYS[2])) < tonumber(floor) then
-            redis.call('set', KEYS[2], floor)
-        end
-    end
-end
+local token = not held and issued or draw_token(KEYS[2], ARGV[5])
 if held then
     redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
     redis.call('hdel', KEYS[1], ARGV[1])
     redis.call('pexpire', KEYS[1], ARGV[4])
 end
-return redis.call('get', KEYS[2])
+return token

@@ -1,25 +1,16 @@
 -- hand_over_group: one owner's values become another's, without being free in between and without a message.
+-- Begins with shared/held_values.lua.
+-- Begins with shared/prolong_group.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] group   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner   ARGV[4] lease in ms
 -- ARGV[5] number of values   ARGV[6...] values
 -- Returns 1 when the new owner holds them all, 0 when neither did: then nothing is written.
 -- May be sent twice: a repeat finds the new owner and touches nothing.
 -- SPDX-License-Identifier: Apache-2.0
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- Whether the owner holds every value.
-local function holds_all(owner)
-    for i = 6, #ARGV do
-        local ends = redis.call('hget', KEYS[1], ARGV[i] .. ':' .. owner .. ':expire_time')
-        if redis.call('hget', KEYS[1], ARGV[i]) ~= owner or (tonumber(ends) or 0) <= now then
-            return false
-        end
-    end
-    return true
+if not held_until(redis.call, KEYS[1], ARGV[1], 6, #ARGV) then
+    return held_until(redis.call, KEYS[1], ARGV[2], 6, #ARGV) and 1 or 0
 end
-if not holds_all(ARGV[1]) then
-    return holds_all(ARGV[2]) and 1 or 0
-end
+local now = server_time()
 local denied = missing_permission(KEYS[1], 'hdel', 'pexpire')
 if denied then
     return denied
@@ -30,8 +21,5 @@ for i = 6, #ARGV do
         to .. ':expire_time', string.format('%.0f', now + ARGV[4]))
     redis.call('hdel', KEYS[1], from .. ':expire_time', from .. ':lock_count')
 end
-local ttl = redis.call('pttl', KEYS[1])
-if ttl >= 0 and ttl < tonumber(ARGV[4]) then
-    redis.call('pexpire', KEYS[1], ARGV[4])
-end
+prolong_group(KEYS[1], ARGV[4])
 return 1

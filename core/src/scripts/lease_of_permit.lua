@@ -1,12 +1,12 @@
 -- lease_of_permit: how long a permit is taken yet; writes nothing.
+-- Begins with shared/clock.lua.
 -- Begins with shared/permits.lua.
 -- KEYS[1] leases   ARGV[1] id of 16 bytes
 -- Returns the remaining ms, -1 for ever, 0 when the permit is not taken or its lease is over. A key of another type or
 -- shape is an error.
 -- SPDX-License-Identifier: Apache-2.0
 local NEVER = 922337203685477
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = server_time()
 local score = tonumber(redis.call('zscore', KEYS[1], ARGV[1]) or 0)
 local first = score == 0 and redis.call('zrange', KEYS[1], 0, 0)[1]
 if first and not is_permit(first) then

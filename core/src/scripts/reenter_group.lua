@@ -1,24 +1,15 @@
 -- reenter_group: the count of every value is raised to the intended one and their leases are at least as long as asked.
+-- Begins with shared/held_values.lua.
+-- Begins with shared/prolong_group.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] group   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] number of values   ARGV[5...] values
 -- Returns 1, or 0 when the owner does not hold them all: a re-entry never takes anything.
 -- May be sent twice: counts are stated, not added to; neither count nor lease is ever lowered here.
 -- SPDX-License-Identifier: Apache-2.0
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- Whether the owner holds every value.
-local function holds_all(owner)
-    for i = 5, #ARGV do
-        local ends = redis.call('hget', KEYS[1], ARGV[i] .. ':' .. owner .. ':expire_time')
-        if redis.call('hget', KEYS[1], ARGV[i]) ~= owner or (tonumber(ends) or 0) <= now then
-            return false
-        end
-    end
-    return true
-end
-if not holds_all(ARGV[1]) then
+if not held_until(redis.call, KEYS[1], ARGV[1], 5, #ARGV) then
     return 0
 end
+local now = server_time()
 local lease = tonumber(ARGV[3])
 local denied = missing_permission(KEYS[1], 'pexpire')
 if denied then
@@ -33,8 +24,5 @@ for i = 5, #ARGV do
         redis.call('hset', KEYS[1], own .. ':expire_time', string.format('%.0f', now + lease))
     end
 end
-local ttl = redis.call('pttl', KEYS[1])
-if ttl >= 0 and ttl < lease then
-    redis.call('pexpire', KEYS[1], ARGV[3])
-end
+prolong_group(KEYS[1], ARGV[3])
 return 1

@@ -1,5 +1,6 @@
 -- reenter_read: a reader's count is raised to the intended one, each level with a timeout key, and its lease is at
 -- least as long as asked.
+-- Begins with shared/readers.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] base of timeout keys
 -- Returns 1, or 0 when the owner does not hold the lock or its lease is over: a re-entry never creates it.
@@ -8,17 +9,13 @@
 -- Only the first 1000 levels have timeout keys, for a number in the hash may be any; a longer lease of later ones goes
 -- to the last of these.
 -- SPDX-License-Identifier: Apache-2.0
-local timeout = ARGV[4] .. ':' .. ARGV[1] .. ':rwlock_timeout:'
 local count = tonumber(redis.call('hget', KEYS[1], ARGV[1]) or 0) or 0
-local longest = -2
-for nth = 1, math.min(count, 1000) do
-    longest = math.max(longest, redis.call('pttl', timeout .. nth))
-end
-if longest == -2 then
+if longest_of(ARGV[4], ARGV[1], 1, count) == -2 then
     return 0
 end
 local wanted, lease = tonumber(ARGV[2]), tonumber(ARGV[3])
-local denied = missing_permission(timeout .. 1, 'set', 'pexpire') or missing_permission(KEYS[1], 'pexpire')
+local denied = missing_permission(timeout_of(ARGV[4], ARGV[1], 1), 'set', 'pexpire') or
+    missing_permission(KEYS[1], 'pexpire')
 if denied then
     return denied
 end
@@ -26,7 +23,7 @@ if count < wanted then
     redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
 end
 for nth = math.min(count + 1, wanted, 1000), math.min(wanted, 1000) do
-    local key = timeout .. nth
+    local key = timeout_of(ARGV[4], ARGV[1], nth)
     if not redis.call('set', key, '1', 'px', ARGV[3], 'nx') and
         (nth > count or redis.call('pttl', key) < lease) then
         redis.call('pexpire', key, ARGV[3])

@@ -11,11 +11,5 @@ if ARGV[2] == '0' then
     end
     return 1 + redis.call('publish', ARGV[3], '0')
 end
-local count = redis.call('hget', KEYS[1], ARGV[1])
-if not count then
-    return 0
-end
-if (tonumber(count) or 0) > tonumber(ARGV[2]) then
-    redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
-end
-return 1
+-- Goes on with shared/levels.lua.
+return lower(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0

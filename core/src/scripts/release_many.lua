@@ -44,30 +44,18 @@ if not string.find(letters, '[^fm]') then
     return refused or alike and found[1] or found
 end
 
--- Whatever is refused within a form ends it there.
-local function call(...)
-    local answer = try(...)
-    if type(answer) == 'table' and answer.err then
-        error(answer)
-    end
-    return answer
-end
+-- Goes on with shared/levels.lua.
+-- Goes on with shared/leave_read.lua.
+-- Goes on with shared/leave_write.lua.
+-- Goes on with shared/leave_values.lua.
+local call = redis.call -- an error ends the form in which it occurs
 
 -- How a form leaves a line: whether there was something of its owner's, and the message for those who wait, if any.
 
-local function lower_hash(entry)
-    local count_stated = call('hget', entry.name, entry.owner)
-    if count_stated and (tonumber(count_stated) or 0) > tonumber(entry.left) then
-        call('hset', entry.name, entry.owner, entry.left)
-    end
-    return count_stated, nil
-end
-
 local function leave_hash(entry)
     if entry.left then
-        return lower_hash(entry)
-    end
-    if call('hdel', entry.name, entry.owner) == 0 then
+        return lower(entry.name, entry.owner, entry.left)
+    elseif call('hdel', entry.name, entry.owner) == 0 then
         return false
     end
     return true, '0'
@@ -81,114 +69,26 @@ local function leave_plain(entry)
     return true, '0'
 end
 
-local function timeout_of(entry, owner, nth)
-    return ARGV[entry.at] .. ':' .. owner .. ':rwlock_timeout:' .. nth
-end
-
--- The longest remaining ms of a reader's levels, from one on; -2 if none has a timeout key.
-local function longest_of(entry, owner, from, count)
-    local longest = -2
-    for nth = from, math.min(tonumber(count) or 0, 1000) do
-        longest = math.max(longest, call('pttl', timeout_of(entry, owner, nth)))
-    end
-    return longest
-end
-
--- The same of all who are in the lock, and those of them who are dead.
-local function check_readers(entry)
-    local longest, dead = -2, {}
-    local fields = call('hgetall', entry.name)
-    for i = 1, #fields, 2 do
-        local best = longest_of(entry, fields[i], 1, fields[i + 1])
-        longest = math.max(longest, best)
-        if best == -2 and fields[i] ~= 'mode' then
-            dead[#dead + 1] = fields[i]
-        end
-    end
-    return longest, dead
-end
-
--- As release_read does it, where the reasons stand.
-local function leave_read(entry)
-    local count = tonumber(call('hget', entry.name, entry.owner) or nil)
-    local left = tonumber(entry.left or 0)
+local function leave_reader(entry)
+    local count, left = tonumber(call('hget', entry.name, entry.owner) or nil), tonumber(entry.left or 0)
     if not count or left >= count then
         return count
     end
-    local mine = longest_of(entry, entry.owner, left + 1, count)
-    if left > 0 then
-        call('hset', entry.name, entry.owner, entry.left)
-        if mine > call('pttl', timeout_of(entry, entry.owner, left)) and mine > 0 then
-            call('set', timeout_of(entry, entry.owner, left), '1', 'px', mine)
-        end
-    else
-        call('hdel', entry.name, entry.owner)
-    end
-    for nth = left + 1, math.min(count, 1000) do
-        call('del', timeout_of(entry, entry.owner, nth))
-    end
-    local ttl = call('pttl', entry.name)
-    local alone = call('hlen', entry.name) == 1
-    if left > 0 or call('hget', entry.name, 'mode') == 'write' or (ttl > mine + 1000 and not alone) then
-        return true
-    end
-    local longest, dead = check_readers(entry)
-    if longest == -2 then
-        call('del', entry.name)
-        return true, '0'
-    end
-    for _, field in ipairs(dead) do
-        call('hdel', entry.name, field)
-    end
-    if longest >= 0 and longest < ttl then
-        call('pexpire', entry.name, math.max(longest, 1))
-    end
-    return true
+    return true, leave_read(entry.name, ARGV[entry.at], entry.owner, count, left) and '0' or nil
 end
 
--- As release_write does it.
-local function leave_write(entry)
+local function leave_writer(entry)
     if entry.left then
-        return lower_hash(entry)
+        return lower(entry.name, entry.owner, entry.left)
     end
-    if call('hdel', entry.name, entry.owner) == 0 then
-        return false
-    end
-    local longest = check_readers(entry)
-    if longest == -2 then
-        call('del', entry.name)
-    else
-        call('hset', entry.name, 'mode', 'read')
-        if longest >= 0 then
-            call('pexpire', entry.name, math.max(longest, 1))
-        end
-    end
-    return true, '1'
+    local held = leave_write(entry.name, ARGV[entry.at], entry.owner)
+    return held, held and '1' or nil
 end
 
--- As release_group does it.
 local function leave_group(entry)
-    local time = call('time')
-    local now = time[1] * 1000 + math.floor(time[2] / 1000)
-    local first, last = entry.at + 1, entry.at + ARGV[entry.at]
-    local whole, removed = true, 0
-    for i = first, last do
-        local ends = call('hget', entry.name, ARGV[i] .. ':' .. entry.owner .. ':expire_time')
-        local mine = call('hget', entry.name, ARGV[i]) == entry.owner
-        whole = whole and mine and (tonumber(ends) or 0) > now
-    end
-    for i = first, last do
-        local own = ARGV[i] .. ':' .. entry.owner
-        if not entry.left then
-            if call('hget', entry.name, ARGV[i]) == entry.owner then
-                removed = removed + call('hdel', entry.name, ARGV[i])
-            end
-            call('hdel', entry.name, own .. ':expire_time', own .. ':lock_count')
-        elseif whole and tonumber(call('hget', entry.name, own .. ':lock_count') or 0) > tonumber(entry.left) then
-            call('hset', entry.name, own .. ':lock_count', entry.left)
-        end
-    end
-    return whole, removed > 0 and '0' or nil
+    local held, freed = leave_values(entry.name, entry.owner, entry.left or '0', entry.at + 1,
+        entry.at + ARGV[entry.at])
+    return held, freed and '0' or nil
 end
 
 -- How a form leaves a line; how many arguments behind the channel it has. A further form is a row here.
@@ -196,8 +96,8 @@ local member_types = {
     m = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},
     f = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},
     p = {leave = leave_plain, arguments = 0, writes = {'del'}},
-    r = {leave = leave_read, arguments = 1, timeouts = true, writes = {'hdel', 'hset', 'del', 'pexpire'}},
-    w = {leave = leave_write, arguments = 1, writes = {'hdel', 'hset', 'del', 'pexpire'}},
+    r = {leave = leave_reader, arguments = 1, timeouts = true, writes = {'hdel', 'hset', 'del', 'pexpire'}},
+    w = {leave = leave_writer, arguments = 1, writes = {'hdel', 'hset', 'del', 'pexpire'}},
     g = {leave = leave_group, arguments = 1, counted = true, writes = {'hdel', 'hset'}},
 }
 
@@ -213,7 +113,7 @@ for i = 1, #letters do
     entries[i] = entry
     at = entry.at + member_type.arguments + (member_type.counted and ARGV[entry.at] or 0)
     local denied = missing_permission(entry.name, unpack(member_type.writes)) or
-        member_type.timeouts and missing_permission(timeout_of(entry, entry.owner, 1), 'set', 'del')
+        member_type.timeouts and missing_permission(timeout_of(ARGV[entry.at], entry.owner, 1), 'set', 'del')
     if denied then
         return denied
     end

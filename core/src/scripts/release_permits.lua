@@ -1,5 +1,6 @@
 -- release_permits: the permits with these ids are free again, and waiters are told.
 -- Effects as RPermitExpirableSemaphore's release (wire format 2.11): one whose lease is over is given back, too.
+-- Begins with shared/clock.lua.
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
 -- Begins with shared/allowed.lua.
@@ -16,8 +17,7 @@ local recorded = KEYS[3] and recorded_in(KEYS[3])
 if recorded then
     return tonumber(recorded) or 0
 end
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = server_time()
 local found, over = {}, false
 for i = 4, #ARGV do
     local score = redis.call('zscore', KEYS[2], ARGV[i])

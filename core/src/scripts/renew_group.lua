@@ -1,4 +1,6 @@
 -- renew_group: as renew, for holds of groups.
+-- Begins with shared/held_values.lua.
+-- Begins with shared/prolong_group.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS groups   ARGV owner, lease in ms, number of values, values for each group; a lease of 0 only asks
 -- Returns for each group the remaining ms before, or -2 when the owner does not hold all values.
@@ -9,28 +11,13 @@ local denied = missing_permission(KEYS[1], 'pexpire')
 if denied then
     return denied
 end
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Until when the owner holds all of some values, or nil.
-local function held_until(group, owner, first, last)
-    local soonest
-    for i = first, last do
-        local ends = redis.pcall('hget', group, ARGV[i] .. ':' .. owner .. ':expire_time')
-        ends = type(ends) == 'string' and tonumber(ends) or 0
-        if redis.pcall('hget', group, ARGV[i]) ~= owner or ends <= now then
-            return nil
-        end
-        soonest = soonest and math.min(soonest, ends) or ends
-    end
-    return soonest
-end
-
+local now = server_time()
 local before, at = {}, 1
 for entry, group in ipairs(KEYS) do
     local owner, lease, first = ARGV[at], tonumber(ARGV[at + 1]), at + 3
     local last = at + 2 + ARGV[at + 2]
-    local ends = held_until(group, owner, first, last)
+    local ends = held_until(redis.pcall, group, owner, first, last)
     before[entry] = ends and ends - now or -2
     if ends and lease > 0 then
         for i = first, last do
@@ -39,10 +26,7 @@ for entry, group in ipairs(KEYS) do
                 redis.call('hset', group, field, string.format('%.0f', now + lease))
             end
         end
-        local ttl = redis.call('pttl', group)
-        if ttl >= 0 and ttl < lease then
-            redis.call('pexpire', group, lease)
-        end
+        prolong_group(group, lease)
     end
     at = last + 1
 end

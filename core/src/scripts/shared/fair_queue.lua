@@ -4,12 +4,12 @@
 -- KEYS[4] heartbeat of the caller's client; it ends with the uuid, and so does that of every other client
 -- Times are the server's. Only the head is ever taken off, nobody else's score is shifted, and what is of the wrong
 -- type counts as an empty queue here: whoever enters it reads both keys first, which is an error then.
+-- Begins with shared/clock.lua.
 -- Begins with shared/waiters.lua.
 -- SPDX-License-Identifier: Apache-2.0
 local queue, timeouts, sign = KEYS[2], KEYS[3], KEYS[4]
 local FOREIGN_TIMEOUT = 300000 -- Redisson's own bound for a head that does not come
-local clock = redis.call('time')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = server_time()
 
 -- The heartbeat of a waiter's client: its uuid has the version 8. Nil for Redisson's, which have 4 and no sign.
 local function sign_of(owner)

@@ -8,3 +8,17 @@ end
 local function wrong_counter()
     return redis.error_reply('WRONGTYPE the counter of tokens holds no number')
 end
+
+-- A new token; no smaller than the server's time in microseconds if `from_time` is 1.
+local function draw_token(counter, from_time)
+    redis.call('incr', counter)
+    redis.call('persist', counter)
+    if from_time == '1' then
+        local time = redis.call('time')
+        local floor = time[1] .. string.format('%06d', time[2])
+        if tonumber(redis.call('get', counter)) < tonumber(floor) then
+            redis.call('set', counter, floor)
+        end
+    end
+    return redis.call('get', counter)
+end

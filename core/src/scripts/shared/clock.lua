@@ -1,0 +1,12 @@
+-- clock: the server's time, asked for when it is first needed.
+-- SPDX-License-Identifier: Apache-2.0
+local clock
+
+-- In ms, the same for the whole script.
+local function server_time()
+    if not clock then
+        local time = redis.call('time')
+        clock = time[1] * 1000 + math.floor(time[2] / 1000)
+    end
+    return clock
+end
