@@ -81,11 +81,8 @@ int child_start(struct child *child, char **command) {
     int error = child->pid < 0 ? errno : 0;
     close(failure[1]);
     if (!error) {
-        setpgid(child->pid, child->pid); /* whoever is first */
-        if (to_front) {
-            give_terminal(child);
-        }
-        error = read_failure(failure[0]);
+        error = read_failure(failure[0]); /* by then it has its group, and the terminal */
+        child->in_front = to_front;
         if (error) {
             waitpid(child->pid, NULL, 0);
             child_leave_terminal(child);

@@ -185,7 +185,9 @@ int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until) {
 
 /* Of sockets only, and never to sleep. */
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout) {
-    (void)timeout;
+    if (timeout != 0) {
+        trace("polls sockets for %d ms", timeout);
+    }
     struct polled polled = {fds, count};
     return any_is_ready(&polled);
 }

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Makes the later of two trees the first child of the earlier one. */
+/* Makes the later of two trees the first child of the earlier one. The sibling of the result is not its own yet. */
 static struct timer *merge(struct timer *one, struct timer *other) {
     if (!one) {
         return other;
@@ -33,10 +33,6 @@ static struct timer *merge_siblings(struct timer *first) {
         struct timer *one = first;
         struct timer *other = one->sibling;
         first = other ? other->sibling : NULL;
-        one->sibling = NULL;
-        if (other) {
-            other->sibling = NULL;
-        }
         struct timer *pair = merge(one, other);
         pair->sibling = pairs;
         pairs = pair;
@@ -44,7 +40,6 @@ static struct timer *merge_siblings(struct timer *first) {
     struct timer *root = NULL;
     while (pairs) {
         struct timer *next = pairs->sibling;
-        pairs->sibling = NULL;
         root = merge(root, pairs);
         pairs = next;
     }
@@ -78,7 +73,6 @@ void timer_disarm(struct timer_heap *heap, struct timer *timer) {
         set_root(heap, merge(heap->root, children));
     }
     timer->child = NULL;
-    timer->sibling = NULL;
     timer->back = NULL;
 }
 
