@@ -136,6 +136,15 @@ def test_the_kind_of_a_number_can_be_given(server: RedisServer, lock_name: str) 
     assert (leases.returncode, leases.stderr) == (0, ""), "leases of permits say what it is"
 
 
+def test_who_may_not_inspect_waits_for_a_lock(server: RedisServer, lock_name: str) -> None:
+    server.set_user("frugal", "word", "+@all", "-hkeys")
+    put_hash(server, lock_name, {f"{UUID}:1": 1})
+    url = f"redis://frugal@127.0.0.1:{server.port}"
+    assert redlatch(server, "show", "-u", url, lock_name, REDISCLI_AUTH="word").returncode == 69
+    done = redlatch(server, "wait", "-u", url, "-w", "0", lock_name, REDISCLI_AUTH="word")
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 def test_a_name_of_another_kind_than_given(server: RedisServer, lock_name: str) -> None:
     made = redlatch(server, "wait", "--kind", "semaphore", lock_name)
     assert made.returncode == 65
