@@ -17,10 +17,10 @@
 
 enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 40, LONG_PAUSE_MS = 500 };
 
-/* No answer to a greeting is longer; INFO's is some hundreds of bytes. */
+/* No reply to a greeting is longer; INFO's is some hundreds of bytes. */
 enum { GREETING_MAX = 1 << 16 };
 
-/* One that broke sooner, and without an answer to any command, did not work, whatever was said in the greeting. */
+/* One that broke sooner, and without a reply to any command, did not work, whatever was said in the greeting. */
 static const int64_t LASTING = SECOND;
 
 void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber) {
@@ -157,7 +157,7 @@ static int take_answers(struct connection *connection, int64_t now) {
     }
     reply_holder_clear(&holder);
     if (status == REDLATCH_OK && result == REDLATCH_OK && connection->replies.unfinished > 0) {
-        status = REDLATCH_PROTOCOL; /* an answer to nothing */
+        status = REDLATCH_PROTOCOL; /* a reply to nothing */
     }
     if (status != REDLATCH_OK) {
         return fail(connection, status, "the peer is not a Redis server", now);

@@ -48,7 +48,7 @@ struct connection {
     int64_t ready_at;      /* when it became READY last */
     int64_t down_since;    /* first failure in a row; 0 before the first */
     uint32_t pause_ms;
-    uint8_t steps[GREET_STEPS]; /* answers still owed, in order */
+    uint8_t steps[GREET_STEPS]; /* replies still owed, in order */
     int step_count;
     int step;
     uint64_t server_id; /* CLIENT ID, 0 if unknown */

@@ -1,4 +1,4 @@
-/* The greeting and how its answers are judged.
+/* The greeting and how its replies are judged.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "greeting.h"
 

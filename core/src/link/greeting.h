@@ -9,7 +9,7 @@
 /* Writes the greeting into the output. OK or NO_MEMORY. */
 int greeting_begin(struct connection *connection);
 
-/* Takes the answer to the next step. AGAIN while answers are owed, OK when all is set up and settled, else why not. */
+/* Takes the reply to the next step. AGAIN while replies are owed, OK when all is set up and settled, else why not. */
 int greeting_answer(struct connection *connection, const struct reply *reply);
 
 #endif

@@ -14,7 +14,7 @@ struct replies {
     struct redisReader *reader;          /* NULL: closed */
     struct bounded_functions *functions; /* by which it makes replies */
     size_t unfinished;                   /* bytes received since the last complete reply */
-    bool refused;                        /* an array that is no answer to anything */
+    bool refused;                        /* an array that is no reply to anything */
 };
 
 bool replies_open(struct replies *replies); /* false without memory */

@@ -1,4 +1,4 @@
-/* Changes of counts, and questions about them: one command whose answer is a number. What cannot be stated as an
+/* Changes of counts, and questions about them: one command whose reply is a number. What cannot be stated as an
  * intended result carries an operation id; its script records under it what came of it, so that the command may be sent
  * again, and taking may be undone, however often it arrives (design: lost replies, 4).
  * SPDX-License-Identifier: Apache-2.0

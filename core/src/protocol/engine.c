@@ -136,7 +136,7 @@ static const struct command *awaited_command(const struct operation *operation) 
     return operation->phase == PHASE_HANDED ? operation->resource->queue->handing : operation->command;
 }
 
-/* Why the caller's deadline ended without an answer. */
+/* Why the caller's deadline ended without a reply. */
 static int timeout_status(const struct operation *operation) {
     const struct command *command = awaited_command(operation);
     bool may_have_executed = command && command->was_sent;

@@ -125,7 +125,7 @@ void engine_run_timers(struct engine *engine, int64_t now);
 struct command *engine_first_to_send(struct engine *engine, enum pipeline_role number);
 struct command *engine_next_to_send(struct engine *engine, enum pipeline_role number, int64_t now);
 
-/* The answer to the oldest unanswered command of a pipeline. */
+/* The reply to the oldest unanswered command of a pipeline. */
 void engine_replied(struct engine *engine, enum pipeline_role number, const struct reply *reply, int64_t now);
 
 /* How many bytes the next reply of the pipeline may have: one page of an inspection is the longest. */

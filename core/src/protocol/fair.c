@@ -155,7 +155,7 @@ static void head_is_ours(struct engine *engine, struct operation *seen_by, uint6
             leave_position(engine, seen_by, id);
         }
     } else if (!head->has_position) {
-        head->woken = true; /* the answer that it waits for may be older than this one, and the call was not heard */
+        head->woken = true; /* the reply that it waits for may be older than this one, and the call was not heard */
     } else {
         list_remove(&head->link);
         list_prepend(&queue->waiters, &head->link);

@@ -1,4 +1,4 @@
-/* The answer to a hand-over: the hold of the one who released ends, and that of the receiver begins.
+/* The reply to a hand-over: the hold of the one who released ends, and that of the receiver begins.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hand_over.h"
 

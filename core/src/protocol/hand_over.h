@@ -1,4 +1,4 @@
-/* The answer to a hand-over inside the process.
+/* The reply to a hand-over inside the process.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HAND_OVER_H
 #define HAND_OVER_H

@@ -1,4 +1,4 @@
-/* The life of a hold after its grant: extension, release, and the answers to its commands.
+/* The life of a hold after its grant: extension, release, and the replies to its commands.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   stage      event                                    next
@@ -129,7 +129,7 @@ static void nested_replied(struct engine *engine, struct command *command, int64
     if (found == 0) {
         hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
     } else {
-        hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
+        hold_check_deadline(engine, hold, now); /* a reply that comes after it brings nothing back */
     }
     bool lost = hold->stage == HOLD_GONE;
     int reason = hold->reason;

@@ -1,4 +1,4 @@
-/* Extension and release of a hold, and the answers to its commands.
+/* Extension and release of a hold, and the replies to its commands.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef HOLD_H
 #define HOLD_H

@@ -57,7 +57,7 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     timer_disarm(&engine->timers, &hold->timer);
     return_kept_command(engine, hold);
     if (hold->busy) {
-        if (hold->busy->operation) { /* whose answer finds no hold any more */
+        if (hold->busy->operation) { /* whose reply finds no hold any more */
             hold->busy->operation->reason = hold->reason;
         }
         command_forget(hold->busy, hold);

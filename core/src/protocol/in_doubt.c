@@ -1,4 +1,4 @@
-/* What becomes of a command whose connection broke before its answer came.
+/* What becomes of a command whose connection broke before its reply came.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   command                    nothing old can arrive        a late copy may still arrive (KILL denied)
@@ -8,7 +8,7 @@
  *   acquire of several         sent again                    released every second for one lease, and asked for anew
  *   undo of an acquire         sent again                    sent again every second for one lease; of a fair lock for
  *                                                            as long as a place is waited for, if that is longer
- *   not written yet            sent as any other: it cannot have reached the server, and its answer is believed
+ *   not written yet            sent as any other: it cannot have reached the server, and its reply is believed
  *   re-entry, partial release  sent again                    sent again
  *   last release               sent again; that it finds     the same
  *                              nothing may be its own doing,

@@ -317,7 +317,7 @@ static bool watches(const struct multi *multi) {
     return multi->watch_begun && !multi->watch_over;
 }
 
-/* Goes on where no answer is awaited. */
+/* Goes on where no reply is awaited. */
 static void advance(struct multi *multi, int64_t now) {
     if (multi->phase == MULTI_TOGETHER) {
         judge(multi, now);

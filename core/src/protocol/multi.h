@@ -11,7 +11,7 @@
 enum multi_action_kind {
     MULTI_NOTHING, /* until something happens, or the timer */
     MULTI_TRY,     /* ask a group once; then multi_tried */
-    MULTI_ABORT,   /* end a try that is under way, undoing it in the background; no answer is expected */
+    MULTI_ABORT,   /* end a try that is under way, undoing it in the background; no reply is expected */
     MULTI_RELEASE, /* give back what this acquire was granted of a group; then multi_released */
     MULTI_WATCH,   /* wait until a member is free, by multi_watched; or end that wait, see `stop` */
     MULTI_DONE
@@ -48,7 +48,7 @@ struct multi {
     uint32_t count;
     uint32_t quorum;             /* groups that must be granted */
     bool non_blocking;           /* does not wait for others */
-    bool brief;                  /* waits for so short that a missing answer says nothing about a server */
+    bool brief;                  /* waits for so short that a missing reply says nothing about a server */
     int64_t unreachable_timeout; /* how long the servers may be unusable */
     uint64_t random;
     uint8_t phase;

@@ -11,7 +11,7 @@
  *                                               killed: that copy may arrive late
  *   was given up, and is undone                 goes to the undo
  *   undo, answered                              used again; not where connections cannot be killed
- *   was forgotten without an answer             left to its TTL, as what it may still do is not known */
+ *   was forgotten without a reply              left to its TTL, as what it may still do is not known */
 #include "operation_record.h"
 
 #include "planted.h"

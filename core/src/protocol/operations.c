@@ -1,4 +1,4 @@
-/* Operations and commands in general: how a command is sent, repeated and taken back, what an answer or an error does
+/* Operations and commands in general: how a command is sent, repeated and taken back, what a reply or an error does
  * to whoever asked, how an acquire is undone, how an operation finishes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "operations.h"

@@ -13,7 +13,7 @@
 static const int64_t RECHECK_CAP = 5 * SECOND;
 static const int64_t POLL_CAP = SECOND / 4;
 
-/* How long before its deadline a waiter that polls rechecks for the last time: its answer takes a while. */
+/* How long before its deadline a waiter that polls rechecks for the last time: its reply takes a while. */
 static const int64_t LAST_RECHECK = 25 * MILLISECOND;
 
 /* No later than the holder's lease ends, and a little. */

@@ -46,7 +46,7 @@ enum pipeline_role {
 struct pipeline {
     struct list unsent;   /* commands to write, in order */
     struct list sent;     /* commands written and not answered, in order */
-    struct list in_doubt; /* commands that a broken connection left without an answer, in order */
+    struct list in_doubt; /* commands that a broken connection left without a reply, in order */
     uint32_t in_flight;   /* length of `sent` */
 };
 
@@ -63,7 +63,7 @@ enum operation_kind {
     OPERATION_CHANGE /* of a count, or a question about one: enum change */
 };
 
-/* What an operation does to a semaphore or latch with one command, whose answer is a number (change.c). */
+/* What an operation does to a semaphore or latch with one command, whose reply is a number (change.c). */
 enum change {
     SEMAPHORE_TRY_SET = 1,
     SEMAPHORE_ADD,
@@ -105,7 +105,7 @@ enum operation_phase {
 
 enum { ERROR_TEXT_SIZE = 192 };
 
-/* How a lock stands with the server, the answer to a query; of any call what the server said if it forbade it. */
+/* How a lock stands with the server, the reply to a query; of any call what the server said if it forbade it. */
 struct lock_answer {
     int64_t ttl_ms;
     uint64_t count;
@@ -122,7 +122,7 @@ struct argument_part {
     size_t size;
 };
 
-/* What an inspection asks and who takes the answer: memory of the caller, who is gone when the operation is. */
+/* What an inspection asks and who takes the reply: memory of the caller, who is gone when the operation is. */
 struct question {
     const struct argument_part *arguments; /* keys, then arguments, of one part each */
     uint32_t key_count;
@@ -199,7 +199,7 @@ struct operation {
     uint32_t reserved_holds;
     bool uses_wait_queue;              /* counted in its resource's contenders */
     bool non_blocking;                 /* does not wait for others */
-    bool brief;                        /* waits for so short that a missing answer says nothing about the server */
+    bool brief;                        /* waits for so short that a missing reply says nothing about the server */
     bool not_reentrant;                /* a hold that the owner has already is an error */
     bool token_from_time;              /* fenced: tokens are no smaller than the server's time */
     bool asynchronous;                 /* nobody sleeps in it: its time-out is the engine's business */
@@ -393,10 +393,10 @@ struct entries {
     } entry[ENTRIES_MAX];
 };
 
-/* One line of a renewal: the hold it was for may be gone when the answer comes. */
+/* One line of a renewal: the hold it was for may be gone when the reply comes. */
 struct renewal {
     struct hold *hold;
-    struct resource *name; /* counted until the answer */
+    struct resource *name; /* counted until the reply */
     uint64_t id;
     uint32_t lease_ms; /* 0: only asked about */
     uint8_t lock_kind;
@@ -406,7 +406,7 @@ struct renewal {
 
 enum reply_kind { REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_ERROR, REPLY_ARRAY };
 
-/* A server's answer, borrowed from whoever parsed it. */
+/* A server's reply, borrowed from whoever parsed it. */
 struct reply {
     enum reply_kind kind;
     int64_t integer;

@@ -173,7 +173,7 @@ static void entry_replied(struct engine *engine, const struct command *command, 
     struct hold *hold = entry->hold;
     bool good = found || PLANTED(FAULT_LOSS_UNREPORTED);
     if (good) {
-        hold_check_deadline(engine, hold, now); /* an answer that comes after it brings nothing back */
+        hold_check_deadline(engine, hold, now); /* a reply that comes after it brings nothing back */
         if (!entry->live) {
             return;
         }

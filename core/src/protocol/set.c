@@ -184,7 +184,7 @@ void set_acquire_retire(struct engine *engine, struct command *command, int64_t 
     set_acquire_begin(engine, operation, now);
 }
 
-/* ------------------------------------------------------------------------------------------------------- answers -- */
+/* ------------------------------------------------------------------------------------------------------- replies -- */
 
 /* Whether the grant came too late, or a hold that it was to raise is not there any more. */
 static bool is_stale(struct engine *engine, const struct command *command, int64_t now) {

@@ -98,7 +98,7 @@ void set_release(struct engine *engine, struct operation *operation, int64_t now
     arm_operation(engine, operation);
 }
 
-/* ------------------------------------------------------------------------------------------------------- answers -- */
+/* ------------------------------------------------------------------------------------------------------- replies -- */
 
 /* One of the names was lost. */
 static int note_lost(const struct command *command, int reason) {
@@ -108,7 +108,7 @@ static int note_lost(const struct command *command, int reason) {
     return REDLATCH_LOST;
 }
 
-/* The answer about a name that was to be free. */
+/* The reply about a name that was to be free. */
 static int freed(struct engine *engine, struct command *command, const struct entry *entry, int64_t found,
                  int64_t now) {
     struct hold *hold = entry->hold;
@@ -131,7 +131,7 @@ static int freed(struct engine *engine, struct command *command, const struct en
     return found > 0 || resolved ? REDLATCH_OK : note_lost(command, reason);
 }
 
-/* The answer about a name of which levels stay. */
+/* The reply about a name of which levels stay. */
 static int lowered(struct engine *engine, const struct command *command, const struct entry *entry, int64_t found,
                    int64_t now) {
     struct hold *hold = entry->hold;

@@ -1,4 +1,4 @@
-/* Calls of one command with a number for an answer, and waits, blocking and asynchronous.
+/* Calls of one command with a number for a reply, and waits, blocking and asynchronous.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counted.h"
 

@@ -29,7 +29,7 @@ int counted_request(struct client *client, struct resource *resource, const stru
 int counted_flag(struct client *client, struct resource *resource, const struct count_request *what,
                  int32_t *answer_out);
 
-/* What the answer to such a call means, blocking or not: the status, and on OK a number for the caller, 1 and 0 for yes
+/* What the reply to such a call means, blocking or not: the status, and on OK a number for the caller, 1 and 0 for yes
  * and no, 0 if there is none. */
 int counted_outcome(const struct operation *operation, int64_t *number_out);
 

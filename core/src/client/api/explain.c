@@ -28,7 +28,7 @@ static const int64_t FORBIDDEN_FOR = 60 * SECOND;
 
 enum { UUID_SIZE = 36 };
 
-/* For how long the answers may be waited for; 0: they are not asked for. Who may ask for the holder has taken the turn
+/* For how long the replies may be waited for; 0: they are not asked for. Who may ask for the holder has taken the turn
  * of all waits that end within HOLDERS_EVERY. */
 static int64_t take_turn(struct client *client, const struct operation *failed, int status, int64_t wait_ms) {
     int64_t now = system_now();
@@ -117,7 +117,7 @@ static void note_location(struct client *client, struct finding *finding, const 
     client_unlock(client);
 }
 
-/* Takes the answer in. false if another question, which it has set, is to be asked. Without the mutex. */
+/* Takes the reply in. false if another question, which it has set, is to be asked. Without the mutex. */
 static bool next(struct client *client, struct explanation *explanation, struct inquiry *inquiry, int status) {
     const struct operation *failed = explanation->failed;
     struct finding *finding = &explanation->finding;

@@ -2,7 +2,7 @@
  * waited for in vain.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Asked only after the failure: a script and perhaps CLIENT LIST. Nobody waits for both answers longer than 100 ms, and
+ * Asked only after the failure: a script and perhaps CLIENT LIST. Nobody waits for both replies longer than 100 ms, and
  * after a time-out no longer than a tenth of the wait that is over; who only tried asks nothing. */
 #ifndef EXPLAIN_H
 #define EXPLAIN_H
@@ -25,7 +25,7 @@ struct explanation {
 struct finding *explain(struct client *client, const struct operation *failed, struct redlatch_cancel *cancel,
                         int status, int64_t wait_ms, struct finding *finding_out);
 
-/* The same for a started call that is done: true if the answers are waited for, before the call is told of. */
+/* The same for a started call that is done: true if the replies are waited for, before the call is told of. */
 bool explain_started(struct request *request);
 
 /* Takes the explained call out of one that asked for it and is done; NULL if it is none. */

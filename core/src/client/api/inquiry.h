@@ -1,4 +1,4 @@
-/* A question of the script `inspect` and the text of its answer, for who waits for it and for a started call.
+/* A question of the script `inspect` and the text of its reply, for who waits for it and for a started call.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef INQUIRY_H
 #define INQUIRY_H
@@ -9,7 +9,7 @@ struct inquiry {
     struct question question;
     struct argument_part arguments[3];
     struct argument_part subject; /* for messages and events: a name, or the pattern of a walk */
-    char *text;                   /* the answer's */
+    char *text;                   /* the reply's */
     size_t size;
 
     /* of a started call, on the heap */
@@ -20,11 +20,11 @@ struct inquiry {
     struct walk *walk;               /* whose step it is, kept; NULL */
     struct explanation *explanation; /* what it finds out of a call that failed; NULL */
     struct request *explained;       /* that call, which is done and on no list; NULL */
-    int64_t until;                   /* no answer is waited for longer; 0: each is, like any command's */
+    int64_t until;                   /* no reply is waited for longer; 0: each is, like any command's */
     redlatch_report *report;
 };
 
-/* Asks, waiting for the answer as long as for any command. The text is the caller's to free, also on failure. */
+/* Asks, waiting for the reply as long as for any command. The text is the caller's to free, also on failure. */
 int inquiry_execute(struct client *client, struct inquiry *inquiry);
 
 /* Asks inside of a call that is counted, with the mutex, until `until` of the inquiry or the firing of a cancel object,
@@ -40,13 +40,13 @@ int inquiry_start(struct client *client, struct inquiry *inquiry, uint64_t tag);
 /* The same without a question: what is to be told is known. */
 int inquiry_start_known(struct client *client, struct inquiry *inquiry, int status, uint64_t tag);
 
-/* Takes in the answer of a started call that is done and on no list; false if it went on to ask something else. With
+/* Takes in the reply of a started call that is done and on no list; false if it went on to ask something else. With
  * the mutex, which is dropped for a moment. */
 bool inquiry_complete(struct request *request);
 
 void inquiry_free(struct inquiry *inquiry);
 
-/* The answer about one name becomes a report; the last error is the caller's business. */
+/* The reply about one name becomes a report; the last error is the caller's business. */
 int inquiry_report(const struct client *client, const struct inquiry *inquiry, redlatch_report **report_out);
 
 /* Writes the client's prefix (as a glob that matches just that, if so wanted) and `text` into new memory; NULL without.

@@ -63,7 +63,7 @@ int redlatch_client_inspect(redlatch_client *handle, const char *name, size_t na
     return status;
 }
 
-/* The first answer is the report. Its owners are then looked for, and the report is told of whatever comes of that. */
+/* The first reply is the report. Its owners are then looked for, and the report is told of whatever comes of that. */
 static bool answered(struct request *request) {
     struct inquiry *inquiry = request->inquiry;
     struct operation *operation = &request->operation;

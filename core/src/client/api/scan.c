@@ -142,7 +142,7 @@ static int take_page(struct walk *walk, struct inquiry *inquiry) {
     return REDLATCH_OK;
 }
 
-/* The answer about a name that its page left out. There is no report, only OK, if it is no lock, or no longer. */
+/* The reply about a name that its page left out. There is no report, only OK, if it is no lock, or no longer. */
 static int take_single(struct walk *walk, const struct client *client, const struct inquiry *inquiry,
                        redlatch_report **report_out) {
     redlatch_report *report = NULL;
@@ -161,7 +161,7 @@ static int take_single(struct walk *walk, const struct client *client, const str
     return status;
 }
 
-/* Takes in the answer to what `peek` wanted to be asked. */
+/* Takes in the reply to what `peek` wanted to be asked. */
 static int take(struct walk *walk, const struct client *client, struct inquiry *inquiry, redlatch_report **report_out) {
     return inquiry->question.key_count == 1 ? take_single(walk, client, inquiry, report_out) : take_page(walk, inquiry);
 }

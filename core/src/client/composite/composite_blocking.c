@@ -154,7 +154,7 @@ static struct subrequest *start_all(const struct composite *composite, const str
     return subrequests;
 }
 
-/* Each answer counts, also of a minority. */
+/* Each reply counts, also of a minority. */
 static bool waits_for_answers(uint8_t kind) {
     return kind == OPERATION_QUERY || kind == OPERATION_FORCE;
 }

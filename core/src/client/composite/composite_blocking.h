@@ -14,7 +14,7 @@ int composite_extend(const struct redlatch_lock *lock, uint64_t owner, int64_t l
 int composite_force_release(const struct redlatch_lock *lock, int32_t *released_out);
 int composite_query(const struct redlatch_lock *lock, struct lock_answer *answer_out);
 
-/* An asynchronous call that is no acquire: true when it is over, and its call has the answer. */
+/* An asynchronous call that is no acquire: true when it is over, and its call has the reply. */
 bool composite_subrequests_step(struct composite_op *op, int64_t now, int *status_out);
 
 #endif

@@ -49,7 +49,7 @@ void composite_op_free(struct composite_op *op);
 /* Carries out what the machine wants done now; true when it is over, with run->multi.status. */
 bool composite_op_step(struct composite_op *op);
 
-/* Takes in the answer of a task that was collected. */
+/* Takes in the reply of a task that was collected. */
 void composite_op_take(struct composite_op *op, struct subrequest *subrequest);
 
 /* Ends a run that nobody waits for any more: what it was granted is given back in the background. */

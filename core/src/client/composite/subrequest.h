@@ -41,7 +41,7 @@ void subrequest_start(struct subrequest *subrequest, struct client *client, cons
 /* Drives a task until it is done, or `until`; true when it has been collected. */
 bool subrequest_drive(struct subrequest *subrequest, int64_t until);
 
-/* Takes the answer of a task if it is done, without driving it; true when it has been collected. */
+/* Takes the reply of a task if it is done, without driving it; true when it has been collected. */
 bool subrequest_collect(struct subrequest *subrequest);
 
 /* Ends a task that nobody waits for any more; what it left under way goes on, or is undone, in the background. */

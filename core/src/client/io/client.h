@@ -88,7 +88,7 @@ struct subscriber {
     struct connection connection;
     struct reply_holder holder;
     int64_t received_at;    /* when a message was last complete */
-    int64_t pinged_at;      /* 0: no answer owed */
+    int64_t pinged_at;      /* 0: no reply owed */
     int64_t read_at;        /* more came than one step reads: the rest is not read before; 0: not so */
     struct list unanswered; /* what was sent, by its subscription's link, and the last PING, in order */
     struct list_link ping;
