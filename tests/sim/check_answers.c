@@ -44,7 +44,7 @@ static int64_t own_lease(struct world *world, const struct request *request, uin
 
 void answers_before(struct world *world, const struct request *request) {
     world->checker.had_own = 0;
-    for (uint32_t i = 0; !request->renewal && i < names_of(world, request); i++) {
+    for (uint32_t i = 0; !request->renewal && i < names_of(request); i++) {
         world->checker.had_own |= (uint32_t)has_own(world, request, key_name(world, request, i)) << i;
     }
     bool of_one = !request->many && request->key_count > 0 && request->argument_count > 0;
@@ -77,7 +77,7 @@ static void judge_brevity(struct world *world, const struct request *request, co
 /* Yes or no about each name of a release, one answer being that of all. */
 static void judge_release(struct world *world, const struct request *request, const struct redis_reply *reply) {
     judge_brevity(world, request, reply);
-    for (uint32_t i = 0; i < names_of(world, request); i++) {
+    for (uint32_t i = 0; i < names_of(request); i++) {
         const struct redis_reply *answer = reply->kind == REDIS_ARRAY && i < reply->size ? &reply->elements[i] : reply;
         bool had = (world->checker.had_own >> i & 1) != 0;
         if (answer->kind != REDIS_INTEGER || (answer->integer > 0) != had) {
@@ -90,8 +90,8 @@ static void judge_release(struct world *world, const struct request *request, co
 static void judge_remaining(struct world *world, const struct request *request, const struct redis_reply *reply) {
     uint32_t name = key_name(world, request, 0);
     int64_t ttl = keyspace_pttl(world->server.keyspace, world->names[name]);
-    bool exact = !world_has_values(world) && world->plan.lock_kind != REDLATCH_PLAIN &&
-                 world->plan.lock_kind != REDLATCH_FAIR;
+    uint8_t kind = world_kind(world, name);
+    bool exact = !world_has_values(world) && kind != REDLATCH_PLAIN && kind != REDLATCH_FAIR;
     if (reply->kind == REDIS_INTEGER && exact && reply->integer != ttl) {
         wrong(world, request, reply, "the lock lasts for another time");
     } else if (reply->kind == REDIS_INTEGER && reply->integer > ttl && ttl >= 0) {

@@ -168,10 +168,10 @@ uint32_t group_name(const struct world *world, const struct request *request, ui
 static bool is_about(struct world *world, const struct request *request, uint32_t name,
                      const struct wire_field *field) {
     uint32_t line = 0;
-    while (line < names_of(world, request) && group_name(world, request, line) != name) {
+    while (line < names_of(request) && group_name(world, request, line) != name) {
         line++;
     }
-    return !request->renewal && line < names_of(world, request) &&
+    return !request->renewal && line < names_of(request) &&
            wire_is_argument(request, owner_argument(world, request, name), field);
 }
 

@@ -42,6 +42,20 @@ uint32_t line_argument(const struct request *request, uint32_t line) {
     return argument;
 }
 
+/* How many lines a set has. */
+uint32_t lines_of(const struct request *request) {
+    return (uint32_t)request->texts[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].size;
+}
+
+/* Which of the keys is the name of a line: one with a token has its counter behind it. */
+uint32_t line_key(const struct request *request, uint32_t line) {
+    uint32_t key = line;
+    for (uint32_t earlier = 0; request->script == SCRIPT_ACQUIRE_MANY && earlier < line; earlier++) {
+        key += (forms_of(request)[earlier] | 32) == 'f';
+    }
+    return key;
+}
+
 static uint32_t line_of(struct world *world, const struct request *request, uint32_t name) {
     uint32_t line = 0;
     while (key_name(world, request, line) != name) {
@@ -63,7 +77,7 @@ uint32_t owner_argument(struct world *world, const struct request *request, uint
 void check_all_or_nothing(struct world *world, const struct request *request, const struct redis_reply *reply) {
     bool granted = reply->kind == REDIS_ARRAY && reply->size > 0 && reply->elements[0].integer == 0;
     uint32_t missing = 0;
-    for (uint32_t i = 0; i < names_of(world, request); i++) {
+    for (uint32_t i = 0; i < names_of(request); i++) {
         uint32_t name = key_name(world, request, i);
         struct wire_field named = owner_named(request, owner_argument(world, request, name));
         uint32_t reads = (form_of_line(world, request, name) | 32) == 'r';

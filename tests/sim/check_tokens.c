@@ -21,7 +21,7 @@ static int64_t counter_of(struct world *world, uint32_t name) {
 
 void check_token_drawn(struct world *world, uint32_t name, struct id_note *note) {
     struct wire_name *wire = &world->checker.wire[name];
-    if (world->plan.lock_kind != REDLATCH_FENCED) {
+    if (world_kind(world, name) != REDLATCH_FENCED) {
         return;
     }
     note->token = counter_of(world, name);
@@ -33,13 +33,13 @@ void check_token_drawn(struct world *world, uint32_t name, struct id_note *note)
 }
 
 void check_token_lost(struct world *world, uint32_t name) {
-    if (world->plan.lock_kind == REDLATCH_FENCED) {
+    if (world_kind(world, name) == REDLATCH_FENCED) {
         world->checker.wire[name].last_token = counter_of(world, name);
     }
 }
 
 void check_token_notified(struct world *world, const struct hold *hold, const struct id_note *note, uint32_t name) {
-    if (world->plan.lock_kind == REDLATCH_FENCED && (int64_t)hold->token != note->token) {
+    if (world_kind(world, name) == REDLATCH_FENCED && (int64_t)hold->token != note->token) {
         world_violation(world, "a holder has another hold's token", "lock %u id %d: %d, expected %d", name,
                         (int)hold->id, (int)hold->token, (int)note->token);
     }

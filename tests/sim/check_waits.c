@@ -126,10 +126,10 @@ static int64_t longest_sleep(const struct client *client, uint32_t name, const s
     if (resource_live_hold(client->names[name])) {
         return LONGEST_SLEEP;
     }
-    if (world->plan.lock_kind == REDLATCH_SPIN) {
+    if (world_kind(world, name) == REDLATCH_SPIN) {
         return waiter->operation.set ? LONGEST_POLL : LONGEST_BACK_OFF;
     }
-    bool unheard = world->plan.lock_kind == REDLATCH_PLAIN && wire->left_by_foreign &&
+    bool unheard = world_kind(world, name) == REDLATCH_PLAIN && wire->left_by_foreign &&
                    waiter->parked_at > wire->taken_at + promptly(world); /* behind that peer, and nobody else */
     return unheard ? LONGEST_PAUSE : LONGEST_SLEEP;
 }

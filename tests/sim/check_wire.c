@@ -41,14 +41,9 @@ enum script_id role_of(enum script_id script) {
     }
 }
 
-/* How many keys each name of a request comes with. */
-static uint32_t keys_of_line(const struct world *world, const struct request *request) {
-    return request->script == SCRIPT_ACQUIRE_MANY && world->plan.lock_kind == REDLATCH_FENCED ? 2 : 1;
-}
-
-/* Keys that are names of locks; others go with them. */
-uint32_t names_of(const struct world *world, const struct request *request) {
-    return request->many ? request->key_count / keys_of_line(world, request) : 1;
+/* Keys that are names of locks; counters of tokens go with them. */
+uint32_t names_of(const struct request *request) {
+    return !request->many ? 1 : is_set(request) ? lines_of(request) : request->key_count;
 }
 
 void checker_start(struct world *world) {
@@ -111,7 +106,7 @@ static void read_wire(struct world *world, uint32_t name, struct wire_name *wire
     if (!wire->present) {
         return;
     }
-    bool plain = world->plan.lock_kind == REDLATCH_PLAIN;
+    bool plain = world_kind(world, name) == REDLATCH_PLAIN;
     wire_call(world, plain ? "GET" : "HGETALL", name, &all);
     wire->other_type = all.kind == REDIS_ERROR;
     if (plain && !wire->other_type) { /* one level, which is not written down */
@@ -228,13 +223,12 @@ uint32_t key_name(struct world *world, const struct request *request, uint32_t i
     if (world_has_values(world)) {
         return group_name(world, request, index);
     }
-    uint32_t key = index * keys_of_line(world, request);
-    return world_name(world, request->texts[key]);
+    return world_name(world, request->texts[is_set(request) ? line_key(request, index) : index]);
 }
 
 void watch_before(struct world *world, const struct request *request) {
     world->checker.created = 0;
-    uint32_t count = world_has_values(world) ? world->plan.names : names_of(world, request);
+    uint32_t count = world_has_values(world) ? world->plan.names : names_of(request);
     for (uint32_t i = 0; i < count; i++) {
         watch_name(world, world_has_values(world) ? i : key_name(world, request, i));
     }
@@ -358,7 +352,7 @@ void watch_after(struct world *world, const struct request *request, const struc
     if (world_has_values(world)) {
         judge_groups(world, request, reply->kind != REDIS_ERROR);
     }
-    for (uint32_t i = 0; i < names_of(world, request); i++) {
+    for (uint32_t i = 0; i < names_of(request); i++) {
         uint32_t name = key_name(world, request, i);
         if (world_has_read_write(world)) {
             judge_sides(world, request, name, reply->kind != REDIS_ERROR);

@@ -140,7 +140,7 @@ void wire_removed(struct world *world, const struct wire_field *field, enum remo
 void wire_created(struct world *world, const struct wire_field *field);
 void wire_update(struct world *world, uint32_t name, const struct wire_name *new, bool notified);
 const struct wire_field *wire_find(const struct wire_name *wire, uint32_t client, uint64_t id);
-uint32_t names_of(const struct world *world, const struct request *request);
+uint32_t names_of(const struct request *request);
 uint32_t key_name(struct world *world, const struct request *request, uint32_t index);
 struct wire_field owner_named(const struct request *request, uint32_t argument);
 
@@ -181,6 +181,8 @@ uint32_t group_name(const struct world *world, const struct request *request, ui
 
 /* check_sets.c */
 bool is_set(const struct request *request);
+uint32_t lines_of(const struct request *request);
+uint32_t line_key(const struct request *request, uint32_t line);
 uint32_t line_argument(const struct request *request, uint32_t line);
 uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name);
 char form_of_line(struct world *world, const struct request *request, uint32_t name);

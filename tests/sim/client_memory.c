@@ -53,12 +53,11 @@ static void add_values(struct resource *resource, const char *values) {
 
 struct resource *client_name(struct client *client, uint32_t number) {
     struct redis_text name = client->world->names[number];
+    uint8_t kind = world_kind(client->world, number);
     bool has_values = world_has_values(client->world); /* each name has others */
     struct resource_table *table = &client->engine.resources;
     uint32_t hash = resource_hash(name.bytes, name.size);
-    struct resource *resource = has_values
-                                    ? NULL
-                                    : resource_find(table, client->world->plan.lock_kind, name.bytes, name.size, hash);
+    struct resource *resource = has_values ? NULL : resource_find(table, kind, name.bytes, name.size, hash);
     if (resource) {
         return resource;
     }
@@ -68,7 +67,7 @@ struct resource *client_name(struct client *client, uint32_t number) {
     }
     resource = allocate(1, sizeof *resource + name.size + (size_t)2 * GROUP_VALUE_SIZE);
     memset(resource, 0, sizeof *resource);
-    resource->kind = client->world->plan.lock_kind;
+    resource->kind = kind;
     resource->hash = hash;
     resource->name_size = (uint32_t)name.size;
     memcpy(resource->name, name.bytes, name.size);

@@ -16,8 +16,8 @@ static struct redis_text own_field(const struct world *world) {
 static void take_turn(struct world *world, void *actor, uint64_t number);
 
 /* The peers of plain locks write their word as a string, and tell nobody of a release. */
-static bool is_plain(const struct world *world) {
-    return world->plan.lock_kind == REDLATCH_PLAIN;
+static bool is_plain(const struct world *world, uint32_t name) {
+    return world_kind(world, name) == REDLATCH_PLAIN;
 }
 
 /* The fields of one value of a group. */
@@ -73,7 +73,7 @@ static bool is_ours(struct world *world, uint32_t name) {
     if (world_has_values(world)) {
         return wire_find(&world->checker.wire[name], FOREIGN, 0) != NULL;
     }
-    if (is_plain(world)) {
+    if (is_plain(world, name)) {
         return keyspace_get(world->server.keyspace, world->names[name], &text) && text_equal(text, own_field(world));
     }
     return keyspace_hget(world->server.keyspace, world->names[name], own_field(world), &text);
@@ -91,7 +91,7 @@ static void write_hold(struct world *world, uint32_t name, int64_t expires_ms) {
         write_values(world, name, expires_ms);
         return;
     }
-    if (is_plain(world)) {
+    if (is_plain(world, name)) {
         keyspace_set(keyspace, world->names[name], own_field(world));
     } else {
         keyspace_hset(keyspace, world->names[name], own_field(world), redis_text("1"));
@@ -117,10 +117,10 @@ static void release(struct world *world, void *actor, uint64_t number) {
         } else {
             keyspace_delete(world->server.keyspace, world->names[foreign->name]);
         }
-        if (!is_plain(world)) {
+        if (!is_plain(world, foreign->name)) {
             server_publish(world, foreign->name, world_has_read_write(world));
         }
-        watch_external(world, foreign->name, !is_plain(world));
+        watch_external(world, foreign->name, !is_plain(world, foreign->name));
         TRACE(world, "foreign client: releases lock %u", foreign->name);
         cover(world, COVER_FOREIGN_RELEASED);
     }

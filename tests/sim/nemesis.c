@@ -178,7 +178,7 @@ static void put_other_type(struct world *world, int64_t duration) {
     uint32_t name = random_below(&world->random, world->plan.names);
     server_touch(world);
     watch_name(world, name);
-    if (world->plan.lock_kind == REDLATCH_PLAIN) {
+    if (world_kind(world, name) == REDLATCH_PLAIN) {
         keyspace_delete(world->server.keyspace, world->names[name]);
         keyspace_hset(world->server.keyspace, world->names[name], redis_text("not"), redis_text("a lock"));
     } else {

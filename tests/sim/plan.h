@@ -10,6 +10,9 @@
 
 enum { MAX_CLIENTS = 4, MAX_OWNERS = 5, MAX_NAMES = 4, MAX_FAULTS = 24 };
 
+/* In place of a kind: names of several kinds, which sets acquire together. */
+enum { KINDS_MIXED = 0 };
+
 /* The longest pause of a spin lock's waiter, in ms. */
 enum { SPIN_PAUSE_MAX_MS = 128 };
 
@@ -21,8 +24,9 @@ struct planned_fault {
 
 struct plan {
     struct engine_settings settings;
-    uint8_t lock_kind; /* of all names; enum redlatch_kind */
-    bool sets;         /* owners take all names at once, too */
+    uint8_t lock_kind; /* of all names, enum redlatch_kind; of mixed ones MUTEX, and world_kind has the kind of each */
+    bool mixed;
+    bool sets; /* owners take all names at once, too */
     uint32_t clients;
     uint32_t owners;           /* of each client */
     uint32_t names;            /* at most 3; where two are of one lock or group, 2 or 4 */

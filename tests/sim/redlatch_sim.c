@@ -6,7 +6,7 @@
  *   redlatch_sim --seed S [--trace]                 runs one seed again, in words
  * redlatch_sim --faults [--seeds N]               plants faults one at a time; each must be found within N seeds
  * (2000)
- *   --kind NAME                                     locks of that kind (mutex)
+ *   --kind NAME                                     locks of that kind (mutex); with --sets also mixed
  *   --sets                                          several at once, too; with --faults, what only they do wrong
  *   --scripts DIR                                   runs the .lua files of a folder instead of the embedded scripts */
 #define _GNU_SOURCE
@@ -90,6 +90,10 @@ static bool run_seed(struct world *world, uint64_t seed, const struct options *o
     return false;
 }
 
+static const char *kind_word(uint8_t kind) {
+    return kind == KINDS_MIXED ? "mixed" : redlatch_kind_name(kind);
+}
+
 static void print_commit(void) {
     char line[64] = "";
     FILE *git = popen("git rev-parse --short HEAD 2>/dev/null", "r");
@@ -108,8 +112,7 @@ static int report_failure(uint64_t seed, const struct options *options, struct s
     fprintf(stderr, "seed: %llu\n", (unsigned long long)seed);
     print_commit();
     fprintf(stderr, "violated: %s (%s)\nagain: redlatch_sim%s --kind %s --seed %llu --trace\n", world->rule,
-            world->detail, options->sets ? " --sets" : "", redlatch_kind_name(options->lock_kind),
-            (unsigned long long)seed);
+            world->detail, options->sets ? " --sets" : "", kind_word(options->lock_kind), (unsigned long long)seed);
     return 1;
 }
 
@@ -267,11 +270,17 @@ static bool hunt_with_script(const struct options *options, enum script_id scrip
     return found;
 }
 
+/* Mixed sets have members of three storage forms. */
+static bool is_of(int planted_kind, uint8_t lock_kind) {
+    bool mixed = planted_kind == REDLATCH_MUTEX || planted_kind == REDLATCH_FENCED || planted_kind == REDLATCH_PLAIN;
+    return lock_kind == KINDS_MIXED ? mixed : planted_kind == lock_kind;
+}
+
 /* Plants each edit of a table; how many were not found. */
 static int hunt_edits(const struct options *options, const struct planted_edit *edit) {
     int missed = 0;
     for (; edit->name; edit++) {
-        if (edit->lock_kind == options->lock_kind) {
+        if (is_of(edit->lock_kind, options->lock_kind)) {
             missed += !hunt_with_script(options, edit->script, edit->part, edit->instead, edit->name);
         }
     }
@@ -282,7 +291,7 @@ static int hunt_edits(const struct options *options, const struct planted_edit *
 static int hunt_scripts(const struct options *options, const struct planted_script *planted) {
     int missed = 0;
     for (; planted->name; planted++) {
-        if (planted->lock_kind == options->lock_kind) {
+        if (is_of(planted->lock_kind, options->lock_kind)) {
             missed += !hunt_with_script(options, planted->script, NULL, planted->text, planted->name);
         }
     }
@@ -332,6 +341,10 @@ static bool number(const char *text, uint64_t *number_out) {
 }
 
 static bool kind_of_name(const char *name, uint8_t *kind_out) {
+    if (name && strcmp(name, kind_word(KINDS_MIXED)) == 0) {
+        *kind_out = KINDS_MIXED;
+        return true;
+    }
     for (int kind = REDLATCH_MUTEX; name && kind < KINDS_END; kind++) { /* their numbers have gaps */
         if (kind_of_number(kind) && strcmp(redlatch_kind_name(kind), name) == 0) {
             *kind_out = (uint8_t)kind;
@@ -394,11 +407,14 @@ int main(int count, char **arguments) {
     if (!options.one && !options.faults && options.seeds == 0) {
         return usage("nothing to do", "");
     }
-    if (kind_of_names(options.lock_kind) != options.lock_kind) {
+    if (options.lock_kind == KINDS_MIXED) {
+        if (!options.sets) {
+            return usage("--sets is needed for --kind ", kind_word(KINDS_MIXED));
+        }
+    } else if (kind_of_names(options.lock_kind) != options.lock_kind) {
         return usage("both sides are simulated together, by --kind ",
                      redlatch_kind_name(kind_of_names(options.lock_kind)));
-    }
-    if (options.sets && !kind_of_number(options.lock_kind)->member_type) {
+    } else if (options.sets && !kind_of_number(options.lock_kind)->member_type) {
         return usage("no sets of locks of the kind ", redlatch_kind_name(options.lock_kind));
     }
     if (options.faults && options.seeds == 0) {

@@ -22,7 +22,8 @@ KINDS = {name: row for name, row in re.findall(r'^KIND\(\w+, "(\w+)"(.*?)\)$', T
          if ".resource_kind" not in row}
 LOCKS = [name for name, row in KINDS.items() if ".is_counted" not in row]
 COUNTS = [name for name, row in KINDS.items() if ".is_counted" in row]
-SETS = [name for name, row in KINDS.items() if ".member_type" in row]  # of which several names are acquired at once
+# Of which several names are acquired at once; mixed: names of several kinds.
+SETS = [name for name, row in KINDS.items() if ".member_type" in row] + ["mixed"]
 SEVERAL = ["multi", "redlock"]  # locks over several servers
 FAULTS_AT_LEAST = 3
 FULL, USUAL = "2000", "1000"  # in a full run of locks every point must be reached

@@ -69,9 +69,21 @@ static void change_call(struct world *world, struct connection *connection, uint
     }
 }
 
+/* With what a channel begins: of mixed names that of any. */
+static const char *channel_prefix(const struct world *world, struct redis_text channel) {
+    const char *expected = NULL;
+    for (uint32_t name = 0; name < world->plan.names; name++) {
+        expected = kind_of_number(world_kind(world, name))->channel_prefix;
+        if (channel.size > strlen(expected) && memcmp(channel.bytes, expected, strlen(expected)) == 0) {
+            break;
+        }
+    }
+    return expected;
+}
+
 static int received(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct world *world = context;
-    const char *expected = kind_of_number(world->plan.lock_kind)->channel_prefix;
+    const char *expected = channel_prefix(world, channel);
     size_t prefix = strlen(expected) + 1; /* with the brace that follows it */
     char last_message = world_has_read_write(world) ? '1' : '0';
     bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, expected, prefix - 1) == 0 &&

@@ -140,7 +140,7 @@ struct sim_operation *client_operation(struct client *client, struct owner *owne
     each->levels_before = owner->levels[name];
     each->operation.kind = kind;
     each->operation.lock_kind = world_side(client->world, name);
-    each->operation.not_reentrant = client->world->plan.lock_kind == REDLATCH_PLAIN;
+    each->operation.not_reentrant = world_kind(client->world, name) == REDLATCH_PLAIN;
     each->operation.back_off = (struct back_off){.next_ms = 1, .max_ms = SPIN_PAUSE_MAX_MS, .multiplier = 2};
     each->operation.resource = client->names[name];
     each->operation.owner = owner->number;

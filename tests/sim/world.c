@@ -70,6 +70,12 @@ static int64_t aftermath(const struct world *world) {
            4 * SECOND;
 }
 
+uint8_t world_kind(const struct world *world, uint32_t name) {
+    static const uint8_t kinds[2][MAX_NAMES] = {{REDLATCH_PLAIN, REDLATCH_FENCED, REDLATCH_MUTEX, REDLATCH_PLAIN},
+                                                {REDLATCH_SPIN, REDLATCH_FENCED, REDLATCH_MUTEX, REDLATCH_FENCED}};
+    return world->plan.mixed ? kinds[world->seed % 2][name] : world->plan.lock_kind;
+}
+
 static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool sets, struct script_set *scripts,
                   enum trace_mode mode) {
     memset(world, 0, sizeof *world);
@@ -82,9 +88,12 @@ static void start(struct world *world, uint64_t seed, uint8_t lock_kind, bool se
     if (seed % HOT_WORLDS == 0) {
         plan_make_hot(&world->plan, seed % (2 * HOT_WORLDS) == 0);
     }
-    world->plan.lock_kind = lock_kind;
-    if (kind_of_number(lock_kind)->not_reentrant) {
-        world->plan.reenters = 0;
+    world->plan.mixed = lock_kind == KINDS_MIXED;
+    world->plan.lock_kind = world->plan.mixed ? REDLATCH_MUTEX : lock_kind;
+    for (uint32_t name = 0; name < MAX_NAMES; name++) {
+        if (kind_of_number(world_kind(world, name))->not_reentrant) {
+            world->plan.reenters = 0;
+        }
     }
     world->plan.sets = sets;
     if (world_has_values(world)) {

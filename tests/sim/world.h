@@ -43,7 +43,7 @@ struct world {
     struct trace trace;
 };
 
-/* Runs a seed to its end or to its first violation. */
+/* Runs a seed to its end or to its first violation; `lock_kind` may be KINDS_MIXED. */
 void world_run(struct world *world, uint64_t seed, uint8_t lock_kind, bool sets, struct script_set *scripts,
                enum trace_mode mode);
 void world_free(struct world *world);
@@ -82,10 +82,13 @@ static inline bool world_overlap(const struct world *world, uint32_t one, uint32
     return near && world_group(world, one) == world_group(world, other);
 }
 
+/* Which kind a name is of. Only one of the two mixtures has a kind that is not reentrant. */
+uint8_t world_kind(const struct world *world, uint32_t name);
+
 /* As which kind of lock a number is used. */
 static inline uint8_t world_side(const struct world *world, uint32_t name) {
     uint8_t side = name % 2 == 0 ? REDLATCH_WRITE : REDLATCH_READ;
-    return world_has_read_write(world) ? side : world->plan.lock_kind;
+    return world_has_read_write(world) ? side : world_kind(world, name);
 }
 
 /* Which lock a name is. */
