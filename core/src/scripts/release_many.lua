@@ -21,7 +21,7 @@ local found, refused = {}, nil
 -- The answer of a command on a key that may be of another type by now; any other error is the script's, at its end.
 local function checked(answer)
     if type(answer) == 'table' and answer.err then
-        if not string.find(answer.err, 'WRONGTYPE', 1, true) then
+        if not string.find(answer.err, 'WRONGTYPE') then
             refused = refused or answer
         end
         return false
