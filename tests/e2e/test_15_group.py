@@ -233,6 +233,18 @@ def test_a_key_of_another_type_stays_as_it_was(
     assert server.admin.get(lock_name) == b"x"
 
 
+@pytest.mark.parametrize("held", ["a", "f1"])
+def test_one_known_value_tells_a_group_among_many_fields(
+    server: RedisServer, client: redlatch.Client, lock_name: str, held: str
+) -> None:
+    """What else is in the hash is looked at only where no value is known."""
+    server.admin.hset(lock_name, mapping={f"field-{i}": "1" for i in range(600)})
+    write_foreign(server, lock_name, held, 60_000)
+    lock = client.group_lock(lock_name, ["a", "f1"])
+    assert lock.state().locked
+    assert not lock.acquire(blocking=False)
+
+
 @pytest.mark.parametrize("values", [[], ["x"] * 10_001])
 def test_values_that_cannot_be(client: redlatch.Client, values: List[str]) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match="expected 1 to 10000"):

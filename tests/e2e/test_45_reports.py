@@ -117,13 +117,15 @@ def test_a_scan_finds_every_lock_and_nothing_else(server: RedisServer) -> None:
 
 
 def test_a_scan_finds_what_is_too_much_for_one_page(server: RedisServer) -> None:
-    """The page leaves names out once it has looked at some hundred fields; these are asked about one by one."""
+    """The page leaves names out once it has looked at some hundred fields; these are asked about one by one. Numbers
+    and plain locks of others are in no list."""
     with redlatch.connect(server.url) as client:
         for i in range(20):
             permits = client.permit_semaphore(f"permits-{i}")
             permits.set_permits(100)
             permits.acquire_many(100, lease=60)
             server.admin.set(f"number-{i}", 5)
+            server.admin.set(f"foreign-{i}", f"{i:032x}", px=60_000)
         found = [(report.name, report.detected_kind) for report in client.scan()]
     assert sorted(found) == sorted((f"permits-{i}", "permit_semaphore") for i in range(20))
 

@@ -219,6 +219,11 @@ void players_run(void *context) {
         shortages_play();
     }
     time_scale = scenario->calls & LONG_WAITS ? 20 : 1;
+    struct player players[PLAYERS_MAX];
+    bool cancels_first = schedule_chance(500); /* one of them has descriptor 0 then, else a client */
+    for (int i = 0; cancels_first && i < scenario->players; i++) {
+        redlatch_cancel_new(&players[i].cancel);
+    }
     for (int i = 0; i < scenario->clients; i++) {
         houses[i].scenario = scenario;
         open_client(&houses[i], scenario->calls & CALLS_COMPOSITES ? i : 0);
@@ -230,16 +235,18 @@ void players_run(void *context) {
     if (scenario->calls & CALLS_MISUSE) {
         misuse_all(&houses[0]);
     }
-    struct player players[PLAYERS_MAX];
     struct actor *actors[PLAYERS_MAX];
     struct actor *others[CLIENTS_MAX + 1];
     int other_count = 0;
     for (int i = 0; i < scenario->players; i++) {
         char name[32];
         snprintf(name, sizeof name, "player %d", i);
-        players[i] = (struct player){.scenario = scenario, .house = &houses[i % scenario->clients]};
+        if (!cancels_first) {
+            redlatch_cancel_new(&players[i].cancel);
+        }
+        players[i] = (struct player){
+            .scenario = scenario, .house = &houses[i % scenario->clients], .cancel = players[i].cancel};
         redlatch_owner_new(&players[i].owner);
-        redlatch_cancel_new(&players[i].cancel);
         actors[i] = actor_start(name, play, &players[i]);
     }
     for (int i = 0; i < scenario->clients && scenario->calls & CALLS_STARTED; i++) {

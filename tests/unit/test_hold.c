@@ -247,6 +247,29 @@ static void a_reentry_given_up_after_sending_is_stated_again(void) {
     RIG_CLOSE();
 }
 
+/* It is released on the server, which knows it yet: as often as any command whose error reply says that it may have
+ * run. */
+static void a_reentry_of_a_hold_that_ended_meanwhile_is_given_back(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *call = rig_acquire("a", 1);
+    rig_send(PIPELINE);
+    rig_pass(40 * SECOND);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    struct command *release = rig_send(PIPELINE);
+    CHECK(release->kind == COMMAND_RELEASE && release->count == 0 && !release->hold);
+    CHECK(!release->repeated);
+    rig_error(PIPELINE, "ERR value is not an integer script: 00, on @user_script:3.");
+    rig_pass(SECOND);
+    release = rig_send(PIPELINE);
+    CHECK(release && release->kind == COMMAND_RELEASE && release->repeated);
+    rig_integer(PIPELINE, 1);
+    rig_drain_background();
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
 static void an_abandoned_reentry_is_not_repeated_behind_its_undo(void) {
     rig_open();
     rig_grant("a", 1);
@@ -515,6 +538,7 @@ int main(void) {
     RUN(an_extension_waits_for_the_renewal_under_way);
     RUN(an_extension_given_up_before_sending_restores_the_deadline);
     RUN(a_reentry_given_up_after_sending_is_stated_again);
+    RUN(a_reentry_of_a_hold_that_ended_meanwhile_is_given_back);
     RUN(an_abandoned_reentry_is_not_repeated_behind_its_undo);
     RUN(a_waiting_call_can_be_given_up);
     RUN(a_release_given_up_goes_on);

@@ -46,6 +46,7 @@ static void a_doubt_is_not_forgotten_for_a_bound(void) {
     hold_confirm(&hold, sent + 3 * SECOND, 10000); /* its own end would be beyond the bound */
     hold.deadline = sent + 5 * SECOND;             /* an extension to sooner may have been carried out */
     hold_doubt(&hold);
+    CHECK_EQ_INT(lease_deadline(hold.confirmed_at, hold.lease_ms), hold.deadline);
     hold_confirm_later(&hold, hold.confirmed_at, hold.lease_ms);
     CHECK_EQ_INT(hold.deadline, sent + 5 * SECOND);
 }

@@ -39,6 +39,23 @@ static void what_is_no_reply(void) {
     CHECK_EQ_INT(STATUS_OF("\0\0\0\0"), REDLATCH_PROTOCOL);
 }
 
+static void *no_room(const redisReadTask *task, char *text, size_t size) {
+    (void)task;
+    (void)text;
+    (void)size;
+    return NULL;
+}
+
+static void a_reply_without_memory_is_none_of_the_servers_doing(void) {
+    struct replies replies;
+    void *parsed;
+    CHECK(replies_open(&replies));
+    CHECK_EQ_INT(replies_feed(&replies, "+OK\r\n", 5), REDLATCH_OK);
+    replies.reader->fn->createString = no_room;
+    CHECK_EQ_INT(replies_next(&replies, LIMIT, &parsed), REDLATCH_NO_MEMORY);
+    replies_close(&replies);
+}
+
 /* Announced only: hiredis would allocate 16 GiB. */
 static void arrays_that_answer_nothing(void) {
     CHECK_EQ_INT(STATUS_OF("*2147483647\r\n"), REDLATCH_PROTOCOL);
@@ -91,6 +108,7 @@ static void many_short_replies_are_no_long_one(void) {
 int main(void) {
     RUN(whole_and_half_replies);
     RUN(what_is_no_reply);
+    RUN(a_reply_without_memory_is_none_of_the_servers_doing);
     RUN(arrays_that_answer_nothing);
     RUN(a_reply_without_end_is_refused);
     RUN(many_short_replies_are_no_long_one);
