@@ -229,7 +229,8 @@ static void start_calls(const struct cast *cast) {
     count += started("start", redlatch_client_start_wait_free(cast->client, "first", 5, 100, 2));
     count += started("start", redlatch_client_start_inspect(cast->client, "first", 5, NULL, 3));
     count += started("start", redlatch_semaphore_start_try_set_permits(semaphore, 1, REDLATCH_FOREVER, 4));
-    count += started("start", redlatch_scan_start_next(scan, 5));
+    int steps = started("start", redlatch_scan_start_next(scan, 5));
+    count += steps ? steps : started("start again", redlatch_scan_start_next(scan, 5));
     collect(cast->client, count);
     count = started("start", redlatch_lock_start_release(members[0], cast->owner, 6));
     count += started("start", redlatch_semaphore_start_acquire(semaphore, 1, 100, 7));

@@ -62,6 +62,7 @@ static const struct scenario scenarios[] = {
     {"troubled_reports", ALL_KINDS, CALLS_REPORTS | CALLS_LOCKS, 4, 2, 24, true},
     {"composites", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COMPOSITES, 4, 3, 16, false},
     {"troubled_composites", {REDLATCH_FENCED, 0}, CALLS_LOCKS | CALLS_STARTED | CALLS_COMPOSITES, 4, 3, 16, true},
+    {"composites_by_host_name", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COMPOSITES | BY_HOST_NAME, 4, 3, 16, true},
     {"troubled_sets",
      {REDLATCH_MUTEX, REDLATCH_PLAIN, 0},
      CALLS_LOCKS | CALLS_STARTED | CALLS_COMPOSITES,

@@ -2,12 +2,14 @@
  * and resumable waits that outlive their lock and their client.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "fake_server.h"
+#include "handles.h"
 #include "records.h"
 #include "redlatch.h"
 #include "system.h"
@@ -132,6 +134,31 @@ static void fired_by_a_thread(void) {
     fake_open_unix(&server);
     begin_at("unix:///nowhere/redis.sock");
     check_fired_meanwhile();
+    end();
+}
+
+static void *acquire_in_vain(void *status_out) {
+    *(int *)status_out = acquire();
+    return NULL;
+}
+
+/* A firing sets the word first. Who sees that ends its wait, and the signal comes afterwards. */
+static void a_signal_that_came_late_is_taken(void) {
+    begin(false);
+    atomic_store(&silent, true);
+    int status = -1;
+    pthread_t thread;
+    struct pollfd polled = {cancel->signal, POLLIN, 0};
+    system_signal(cancel->signal);
+    CHECK(pthread_create(&thread, NULL, acquire_in_vain, &status) == 0);
+    int64_t start = system_now();
+    while (poll(&polled, 1, 0) > 0 && system_now() - start < 5 * SECOND) {
+        usleep(1000);
+    }
+    CHECK(poll(&polled, 1, 0) == 0); /* or the caller would be awake all the time */
+    redlatch_cancel_fire(cancel);
+    pthread_join(thread, NULL);
+    CHECK_EQ_INT(status, REDLATCH_CANCELLED);
     end();
 }
 
@@ -314,6 +341,7 @@ static void a_grant_that_nobody_wants(void) {
 int main(void) {
     RUN(fired_before);
     RUN(fired_by_a_thread);
+    RUN(a_signal_that_came_late_is_taken);
     RUN(fired_by_a_signal_handler);
     RUN(in_steps);
     RUN(one_wait_at_a_time);
