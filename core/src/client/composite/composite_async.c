@@ -58,8 +58,7 @@ int composite_start(const struct redlatch_lock *lock, const struct lock_start *w
         client_leave(client);
         status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that renews leases");
     } else if (status == REDLATCH_OK) {
-        resource_keep(lock->resource);
-        atomic_store(&op->posted, true);
+        resource_keep(lock->resource); /* the run is due at once: its timer is 0 */
         op->next = client->composite_ops;
         client->composite_ops = op;
         client_leave(client);
@@ -108,7 +107,6 @@ static void complete(struct composite_op *op, int status) {
     done->operation.status = status;
     client_lock(client);
     op->over = true;
-    op->wait_until = NEVER;
     op->claim_by = NEVER;
     if (op->kind == OPERATION_ACQUIRE && status == REDLATCH_OK) {
         op->claim_by = system_now() + client->engine.settings.claim_timeout_ms * MILLISECOND;
