@@ -14,6 +14,7 @@
 #include "redlatch_groups.h"
 #include "schedule.h"
 #include "shortages.h"
+#include "wrapped_system.h"
 
 enum { PLAYERS_MAX = 16, CLIENTS_MAX = 3 };
 
@@ -111,6 +112,7 @@ static void leave_house(struct house *house) {
     redlatch_semaphore_free(house->semaphore);
     redlatch_permit_semaphore_free(house->permits);
     redlatch_latch_free(house->latch);
+    trace("%ld allocations are in use", wrapped_memory_count());
 }
 
 static void pause_ms(int64_t most) {

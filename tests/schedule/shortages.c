@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "shortages.h"
 
+#include "model_servers.h"
 #include "schedule.h"
 #include "wrapped_system.h"
 
@@ -30,6 +31,9 @@ static void play(const struct story *story, int allocation, const char *function
     struct cast cast = {.client = open_client("unix:///s0"), .other = open_client("unix:///s1")};
     redlatch_owner_new(&cast.owner);
     redlatch_owner_new(&cast.other_owner);
+    for (int server = 0; server < SERVERS; server++) {
+        model_server_forget_scripts(server); /* texts of scripts want more room than is there */
+    }
     wrapped_memory_fail(allocation);
     wrapped_system_fail(function, turn);
     story->play(&cast);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "descriptors.h"
+#include "model_servers.h"
 #include "redlatch_groups.h"
 #include "schedule.h"
 #include "shortages.h"
@@ -111,6 +112,8 @@ static void compose(const struct cast *cast) {
         use_lock(cast, composites[i]);
         redlatch_lock_free(composites[i]);
     }
+    model_server_cut(0); /* what lacked room to be written is forgotten by now */
+    use_lock(cast, members[0]);
     for (int i = 0; i < 3; i++) {
         redlatch_lock_free(members[i]);
     }
