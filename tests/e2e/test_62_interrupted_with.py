@@ -150,6 +150,25 @@ def test_left(
     assert place > 1, "there was no place to interrupt"
 
 
+def test_several_acquired(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+    """All of them are given back, or returned."""
+    place, struck = 0, True
+    while struck:
+        name = f"{lock_name}:{place}"
+        semaphore = made_permit_semaphore(client, name)
+        interrupter = Interrupter(place)
+        try:
+            interrupter.arm()
+            assert len(semaphore.acquire_many(2)) == 2
+        except KeyboardInterrupt:
+            assert what_is_held(server, name) == 0, f"interrupted at place {place}"
+        finally:
+            interrupter.disarm()
+        struck = interrupter.struck
+        place += 1
+    assert place > 1, "there was no place to interrupt"
+
+
 def test_the_one_around_it_gives_back_its_own(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:

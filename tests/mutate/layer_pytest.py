@@ -164,16 +164,20 @@ def stems(name: str) -> Set[str]:
 
 
 class Leaks(Pytest):
-    """What 100 000 cycles in Lua leave behind, for what is C in its binding."""
+    """What many cycles leave behind in Lua and in Python, for what is C in their bindings."""
 
     name = "leaks"
-    areas = frozenset({"lua"})
+    areas = frozenset({"lua", "python"})
     workers = 2
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
         if mutant is not None and not mutant.path.endswith(".c"):
             return []
-        return [self.batch("leaks", ["tests/e2e/leaks_of_lua.py", "-k", LUA_FIRST], TARGETS["lua"])]
+        areas = {mutant.area} if mutant else self.requested
+        words = {"lua": ["tests/e2e/leaks_of_lua.py", "-k", LUA_FIRST],
+                 "python": [f"tests/e2e/test_90_resources.py::test_resources_in_python[{cycle}]"
+                            for cycle in ("with", "time-outs")]}
+        return [self.batch(f"leaks of {area}", words[area], TARGETS[area]) for area in sorted(areas)]
 
 
 class Scenes(Layer):

@@ -6,11 +6,12 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import pickle
 import re
 from pathlib import Path
-from typing import Any, AsyncIterator, Dict, Iterator, Set, get_args
+from typing import Any, AsyncIterator, Dict, Iterator, List, Set, get_args
 
 import pytest
 import redlatch
@@ -29,6 +30,13 @@ async def asynchronous_generator() -> AsyncIterator[int]:
     yield 1
 
 
+def test_what_is_handed_out_stays_as_it_was() -> None:
+    """Whoever is given a report or a state may keep it, and use it as a key."""
+    handed_out: List[Any] = [value for value in vars(redlatch).values() if dataclasses.is_dataclass(value)]
+    assert {each.__name__ for each in handed_out} >= {"LockState", "Party", "Report", "Tuning"}
+    assert [each.__name__ for each in handed_out if not each.__dataclass_params__.frozen] == []
+
+
 class AsynchronousCallable:
     """What some frameworks use in the place of a coroutine function."""
 
@@ -41,14 +49,20 @@ class AsynchronousCallable:
     [coroutine, generator, asynchronous_generator, functools.partial(coroutine), AsynchronousCallable()],
 )
 def test_functions_whose_body_runs_later_are_not_decorated(client: redlatch.Client, function: Any) -> None:
-    with pytest.raises(TypeError, match="a call would return, and release, before the body ran"):
+    with pytest.raises(TypeError) as caught:
         client.lock("x")(function)
+    assert str(caught.value) == (
+        f"@lock cannot decorate {function!r}: a call would return, and release, before the body ran; "
+        "write `with lock:` inside a generator, and use a lock of an asynchronous client in a coroutine"
+    )
 
 
 @pytest.mark.parametrize("thing", [7, "function", redlatch.Lock, None])
 def test_only_functions_are_decorated(client: redlatch.Client, thing: Any) -> None:
-    with pytest.raises(TypeError, match="@lock decorates functions"):
+    with pytest.raises(TypeError) as caught:
         client.lock("x")(thing)
+    expected = f"@lock decorates functions; {thing!r} is none (@staticmethod and the like go above it)"
+    assert str(caught.value) == expected
 
 
 def test_a_decorated_function_keeps_its_face_and_needs_the_lock(client: redlatch.Client) -> None:
