@@ -16,6 +16,7 @@ from typing import Any, AsyncIterator, Dict, Iterator, List, Set, get_args
 import pytest
 import redlatch
 from redlatch._ffi import lib, text
+from redlatch.losses import REMEMBERED, Losses
 
 
 async def coroutine() -> None:
@@ -28,6 +29,13 @@ def generator() -> Iterator[int]:
 
 async def asynchronous_generator() -> AsyncIterator[int]:
     yield 1
+
+
+def test_the_latest_losses_are_remembered(client: redlatch.Client) -> None:
+    losses = Losses(client._handle)
+    for serial in range(REMEMBERED + 1):
+        losses.note(serial, "expired")
+    assert [losses.knows(serial) for serial in (0, 1, REMEMBERED)] == [False, True, True]
 
 
 def test_what_is_handed_out_stays_as_it_was() -> None:
