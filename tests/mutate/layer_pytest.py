@@ -14,6 +14,7 @@ from mutants import Mutant
 from processes import HANGS, Command, Failure
 
 LANGUAGES = frozenset({"python", "lua", "command"})
+WRAPPERS = frozenset({"python", "lua"})  # which have a binding in C
 LONGEST = 3600.0
 # The drivers of the traces that an area is in, and what is built for them; of the core that in C.
 DRIVERS = {"python": "python-", "lua": "(lua5.1- or lua5.4-)", "command": "shell-"}
@@ -24,7 +25,8 @@ E2E = {"lua": ("test_95_lua*.py", "test_95_pages.py"),
        "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_pages.py")}
 NOT_OF_PYTHON = ("test_95_lua*.py", *E2E["command"][:2])
 LUA_FIRST = "lua5.4"
-# Here the command, and the C of Lua's binding, are built with the sanitizers, which notice leaks.
+# Here the command, and the C of the bindings, are built with the sanitizers, which notice leaks and what is used after
+# it was freed.
 SANITIZED = "build/address"
 NOT_SANITIZED = "not slowest_command and not fifty_processes"  # what measures
 CHUNKS = (4, 16)  # of the end-to-end test files, the likeliest first; no more of them are asked
@@ -38,6 +40,11 @@ class Pytest(Layer):
     def configure(self) -> None:
         configure(self.tree, "build", ["-DREDLATCH_PYTHON=ON", "-DREDLATCH_LUA=lua5.1;lua5.2;lua5.3;lua5.4",
                                        f"-DPython_EXECUTABLE={self.tree.python}"])
+
+    def configure_sanitized(self) -> None:
+        """The build folder for what the sanitizers watch."""
+        configure(self.tree, SANITIZED, ["-DREDLATCH_SANITIZE=address,undefined", "-DREDLATCH_LUA=lua5.1;lua5.4",
+                                         "-DREDLATCH_PYTHON=ON", f"-DPython_EXECUTABLE={self.tree.python}"])
 
     def batch(self, name: str, words: Sequence[str], targets: Sequence[str] = ("all",), folder: str = "build",
               variables: Sequence[str] = ()) -> Batch:
@@ -85,15 +92,27 @@ class Conformance(Pytest):
     areas = CORE | LANGUAGES
     workers = 2
 
+    def configure(self) -> None:
+        super().configure()
+        self.configure_sanitized()
+
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
+        if mutant is not None and mutant.area in WRAPPERS and mutant.path.endswith(".c"):
+            return [self.traces(mutant.area, sanitized=True)]
         requested = [mutant.area] if mutant else self.requested
         areas = sorted({area if area in LANGUAGES else "core" for area in requested})
-        return [self.traces(DRIVERS.get(area, "c-"), TARGETS.get(area, ["conformance_c"])) for area in areas]
+        sanitized = [] if mutant else sorted(WRAPPERS & self.requested)
+        return [self.traces(area) for area in areas] + [self.traces(area, sanitized=True) for area in sanitized]
 
-    def traces(self, drivers: str, targets: Sequence[str]) -> Batch:
+    def traces(self, area: str, *, sanitized: bool = False) -> Batch:
         """The traces by some drivers."""
+        drivers = DRIVERS.get(area, "c-")
         words = ["tests/conformance/test_traces.py", "-k", f"test_trace and {drivers}"]
-        return self.batch(f"traces {drivers}", words, targets)
+        targets = TARGETS.get(area, ["conformance_c"])
+        if not sanitized:
+            return self.batch(f"traces {drivers}", words, targets)
+        return self.batch(f"traces {drivers} sanitized", words, targets, SANITIZED,
+                          [f"REDLATCH_BUILD={SANITIZED}", f"REDLATCH_PRELOAD={sanitizers()}"])
 
 
 class EndToEnd(Pytest):
@@ -107,7 +126,7 @@ class EndToEnd(Pytest):
 
     def configure(self) -> None:
         super().configure()
-        configure(self.tree, SANITIZED, ["-DREDLATCH_SANITIZE=address,undefined", "-DREDLATCH_LUA=lua5.1;lua5.4"])
+        self.configure_sanitized()
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
         if mutant is None:
@@ -134,10 +153,8 @@ class EndToEnd(Pytest):
 
     def sanitized_lua(self, files: Sequence[str]) -> Batch:
         """Lua's tests by one Lua, which has to load the sanitizers' libraries before the module."""
-        libraries = " ".join(subprocess.run(["cc", f"-print-file-name={name}"], check=True, stdout=subprocess.PIPE,
-                                            text=True).stdout.strip() for name in ("libasan.so", "libubsan.so"))
         return self.batch(f"tests/e2e by {LUA_FIRST}, sanitized", [*files, "-k", LUA_FIRST], TARGETS["lua"], SANITIZED,
-                          [f"REDLATCH_TEST_LUA_BUILD={SANITIZED}", f"REDLATCH_TEST_LUA_PRELOAD={libraries}"])
+                          [f"REDLATCH_TEST_LUA_BUILD={SANITIZED}", f"REDLATCH_TEST_LUA_PRELOAD={sanitizers()}"])
 
     def files(self, area: str) -> List[str]:
         """The files that mutants of an area may need."""
@@ -158,25 +175,31 @@ class EndToEnd(Pytest):
         return sorted(known, key=lambda file: (-len(words & stems(Path(file).stem)), len(covered.get(file, []))))
 
 
+def sanitizers() -> str:
+    """The libraries that an interpreter has to load before a module that was built with the sanitizers."""
+    return " ".join(subprocess.run(["cc", f"-print-file-name={name}"], check=True, stdout=subprocess.PIPE,
+                                   text=True).stdout.strip() for name in ("libasan.so", "libubsan.so"))
+
+
 def stems(name: str) -> Set[str]:
     """The words of a name, in the singular."""
     return {word.rstrip("s") for word in name.split("_")}
 
 
 class Leaks(Pytest):
-    """What many cycles leave behind in Lua and in Python, for what is C in their bindings."""
+    """What many cycles leave behind in Lua, for what is C in its binding, and in Python."""
 
     name = "leaks"
     areas = frozenset({"lua", "python"})
     workers = 2
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        if mutant is not None and not mutant.path.endswith(".c"):
+        if mutant is not None and mutant.area == "lua" and not mutant.path.endswith(".c"):
             return []
         areas = {mutant.area} if mutant else self.requested
         words = {"lua": ["tests/e2e/leaks_of_lua.py", "-k", LUA_FIRST],
                  "python": [f"tests/e2e/test_90_resources.py::test_resources_in_python[{cycle}]"
-                            for cycle in ("with", "time-outs")]}
+                            for cycle in ("with", "clients", "time-outs")]}
         return [self.batch(f"leaks of {area}", words[area], TARGETS[area]) for area in sorted(areas)]
 
 

@@ -43,7 +43,9 @@ def test_shares() -> None:
     assert shares(11, ["a", "b", "c"]) == {"a": 4, "b": 4, "c": 3}
 
 
-@pytest.mark.parametrize("areas, drivers", [("lua", ["(lua5.1- or lua5.4-)"]), ("link,python", ["c-", "python-"])])
+@pytest.mark.parametrize("areas, drivers", [
+    ("lua", ["(lua5.1- or lua5.4-)", "(lua5.1- or lua5.4-) sanitized"]),
+    ("link,python", ["c-", "python-", "python- sanitized"])])
 def test_without_a_mutant_only_what_the_areas_need_is_run(tmp_path: Path, areas: str, drivers: List[str]) -> None:
     requested = frozenset(areas.split(","))
     batches = Conformance(Worktree(tmp_path), 2, requested).batches(None)
