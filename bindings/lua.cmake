@@ -17,6 +17,8 @@ if(NOT EXISTS ${lua_wrap})
     # Warnings of SWIG are errors, too: each of them is a value that would not come through.
     add_custom_command(
         OUTPUT ${lua_wrap}
+        # Make starts this and the embedding of scripts, which makes the same folder, in any order.
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/generated
         COMMAND ${SWIG_PROGRAM} -lua -Wall -Werror -nomoduleglobal -no-old-metatable-bindings
                 -I${PROJECT_SOURCE_DIR}/core/include -o ${lua_wrap} ${CMAKE_CURRENT_SOURCE_DIR}/redlatch.i
         DEPENDS redlatch.i lua_calls.h lua_values.h release.h ${core_headers}

@@ -94,7 +94,11 @@ def make(folder: Path, url: str) -> None:
     for name in ("CMakeLists.txt", "LICENSE", "README.md"):
         shutil.copy(ROOT / name, copy / name)
     spec = next(path.relative_to(copy) for path in (copy / "lua-rock").glob("*.rockspec"))
-    run(luarocks(lua, tree, "make", str(spec)), {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}, copy)
+    environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
+    # Make may begin with any target that waits for no other; here it begins with the one that needs a folder.
+    run(["cmake", "-S", ".", "-B", "wrap", "-G", "Unix Makefiles", f"-DREDLATCH_LUA={lua[0]}"], environment, copy)
+    run(["cmake", "--build", "wrap", "--target", "redlatch_lua_wrap"], environment, copy)
+    run(luarocks(lua, tree, "make", str(spec)), environment, copy)
     try_tree(lua, tree, url)
 
 
