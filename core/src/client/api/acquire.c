@@ -18,11 +18,10 @@ int acquire_check(int64_t lease_ms, int64_t wait_ms) {
 
 static int check_arguments(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = acquire_check(lease_ms, wait_ms)) != REDLATCH_OK ||
-        (status = check_owner("owner", owner)) != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = acquire_check(lease_ms, wait_ms)) != REDLATCH_OK) {
         return status;
     }
-    return lock_check_owner(lock, owner);
+    return check_owner("owner", owner);
 }
 
 int redlatch_lock_acquire_as(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
@@ -43,7 +42,7 @@ static void give_back(struct redlatch_wait *wait) {
 int redlatch_lock_begin_acquire(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                                 redlatch_cancel *cancel, redlatch_wait **wait_out) {
     int status = check_arguments(lock, owner, lease_ms, wait_ms);
-    if (status != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = lock_check_owner(lock, owner)) != REDLATCH_OK) {
         return status;
     }
     const struct target target = {lock->client, lock->resource, lock->composite};

@@ -110,10 +110,12 @@ uint64_t lock_owner(const struct redlatch_lock *lock, uint64_t owner) {
     return lock->owner ? lock->owner : owner_of_thread();
 }
 
+static int no_owner(void) {
+    return fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left: expected one for owners");
+}
+
 int lock_check_owner(const struct redlatch_lock *lock, uint64_t owner) {
-    return lock_owner(lock, owner) == 0
-               ? fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left: expected one for owners")
-               : REDLATCH_OK;
+    return lock_owner(lock, owner) == 0 ? no_owner() : REDLATCH_OK;
 }
 
 int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner) {
@@ -129,9 +131,8 @@ int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint
     operation->max_hold_ms = lock->max_hold_ms;
     operation->set = lock->set;
     request->composite = lock->composite;
-    int status = lock_check_owner(lock, owner);
-    if (status != REDLATCH_OK) {
-        return status;
+    if (operation->owner == 0) {
+        return no_owner();
     }
     return client_preallocate_for(lock->client, kind, operation->set) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }

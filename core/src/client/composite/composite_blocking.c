@@ -34,6 +34,10 @@ static int finish(struct composite_op *op) {
 
 int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms, int64_t wait_ms,
                       struct redlatch_cancel *cancel) {
+    int status = lock_check_owner(lock, owner);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
     struct composite_op *op = composite_op_new(lock, owner, lease_ms, wait_ms, cancel);
     if (!op) {
         return REDLATCH_NO_MEMORY;
