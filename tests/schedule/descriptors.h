@@ -34,7 +34,7 @@ int descriptors_open(void);
 /* NULL when it is none of the schedule's, or closed. */
 struct descriptor *descriptor_of(int fd);
 
-/* The lowest that is free, as of a system: 0 is the first, as in a daemon that has closed its own. */
+/* Gives out the lowest free number, as a system does. The first one is 0, as in a daemon without standard streams. */
 int descriptor_new(enum descriptor_kind kind);
 
 /* What of `events` is true now. */

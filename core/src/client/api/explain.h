@@ -25,7 +25,7 @@ struct explanation {
 struct finding *explain(struct client *client, const struct operation *failed, struct redlatch_cancel *cancel,
                         int status, int64_t wait_ms, struct finding *finding_out);
 
-/* The same for a started call that is done: true if the replies are waited for, before the call is told of. */
+/* The same for a started call that is done. true: its event has to wait for the replies. */
 bool explain_started(struct request *request);
 
 /* Takes the explained call out of one that asked for it and is done; NULL if it is none. */

@@ -1,4 +1,4 @@
-/* A question of the script `inspect` and the text of its reply, for who waits for it and for a started call.
+/* A question of the script `inspect` and the text of its reply. A blocking or a started call asks it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef INQUIRY_H
 #define INQUIRY_H

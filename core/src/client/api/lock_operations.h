@@ -24,8 +24,8 @@ struct lock_operations {
     int (*extend)(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
     int (*force_release)(const struct redlatch_lock *lock, int32_t *released_out); /* which may be NULL */
     int (*query)(const struct redlatch_lock *lock, struct lock_answer *answer_out);
-    void (*hold_status)(const struct redlatch_lock *lock, uint64_t owner,
-                        redlatch_hold *hold_out); /* not held before */
+    /* Leaves what begins as not held as it is if the owner holds nothing. */
+    void (*hold_status)(const struct redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out);
     int (*start)(const struct redlatch_lock *lock, const struct lock_start *what, uint64_t tag);
 };
 

@@ -69,8 +69,7 @@ void single_lock_prepare_wait(struct redlatch_wait *wait) {
     wait->start = start_wait;
 }
 
-/* --------------------------------------------------------------------------- calls that do not wait for other owners
- * -- */
+/* --------------------------------------------------------------------------------- calls that wait for no owner -- */
 
 /* Driven to its end. */
 static int simple_request(const struct redlatch_lock *lock, struct request *request, uint8_t kind, uint64_t owner) {

@@ -58,9 +58,9 @@ int composite_start(const struct redlatch_lock *lock, const struct lock_start *w
         client_leave(client);
         status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that renews leases");
     } else if (status == REDLATCH_OK) {
-        resource_keep(lock->resource); /* the run is due at once: its timer is 0 */
+        resource_keep(lock->resource);
         op->next = client->composite_ops;
-        client->composite_ops = op;
+        client->composite_ops = op; /* and due at once: its timer is 0 */
         client_leave(client);
         system_signal(client->background_signal);
         return REDLATCH_OK;
