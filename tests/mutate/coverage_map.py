@@ -1,7 +1,9 @@
-"""Which end-to-end test files run which C functions, so that a mutant is shown to those only: ./dev mutate --map.
+"""Which end-to-end test files run which functions of C and Python, so that a mutant is shown to those only:
+./dev mutate --map.
 
-Each file is run once against a build that counts lines, and what gcov says is kept in build/mutate/map.json. A function
-that the map does not know is asked of all files, so that an old map costs time and hides nothing.
+Each file is run once against a build that counts lines. What gcov and recorder/sitecustomize.py say is kept in
+build/mutate/map.json. A function that the map does not know is asked of all files, so that an old map costs time and
+hides nothing.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -16,6 +18,7 @@ from worktree import Worktree
 
 FOLDER = "build/coverage"
 FILE_LIMIT = 1800.0  # seconds for one file of tests
+RECORDER = Path(__file__).with_name("recorder")
 
 
 def functions_run(build: Path) -> Set[str]:
@@ -36,12 +39,14 @@ def run_file(tree: Worktree, file: str) -> Set[str]:
     build = tree.path / FOLDER
     for path in build.rglob("*.gcda"):
         path.unlink()
-    environment = {**os.environ, "PYTHONPATH": f"{build / 'python'}:{tree.path / 'tests'}",
-                   "REDLATCH_TEST_LUA_BUILD": FOLDER}
+    of_python = tree.home / "functions.txt"
+    of_python.write_text("", encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": f"{RECORDER}:{build / 'python'}:{tree.path / 'tests'}",
+                   "REDLATCH_FUNCTIONS": str(of_python), "REDLATCH_TEST_LUA_BUILD": FOLDER}
     subprocess.run([str(tree.python), "-m", "pytest", "--timeout=120", "-q", "-n", "4", "--dist", "worksteal", file],
                    cwd=tree.path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                    timeout=FILE_LIMIT, check=False)
-    return functions_run(build)
+    return functions_run(build) | set(of_python.read_text(encoding="utf-8").split())
 
 
 def record(tree: Worktree) -> None:

@@ -29,8 +29,7 @@ LUA_FIRST = "lua5.4"
 # it was freed.
 SANITIZED = "build/address"
 NOT_SANITIZED = "not slowest_command and not fifty_processes"  # what measures
-# Of the end-to-end test files, the likeliest first; of the core's no more are asked. Which of them run a function of
-# Python nobody has recorded, so that all are.
+# Of the end-to-end test files that run the function, the likeliest first; of the core's no more are asked.
 CHUNKS = {"python": (4, 16, 1000)}
 CHUNKS_OF_CORE = (4, 16)
 

@@ -12,6 +12,7 @@ from typing import List, Optional
 import layer
 import pytest
 from compare import DIFFERS, NO_CODE, SAME_CODE, Comparer
+from coverage_map import RECORDER
 from draw import order_of, shares
 from equivalents import entry_text, parse, read, stale
 from layer_pytest import Conformance, Python
@@ -143,6 +144,22 @@ def test_what_compiles_to_the_same_is_no_mutant(project: Path) -> None:
     assert comparer.judge("one.py", "x  =  1\n") == SAME_CODE
     assert comparer.judge("one.py", "x = 2\n") == DIFFERS
     assert comparer.judge("one.py", "x = \n") == NO_CODE
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code does not know its whole name")
+def test_functions_of_the_package_are_recorded_also_of_other_threads(tmp_path: Path) -> None:
+    package, names = tmp_path / "redlatch", tmp_path / "names"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "some.py").write_text("class A:\n    def f(self):\n        def g(): pass\n        g()\n"
+                                     "    def h(self): pass\n    def never(self): pass\n", encoding="utf-8")
+    program = ("from threading import Thread; from redlatch.some import A; A().f();"
+               " thread = Thread(target=A().h); thread.start(); thread.join()")
+    subprocess.run([sys.executable, "-c", program], check=True, env={
+        "PYTHONPATH": f"{RECORDER}:{tmp_path}", "REDLATCH_FUNCTIONS": str(names)})
+    found = names.read_text(encoding="utf-8").split()
+    assert {"A.f", "A.f.g", "A.h"} <= set(found)
+    assert not any(name.endswith("never") for name in found)
 
 
 def test_the_first_failure_and_a_hanging_command_end_all(tmp_path: Path) -> None:
