@@ -1,6 +1,7 @@
 """Everything that `./dev test` runs, stage by stage, several at a time where they do not disturb each other.
 
-    stages.py [STAGE...]    all stages, or those named and what they need; --list names them
+    stages.py [STAGE...]    what CI runs, or those named and what they need; --list names them
+    stages.py --all         with them the dear ones: other servers
 
 Each stage has a log in build/logs, shown when it fails. The closing line adds up the tests of all stages; a stage that
 counts no tests of its own counts as one.
@@ -63,13 +64,23 @@ def unit_tests(build: str) -> str:
 
 class Stage(NamedTuple):
     """A shell command, the stages that must have passed before, whether it wants the machine for itself, or only
-    computes: then it runs beside any other."""
+    computes: then it runs beside any other. A dear one is left to --all, or to who names it."""
 
     name: str
     command: str
     needs: Tuple[str, ...] = ()
     alone: bool = False
     computes: bool = False
+    dear: bool = False
+
+
+def on_server(name: str) -> Stage:
+    """What depends on the server, on one of another version or make: the traces, the end-to-end tests but those of
+    pages, programs and the command, and the interop tests."""
+    command = (f"export REDLATCH_TEST_SERVER && REDLATCH_TEST_SERVER=$({PYTHON} -m support.other_servers {name})"
+               f" && {C_TRACES} && {PYTEST} -n 3 tests/e2e/test_[1-8]*.py"
+               f" && {PYTHON} -m support.build_peers && {PYTEST} -n 3 tests/interop")
+    return Stage(name, command, ("build",), alone=True, dear=True)
 
 
 STAGES = [
@@ -124,6 +135,7 @@ STAGES = [
           + f" && PYTHONPATH=build/coverage/python {PYTEST} tests/python"
           + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
           + f" && {GCOVR} build/coverage", alone=True),
+    *[on_server(name) for name in ("redis-6.0", "redis-6.2", "redis-8.0", "valkey-8.1", "valkey-9.1")],
 ]
 
 
@@ -228,12 +240,14 @@ class Runner:
 
 
 def selected(names: List[str]) -> List[Stage]:
-    """The stages named and those they need, in the list's order; all without names."""
+    """The stages named and those they need, in the list's order; without names those that CI runs."""
     known = {stage.name: stage for stage in STAGES}
+    if names == ["--all"]:
+        return STAGES
     for name in names:
         if name not in known:
             raise SystemExit(f"no stage is called '{name}'; expected one of {', '.join(known)}")
-    wanted = set(names or known)
+    wanted = set(names or [stage.name for stage in STAGES if not stage.dear])
     for stage in reversed(STAGES):
         if stage.name in wanted:
             wanted.update(stage.needs)
