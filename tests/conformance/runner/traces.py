@@ -33,6 +33,7 @@ class Trace:
     summary: str
     steps: List[Step]
     leaves_holds: bool = False
+    redis_since: Tuple[int, ...] = ()
 
 
 @cache
@@ -41,7 +42,8 @@ def load(path: Path) -> Trace:
     if complaints_of(path):
         raise ValueError(f"{path.name}: {'; '.join(complaints_of(path))}")
     content = json.loads(path.read_text(encoding="utf-8"))
-    return Trace(path.stem, content["summary"], content["steps"], content.get("leaves_holds", False))
+    return Trace(path.stem, content["summary"], content["steps"], content.get("leaves_holds", False),
+                 tuple(content.get("redis_since", ())))
 
 
 def complaints(content: Any) -> List[str]:
