@@ -155,6 +155,8 @@ def permit(server: RedisServer, name: str, rows: List[str], *more: str) -> None:
     if server.version < (6, 2, 0):
         patterns = [pattern for pattern in patterns if pattern[0] == "~"]
         commands = [command for command in commands if command != "hrandfield"]
+    else:
+        patterns.insert(0, "resetchannels")
     rules = [">word", *patterns, "-@all", *(f"+{command}" for command in commands)]
     server.admin.execute_command("ACL", "SETUSER", "frugal", "reset", "on", *rules)
     server.admin.execute_command("ACL", "LOG", "RESET")

@@ -209,8 +209,7 @@ def test_what_was_given_up_is_as_its_kind_says(
 def limited(request: pytest.FixtureRequest, make_server: MakeServer) -> Iterator[RedisServer]:
     """A server with a user who may not do all of what it takes to kill an old connection."""
     server = make_server()
-    denied = request.param if server.version >= (7, 0, 0) else request.param.partition("|")[0]
-    server.set_user("limited", PASSWORD, "+@all", f"-{denied}")
+    server.set_user("limited", PASSWORD, "+@all", f"-{request.param}")
     yield server
 
 

@@ -87,7 +87,7 @@ def test_threads_and_names_leave_a_key_for_each_that_is_at_work(
 def limited(make_server: MakeServer) -> RedisServer:
     """A server with a user who may not kill connections."""
     server = make_server()
-    server.set_user("limited", PASSWORD, "+@all", "-client|kill" if server.version >= (7, 0, 0) else "-client")
+    server.set_user("limited", PASSWORD, "+@all", "-client|kill")
     load_scripts(server)
     return server
 

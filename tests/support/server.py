@@ -303,8 +303,13 @@ class RedisServer:
     def set_user(
         self, name: str, password: str, *rules: str, keys: Sequence[str] = ("*",), channel: str = "*"
     ) -> None:
-        """Say what a user may do, on which keys and channels; before 6.2 everybody may use all channels."""
-        patterns = [f"~{key}" for key in keys] + ([f"&{channel}"] if self.version >= (6, 2, 0) else [])
+        """Say what a user may do, on which keys and channels. Before 6.2 everybody may use all channels; before 7.0 a
+        command is denied as a whole, which a rule like `-client|kill` then does."""
+        patterns = [f"~{key}" for key in keys]
+        if self.version >= (6, 2, 0):
+            patterns += ["resetchannels", f"&{channel}"]
+        if self.version < (7, 0, 0):
+            rules = tuple(rule.partition("|")[0] if rule.startswith("-") else rule for rule in rules)
         self.admin.execute_command("ACL", "SETUSER", name, "reset", "on", f">{password}", *patterns, *rules)
 
     def log_text(self) -> str:
