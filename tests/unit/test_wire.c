@@ -150,6 +150,7 @@ static void a_waiters_own_channel_is_distinguished_from_its_names(void) {
         {"redisson_lock__channel:{k}:01234567-89ab-8def-8123-456789abcdef:12", 12, 26},
         {"redisson_lock__channel:{k}:11234567-89ab-8def-8123-456789abcdef:12", 0, 66}, /* another client's */
         {"redisson_lock__channel:{k}:01234567-89ab-8def-8123-456789abcdef:", 0, 64},
+        {"redisson_lock__channel:{k}:01234567-89ab-8def-8123-456789abcdef:00000000000000000012", 0, 84}, /* 20 digits */
         {"redisson_lock__channel:{k}", 0, 26},
         {"12", 0, 2},
         {"", 0, 0},
