@@ -13,7 +13,7 @@ import pytest
 import redlatch
 from hosts import Host
 from redlatch._ffi import FOREVER, RENEWED, ffi, lib, new_record, text
-from support import RedisServer
+from support import Proxy, RedisServer
 from support.shell import program
 
 WORD = b"0123456789abcdef0123456789abcdef"  # as redis-py writes
@@ -185,6 +185,22 @@ def test_events_name_the_holder_too(other: redlatch.Client, server: RedisServer,
             assert lib.redlatch_lock_start_acquire(lock._handle, number[0], RENEWED, FOREVER, 99) == 0
         assert host.event().status == 0  # nothing of the questions is left in the way
         assert lib.redlatch_lock_release_as(lock._handle, number[0]) == 0
+
+
+def test_a_client_list_that_is_too_long_costs_the_process_alone(
+    other: redlatch.Client, server: RedisServer, lock_name: str
+) -> None:
+    name = lock_name[-12:]
+    with other.lock(name) as held, Proxy(server.address) as proxy, redlatch.connect(proxy.url) as client:
+        proxy.answer(b"id=7 addr=127.0.0.1:7 name=x\n" * 1_000_000, "CLIENT LIST", times=None)
+        for _ in range(20):  # on a busy machine the first answer may come too late for one message
+            words = timed_out(client.lock(name, timeout=1))
+            if f"now by {held.owner}" in words:
+                break
+        assert words.endswith(f"now by {held.owner}")
+        report = client.inspect(name)
+        assert report.parties[0].owner == held.owner and report.parties[0].pid is None
+        assert client.stats()["reconnects"] == 0
 
 
 def test_readers_are_counted(

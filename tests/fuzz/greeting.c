@@ -45,10 +45,11 @@ static void check_reply(const struct reply *reply) {
 
 /* What a connection that is ready makes of bytes; false when it can be used no longer. */
 static bool take_replies(struct connection *connection, struct reply_holder *holder) {
+    static const struct reply_bounds bounds = {.size_max = REPLY_MAX};
     char bytes[PIECE_MAX];
     ssize_t got = connection_read(connection, bytes, sizeof bytes);
     int status = got > 0 ? connection_feed(connection, bytes, (size_t)got) : REDLATCH_OK;
-    while (status == REDLATCH_OK && connection_next_reply(connection, REPLY_MAX, holder, &status)) {
+    while (status == REDLATCH_OK && connection_next_reply(connection, &bounds, holder, &status)) {
         check_reply(&holder->reply);
     }
     MUST(status == REDLATCH_OK || status == REDLATCH_PROTOCOL);

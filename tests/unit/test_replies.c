@@ -7,7 +7,10 @@
 #include "redlatch.h"
 #include "unit.h"
 
-enum { LIMIT = 100 };
+enum { LIMIT = 100, TEXT_SIZE = 200 };
+
+static const struct reply_bounds strict = {.size_max = LIMIT};
+static const struct reply_bounds lenient = {.size_max = LIMIT, .skips = true};
 
 /* Whether all of the bytes are one reply: OK, AGAIN if they are the beginning of one, or what is wrong with them. */
 static int status_of(const char *bytes, size_t size) {
@@ -15,7 +18,7 @@ static int status_of(const char *bytes, size_t size) {
     void *parsed;
     CHECK(replies_open(&replies));
     CHECK_EQ_INT(replies_feed(&replies, bytes, size), REDLATCH_OK);
-    int status = replies_next(&replies, LIMIT, &parsed);
+    int status = replies_next(&replies, &strict, &parsed);
     if (parsed) {
         freeReplyObject(parsed);
     }
@@ -24,6 +27,7 @@ static int status_of(const char *bytes, size_t size) {
 }
 
 #define STATUS_OF(bytes) status_of(bytes, sizeof(bytes) - 1)
+#define STATUS_OF_TEXT(text) status_of(text, strlen(text))
 
 static void whole_and_half_replies(void) {
     CHECK_EQ_INT(STATUS_OF("+OK\r\n"), REDLATCH_OK);
@@ -52,7 +56,7 @@ static void a_reply_without_memory_is_none_of_the_servers_doing(void) {
     CHECK(replies_open(&replies));
     CHECK_EQ_INT(replies_feed(&replies, "+OK\r\n", 5), REDLATCH_OK);
     replies.reader->fn->createString = no_room;
-    CHECK_EQ_INT(replies_next(&replies, LIMIT, &parsed), REDLATCH_NO_MEMORY);
+    CHECK_EQ_INT(replies_next(&replies, &strict, &parsed), REDLATCH_NO_MEMORY);
     replies_close(&replies);
 }
 
@@ -65,26 +69,26 @@ static void arrays_that_answer_nothing(void) {
 }
 
 /* How many bytes of an endless reply are taken until it is refused. */
-static size_t taken_of(const char *begin, char filler) {
+static size_t taken_of(const char *begin, char filler, const struct reply_bounds *bounds) {
     struct replies replies;
     void *parsed;
     CHECK(replies_open(&replies));
     CHECK_EQ_INT(replies_feed(&replies, begin, strlen(begin)), REDLATCH_OK);
     size_t taken = strlen(begin);
-    while (taken < 10 * LIMIT && replies_next(&replies, LIMIT, &parsed) == REDLATCH_AGAIN) {
+    while (taken < 10 * LIMIT && replies_next(&replies, bounds, &parsed) == REDLATCH_AGAIN) {
         CHECK_EQ_INT(replies_feed(&replies, &filler, 1), REDLATCH_OK);
         taken++;
     }
-    CHECK_EQ_INT(replies_next(&replies, LIMIT, &parsed), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(replies_next(&replies, bounds, &parsed), REDLATCH_PROTOCOL);
     replies_close(&replies);
     return taken;
 }
 
 static void a_reply_without_end_is_refused(void) {
-    CHECK_EQ_INT(taken_of("+", 'x'), LIMIT + 1);
-    CHECK_EQ_INT(taken_of("-", ' '), LIMIT + 1);
-    CHECK_EQ_INT(taken_of("$2147483647\r\n", 'x'), LIMIT + 1);
-    CHECK_EQ_INT(taken_of("*1000\r\n:1\r\n$500\r\n", 'x'), LIMIT + 1);
+    CHECK_EQ_INT(taken_of("+", 'x', &strict), LIMIT + 1);
+    CHECK_EQ_INT(taken_of("-", ' ', &strict), LIMIT + 1);
+    CHECK_EQ_INT(taken_of("$2147483647\r\n", 'x', &strict), LIMIT + 1);
+    CHECK_EQ_INT(taken_of("*1000\r\n:1\r\n$500\r\n", 'x', &strict), LIMIT + 1);
 }
 
 /* What counts is one reply, however many come together. */
@@ -97,12 +101,59 @@ static void many_short_replies_are_no_long_one(void) {
     }
     CHECK_EQ_INT(replies_feed(&replies, "$90\r\n", 6), REDLATCH_OK);
     for (int i = 0; i < 4 * LIMIT; i++) {
-        CHECK_EQ_INT(replies_next(&replies, LIMIT, &parsed), REDLATCH_OK);
+        CHECK_EQ_INT(replies_next(&replies, &strict, &parsed), REDLATCH_OK);
         freeReplyObject(parsed);
     }
     CHECK_EQ_INT(replies.unfinished, 6);
-    CHECK_EQ_INT(replies_next(&replies, LIMIT, &parsed), REDLATCH_AGAIN);
+    CHECK_EQ_INT(replies_next(&replies, &strict, &parsed), REDLATCH_AGAIN);
     replies_close(&replies);
+}
+
+/* Feeds the bytes in pieces, and collects what comes of them: the texts, and a colon for each number. */
+static int skipped(const char *bytes, size_t size, size_t piece, char *text_out) {
+    struct replies replies;
+    int status = REDLATCH_AGAIN;
+    CHECK(replies_open(&replies));
+    text_out[0] = '\0';
+    for (size_t at = 0; at < size && status == REDLATCH_AGAIN; at += piece) {
+        CHECK_EQ_INT(replies_feed(&replies, bytes + at, at + piece < size ? piece : size - at), REDLATCH_OK);
+        void *parsed;
+        while ((status = replies_next(&replies, &lenient, &parsed)) == REDLATCH_OK) {
+            const redisReply *reply = parsed;
+            snprintf(text_out + strlen(text_out), TEXT_SIZE - strlen(text_out), "<%s>",
+                     reply->type == REDIS_REPLY_STRING ? reply->str : ":");
+            freeReplyObject(parsed);
+        }
+    }
+    CHECK_EQ_INT(status == REDLATCH_AGAIN ? replies.left_to_skip + replies.unfinished : 0, 0);
+    replies_close(&replies);
+    return status;
+}
+
+static void a_string_that_is_too_long_is_skipped_where_it_may_be(void) {
+    char bytes[1000];
+    char text[TEXT_SIZE];
+    char filler[302];
+    memset(filler, 'x', 300);
+    filler[300] = '\0';
+    int size = snprintf(bytes, sizeof bytes, ":1\r\n$300\r\n%s\r\n$2\r\nab\r\n:2\r\n$101\r\n%.101s\r\n:3\r\n", filler,
+                        filler);
+    for (size_t piece = 1; piece <= (size_t)size; piece++) {
+        CHECK_EQ_INT(skipped(bytes, (size_t)size, piece, text), REDLATCH_AGAIN);
+        CHECK_STR(text, "<:><><ab><:><><:>");
+    }
+    CHECK_EQ_INT(STATUS_OF("$101\r\n"), REDLATCH_AGAIN);
+}
+
+/* What the parser refuses is refused in pieces, too; nor is without end what may be skipped. */
+static void what_is_not_skipped(void) {
+    static const char *const refused[] = {"$-7\r\n", "$12x\r\n", "$99999999999999999999\r\n", "$\r\n"};
+    char text[TEXT_SIZE];
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        CHECK_EQ_INT(skipped(refused[i], strlen(refused[i]), 1, text), STATUS_OF_TEXT(refused[i]));
+    }
+    CHECK_EQ_INT(taken_of("$268435457\r\n", 'x', &lenient), LIMIT + 1);
+    CHECK_EQ_INT(taken_of("*1000\r\n:1\r\n$500\r\n", 'x', &lenient), LIMIT + 1);
 }
 
 int main(void) {
@@ -112,5 +163,7 @@ int main(void) {
     RUN(arrays_that_answer_nothing);
     RUN(a_reply_without_end_is_refused);
     RUN(many_short_replies_are_no_long_one);
+    RUN(a_string_that_is_too_long_is_skipped_where_it_may_be);
+    RUN(what_is_not_skipped);
     return unit_done();
 }

@@ -149,10 +149,11 @@ static void become_ready(struct connection *connection, int64_t now) {
 }
 
 static int take_answers(struct connection *connection, int64_t now) {
+    static const struct reply_bounds bounds = {.size_max = GREETING_MAX};
     struct reply_holder holder = {0};
     int status = REDLATCH_OK;
     int result = REDLATCH_AGAIN;
-    while (result == REDLATCH_AGAIN && connection_next_reply(connection, GREETING_MAX, &holder, &status)) {
+    while (result == REDLATCH_AGAIN && connection_next_reply(connection, &bounds, &holder, &status)) {
         result = greeting_answer(connection, &holder.reply);
     }
     reply_holder_clear(&holder);
@@ -262,10 +263,10 @@ int connection_feed(struct connection *connection, const char *bytes, size_t siz
     return replies_feed(&connection->replies, bytes, size);
 }
 
-bool connection_next_reply(struct connection *connection, size_t size_max, struct reply_holder *holder,
-                           int *status_out) {
+bool connection_next_reply(struct connection *connection, const struct reply_bounds *bounds,
+                           struct reply_holder *holder, int *status_out) {
     void *parsed;
-    int status = replies_next(&connection->replies, size_max, &parsed);
+    int status = replies_next(&connection->replies, bounds, &parsed);
     if (status == REDLATCH_OK && !reply_holder_show(holder, parsed)) {
         status = REDLATCH_PROTOCOL;
     }

@@ -95,10 +95,10 @@ ssize_t connection_sleep_and_read(const struct connection *connection, char *byt
 int connection_feed(struct connection *connection, const char *bytes, size_t size);
 
 /* The next complete reply, valid until the next call; false when there is none. *status_out is PROTOCOL for garbage,
- * and for a reply that has more than size_max bytes. */
+ * and for a reply beyond the bounds. */
 struct reply_holder;
-bool connection_next_reply(struct connection *connection, size_t size_max, struct reply_holder *holder,
-                           int *status_out);
+bool connection_next_reply(struct connection *connection, const struct reply_bounds *bounds,
+                           struct reply_holder *holder, int *status_out);
 
 /* Gives the connection up after a failure, abortively: unsent bytes are dropped and the server hears of it at once.
  * Who gives up a READY one first says in `unanswered` whether it owes replies. */

@@ -4,6 +4,7 @@
 
 #include <hiredis.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "redlatch.h"
 
@@ -40,6 +41,8 @@ bool replies_open(struct replies *replies) {
     }
     replies->unfinished = 0;
     replies->refused = false;
+    replies->skipping = false;
+    replies->left_to_skip = 0;
     replies->functions->table = *replies->reader->fn;
     replies->functions->create_array = replies->functions->table.createArray;
     replies->functions->table.createArray = create_array;
@@ -57,14 +60,78 @@ void replies_close(struct replies *replies) {
     replies->functions = NULL;
 }
 
-int replies_feed(struct replies *replies, const char *bytes, size_t size) {
-    replies->unfinished += size;
-    return redisReaderFeed(replies->reader, bytes, size) == REDIS_OK ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+/* Takes bytes off the string that is skipped; returns how many. */
+static size_t skip(struct replies *replies, size_t size) {
+    size_t skipped = size < replies->left_to_skip ? size : replies->left_to_skip;
+    replies->left_to_skip -= skipped;
+    return skipped;
 }
 
-int replies_next(struct replies *replies, size_t size_max, void **parsed_out) {
+int replies_feed(struct replies *replies, const char *bytes, size_t size) {
+    size_t skipped = skip(replies, size);
+    if (skipped == size) {
+        return REDLATCH_OK;
+    }
+    replies->unfinished += size - skipped;
+    return redisReaderFeed(replies->reader, bytes + skipped, size - skipped) == REDIS_OK ? REDLATCH_OK
+                                                                                         : REDLATCH_NO_MEMORY;
+}
+
+/* The longest first line of a string: a $, digits, CR and LF. */
+enum { STRING_LINE_MAX = 16 };
+
+/* Begins to skip if the next reply is a string that is too long. AGAIN while its first line is not complete: the parser
+ * must not see the beginning of what is skipped. */
+static int find_long_string(struct replies *replies, size_t size_max) {
+    redisReader *reader = replies->reader;
+    const char *line = reader->buf + reader->pos;
+    size_t size = reader->len - reader->pos;
+    if (reader->ridx != -1 || size == 0 || line[0] != '$') {
+        return REDLATCH_OK;
+    }
+    size_t length = 0;
+    size_t at = 1;
+    while (at < size && at < STRING_LINE_MAX - 2 && line[at] >= '0' && line[at] <= '9') {
+        length = 10 * length + (size_t)(line[at++] - '0');
+    }
+    if (size < at + 2 && at < STRING_LINE_MAX - 2) {
+        return REDLATCH_AGAIN;
+    }
+    if (length <= size_max || length > SKIPPED_SIZE_MAX || size < at + 2 || memcmp(line + at, "\r\n", 2) != 0) {
+        return REDLATCH_OK; /* the parser's */
+    }
+    replies->skipping = true;
+    replies->left_to_skip = at + 2 + length + 2;
+    reader->pos += skip(replies, size);
+    return REDLATCH_OK;
+}
+
+/* An empty string in place of the one that was skipped. */
+static int end_skipping(struct replies *replies, void **parsed_out) {
+    redisReader *reader = replies->reader;
+    if (replies->left_to_skip > 0) {
+        return REDLATCH_AGAIN;
+    }
+    redisReadTask task = {.type = REDIS_REPLY_STRING};
+    char nothing[1] = "";
+    *parsed_out = reader->fn->createString(&task, nothing, 0);
+    replies->skipping = false;
+    replies->unfinished = reader->len - reader->pos;
+    return *parsed_out ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+}
+
+int replies_next(struct replies *replies, const struct reply_bounds *bounds, void **parsed_out) {
     redisReader *reader = replies->reader;
     *parsed_out = NULL;
+    if (reader->ridx == -1 && reader->pos == reader->len && !replies->skipping) {
+        return REDLATCH_AGAIN; /* so that the parser has begun with a reply only when it has seen some of it */
+    }
+    if (bounds->skips && !replies->skipping && find_long_string(replies, bounds->size_max) == REDLATCH_AGAIN) {
+        return REDLATCH_AGAIN;
+    }
+    if (replies->skipping) {
+        return end_skipping(replies, parsed_out);
+    }
     if (redisReaderGetReply(reader, parsed_out) != REDIS_OK) {
         return reader->err == REDIS_ERR_OOM && !replies->refused ? REDLATCH_NO_MEMORY : REDLATCH_PROTOCOL;
     }
@@ -72,5 +139,5 @@ int replies_next(struct replies *replies, size_t size_max, void **parsed_out) {
         replies->unfinished = reader->len - reader->pos;
         return REDLATCH_OK;
     }
-    return replies->unfinished > size_max ? REDLATCH_PROTOCOL : REDLATCH_AGAIN;
+    return replies->unfinished > bounds->size_max ? REDLATCH_PROTOCOL : REDLATCH_AGAIN;
 }

@@ -15,6 +15,8 @@ struct replies {
     struct bounded_functions *functions; /* by which it makes replies */
     size_t unfinished;                   /* bytes received since the last complete reply */
     bool refused;                        /* an array that is no reply to anything */
+    bool skipping;                       /* a string that is too long is read and discarded */
+    size_t left_to_skip;                 /* bytes of it */
 };
 
 bool replies_open(struct replies *replies); /* false without memory */
@@ -23,8 +25,16 @@ void replies_close(struct replies *replies);
 /* Takes bytes in: OK or NO_MEMORY. */
 int replies_feed(struct replies *replies, const char *bytes, size_t size);
 
+/* How long a reply may be. */
+struct reply_bounds {
+    size_t size_max;
+    bool skips; /* a string of more is discarded, up to SKIPPED_SIZE_MAX bytes; an empty one is in its place */
+};
+
+enum { SKIPPED_SIZE_MAX = 1 << 28 };
+
 /* The next complete reply, a redisReply to be freed: OK; AGAIN when there is none. PROTOCOL for what is no reply, or
- * has come to more than size_max bytes without being complete; NO_MEMORY. */
-int replies_next(struct replies *replies, size_t size_max, void **parsed_out);
+ * has come to more bytes than the bounds allow without being complete; NO_MEMORY. */
+int replies_next(struct replies *replies, const struct reply_bounds *bounds, void **parsed_out);
 
 #endif

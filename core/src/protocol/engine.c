@@ -313,10 +313,20 @@ static void note_error_text(struct operation *operation, const struct reply *rep
  * and of CLIENT LIST. */
 enum { REPLY_SIZE_MAX = 1 << 16, REPORTS_SIZE_MAX = 1 << 24 };
 
-size_t engine_reply_size_max(const struct engine *engine, enum pipeline_role number) {
+/* The question whose reply is next; NULL. */
+static const struct command *next_question(const struct engine *engine, enum pipeline_role number) {
     const struct list_link *oldest = list_first(&engine->pipelines[number].sent);
-    bool inspects = oldest && container_of(oldest, const struct command, link)->kind == COMMAND_INSPECT;
-    return inspects ? REPORTS_SIZE_MAX : REPLY_SIZE_MAX;
+    const struct command *command = oldest ? container_of(oldest, const struct command, link) : NULL;
+    return command && command->kind == COMMAND_INSPECT ? command : NULL;
+}
+
+size_t engine_reply_size_max(const struct engine *engine, enum pipeline_role number) {
+    return next_question(engine, number) ? REPORTS_SIZE_MAX : REPLY_SIZE_MAX;
+}
+
+bool engine_reply_is_optional(const struct engine *engine, enum pipeline_role number) {
+    const struct command *command = next_question(engine, number);
+    return command && (!command->operation || command->operation->question->plain);
 }
 
 void engine_replied(struct engine *engine, enum pipeline_role number, const struct reply *reply, int64_t now) {

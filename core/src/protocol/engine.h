@@ -131,6 +131,9 @@ void engine_replied(struct engine *engine, enum pipeline_role number, const stru
 /* How many bytes the next reply of the pipeline may have: one page of an inspection is the longest. */
 size_t engine_reply_size_max(const struct engine *engine, enum pipeline_role number);
 
+/* Whether the question whose reply is next can do without it: a CLIENT LIST that has more bytes need not be read. */
+bool engine_reply_is_optional(const struct engine *engine, enum pipeline_role number);
+
 /* The pipeline's connection is broken: what was sent is in doubt until engine_pipeline_ready. What was not stays as it
  * is, as fresh as if there had been no connection. All holds are verified, for something may have befallen the server.
  */

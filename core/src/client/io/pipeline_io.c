@@ -202,6 +202,12 @@ void io_flush(struct pipeline_io *io) {
     }
 }
 
+static struct reply_bounds bounds_of_next(const struct pipeline_io *io) {
+    const struct engine *engine = &io->client->engine;
+    return (struct reply_bounds){.size_max = engine_reply_size_max(engine, io->pipeline),
+                                 .skips = engine_reply_is_optional(engine, io->pipeline)};
+}
+
 /* Takes what the reader has read (< 0: the end of the connection) and steps the machines. */
 void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     struct client *client = io->client;
@@ -216,13 +222,15 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     }
     int status = REDLATCH_OK;
     struct engine *engine = &client->engine;
-    while (connection_next_reply(connection, engine_reply_size_max(engine, io->pipeline), &io->holder, &status)) {
+    struct reply_bounds bounds = bounds_of_next(io);
+    while (connection_next_reply(connection, &bounds, &io->holder, &status)) {
         if (engine->pipelines[io->pipeline].in_flight == 0) {
             status = REDLATCH_PROTOCOL; /* a reply to nothing */
             break;
         }
         io->received_at = now; /* pieces do not count: a peer that drips is as good as dead */
         engine_replied(engine, io->pipeline, &io->holder.reply, now);
+        bounds = bounds_of_next(io);
     }
     if (status != REDLATCH_OK) {
         broken(io, "what the server answers is not the Redis protocol, or longer than any answer", now);

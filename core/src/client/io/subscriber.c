@@ -112,6 +112,7 @@ static void received(struct client *client, const struct reply *reply, int64_t n
 static void take_messages(struct client *client, int64_t now) {
     struct subscriber *subscriber = &client->subscriber;
     struct connection *connection = &subscriber->connection;
+    static const struct reply_bounds bounds = {.size_max = MESSAGE_SIZE_MAX};
     char bytes[STAGING_SIZE];
     ssize_t got = connection_read(connection, bytes, sizeof bytes);
     if (got < 0) {
@@ -120,7 +121,7 @@ static void take_messages(struct client *client, int64_t now) {
     }
     subscriber->read_at = got == sizeof bytes ? now + FLOOD_PAUSE : 0;
     int status = got > 0 ? connection_feed(connection, bytes, (size_t)got) : REDLATCH_OK;
-    while (status == REDLATCH_OK && connection_next_reply(connection, MESSAGE_SIZE_MAX, &subscriber->holder, &status)) {
+    while (status == REDLATCH_OK && connection_next_reply(connection, &bounds, &subscriber->holder, &status)) {
         subscriber->received_at = now;
         subscriber->pinged_at = 0; /* whatever it says, it is there */
         received(client, &subscriber->holder.reply, now);
