@@ -187,6 +187,45 @@ def test_events_name_the_holder_too(other: redlatch.Client, server: RedisServer,
         assert lib.redlatch_lock_release_as(lock._handle, number[0]) == 0
 
 
+def test_events_of_locks_on_several_servers_name_the_holder_too(servers: List[RedisServer], lock_name: str) -> None:
+    name = lock_name[-12:]  # in messages long ones are cut
+    number = ffi.new("uint64_t *")
+    assert lib.redlatch_owner_new(number) == 0
+    with ExitStack() as stack:
+        held = stack.enter_context(stack.enter_context(redlatch.connect(servers[1].url)).lock(name))
+        for tag in range(20):
+            first, second = (stack.enter_context(redlatch.connect(server.url)) for server in servers[:2])
+            host, lock = Host(first), redlatch.multi_lock(first.lock(f"{name}:2"), second.lock(name))
+            assert lib.redlatch_lock_start_acquire(lock._handle, number[0], RENEWED, 500, tag) == 0
+            event = host.event()
+            assert (event.tag, event.status) == (tag, lib.REDLATCH_TIMEOUT)
+            words = text(event.message)
+            assert words.startswith(f'acquire "{name}": held by another owner during the wait of 0.5 s')
+            assert words.endswith(f", on 127.0.0.1:{servers[1].port}")
+            if f"now by {held.owner} (process {os.getpid()} on " in words:
+                break
+        else:
+            raise AssertionError(words)
+
+
+def test_events_of_locks_on_several_servers_name_the_kind_too(servers: List[RedisServer], lock_name: str) -> None:
+    name = lock_name[-12:]  # in messages long ones are cut
+    number = ffi.new("uint64_t *")
+    assert lib.redlatch_owner_new(number) == 0
+    servers[1].admin.rpush(name, "x")
+    with redlatch.connect(servers[0].url) as first, redlatch.connect(servers[1].url) as second:
+        host, lock = Host(first), redlatch.multi_lock(first.lock(name), second.lock(name))
+        for tag in range(20):
+            assert lib.redlatch_lock_start_acquire(lock._handle, number[0], RENEWED, 500, tag) == 0
+            event = host.event()
+            assert (event.tag, event.status) == (tag, lib.REDLATCH_WRONG_TYPE)
+            words = text(event.message)
+            if f'"{name}": the key is a list' in words:
+                break
+        else:
+            raise AssertionError(words)
+
+
 def test_a_client_list_that_is_too_long_costs_the_process_alone(
     other: redlatch.Client, server: RedisServer, lock_name: str
 ) -> None:

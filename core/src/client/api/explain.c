@@ -68,6 +68,16 @@ static void begin(struct explanation *explanation, struct inquiry *inquiry, cons
     inspect_member_of(explanation, inquiry);
 }
 
+int64_t explain_begin(struct client *client, struct explanation *explanation, struct inquiry *inquiry,
+                      const struct operation *failed, int status, int64_t wait_ms) {
+    int64_t left = take_turn(client, failed, status, wait_ms);
+    if (left > 0) {
+        begin(explanation, inquiry, failed, status);
+        inquiry->until = system_now() + left;
+    }
+    return left;
+}
+
 /* Whether what is there is what the name is used as. */
 static bool fits(int32_t detected_kind, uint8_t lock_kind) {
     const struct kind *kind = kind_of_number(lock_kind); /* NULL: who waits until a name is free named none */
@@ -117,8 +127,7 @@ static void note_location(struct client *client, struct finding *finding, const 
     client_unlock(client);
 }
 
-/* Takes the reply in. false if another question, which it has set, is to be asked. Without the mutex. */
-static bool next(struct client *client, struct explanation *explanation, struct inquiry *inquiry, int status) {
+bool explain_next(struct client *client, struct explanation *explanation, struct inquiry *inquiry, int status) {
     const struct operation *failed = explanation->failed;
     struct finding *finding = &explanation->finding;
     if (explanation->report) {
@@ -153,9 +162,8 @@ static bool next(struct client *client, struct explanation *explanation, struct 
     return false;
 }
 
-/* Whether what was found says more than the status alone. What fits the kind is not what has the wrong type: that is a
- * key beside it. */
-static bool is_worth_saying(const struct explanation *explanation) {
+/* What fits the kind is not what has the wrong type: that is a key beside it. */
+bool explain_is_worth_saying(const struct explanation *explanation) {
     const struct finding *finding = &explanation->finding;
     return finding->detected_kind != REDLATCH_DETECTED_NOTHING &&
            (explanation->status != REDLATCH_WRONG_TYPE || !fits(finding->detected_kind, finding->lock_kind));
@@ -163,33 +171,30 @@ static bool is_worth_saying(const struct explanation *explanation) {
 
 struct finding *explain(struct client *client, const struct operation *failed, struct redlatch_cancel *cancel,
                         int status, int64_t wait_ms, struct finding *finding_out) {
-    int64_t left = take_turn(client, failed, status, wait_ms);
-    if (left == 0) {
-        return NULL;
-    }
     struct explanation explanation;
     struct inquiry inquiry = {.text = NULL};
-    begin(&explanation, &inquiry, failed, status);
-    inquiry.until = system_now() + left;
+    if (explain_begin(client, &explanation, &inquiry, failed, status, wait_ms) == 0) {
+        return NULL;
+    }
     bool over;
     do {
         free(inquiry.text);
         inquiry.text = NULL;
         int answered = inquiry_drive(client, &inquiry, cancel);
         client_unlock(client);
-        over = next(client, &explanation, &inquiry, answered);
+        over = explain_next(client, &explanation, &inquiry, answered);
         client_lock(client);
     } while (!over);
     free(inquiry.text);
     redlatch_report_free(explanation.report);
     *finding_out = explanation.finding;
-    return is_worth_saying(&explanation) ? finding_out : NULL;
+    return explain_is_worth_saying(&explanation) ? finding_out : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------- started calls -- */
 
 static bool answered(struct request *request) {
-    return next(request->client, request->inquiry->explanation, request->inquiry, request->operation.status);
+    return explain_next(request->client, request->inquiry->explanation, request->inquiry, request->operation.status);
 }
 
 bool explain_started(struct request *request) {
@@ -217,7 +222,7 @@ struct request *explained_request(struct request *request) {
     struct request *explained = request->inquiry ? request->inquiry->explained : NULL;
     if (explained) {
         const struct explanation *explanation = request->inquiry->explanation;
-        explained->finding = is_worth_saying(explanation) ? malloc(sizeof *explained->finding) : NULL;
+        explained->finding = explain_is_worth_saying(explanation) ? malloc(sizeof *explained->finding) : NULL;
         if (explained->finding) {
             *explained->finding = explanation->finding;
         }

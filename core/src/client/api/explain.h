@@ -25,6 +25,18 @@ struct explanation {
 struct finding *explain(struct client *client, const struct operation *failed, struct redlatch_cancel *cancel,
                         int status, int64_t wait_ms, struct finding *finding_out);
 
+/* The same in steps, for who makes the requests. With the mutex: sets the first question, and until when its reply may
+ * be waited for; returns how long that is, 0 if there is nothing to ask. */
+int64_t explain_begin(struct client *client, struct explanation *explanation, struct inquiry *inquiry,
+                      const struct operation *failed, int status, int64_t wait_ms);
+
+/* Takes the reply in, or the status of what has none. false if another question, which it has set, is to be asked.
+ * Without the mutex. */
+bool explain_next(struct client *client, struct explanation *explanation, struct inquiry *inquiry, int status);
+
+/* Whether what was found says more than the status alone. */
+bool explain_is_worth_saying(const struct explanation *explanation);
+
 /* The same for a started call that is done. true: its event has to wait for the replies. */
 bool explain_started(struct request *request);
 

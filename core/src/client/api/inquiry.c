@@ -27,13 +27,17 @@ static bool take_text(struct question *question, const char *text, size_t size) 
     return true;
 }
 
+struct question *inquiry_question(struct inquiry *inquiry) {
+    inquiry->question.arguments = inquiry->arguments;
+    inquiry->question.take = take_text;
+    return &inquiry->question;
+}
+
 /* With the mutex. */
 static int set_up(struct request *request, struct inquiry *inquiry, int64_t now) {
     request->operation.kind = OPERATION_INSPECT;
-    request->operation.question = &inquiry->question;
+    request->operation.question = inquiry_question(inquiry);
     request->operation.wait_until = inquiry->until ? inquiry->until : now + request->client->command_timeout;
-    inquiry->question.arguments = inquiry->arguments;
-    inquiry->question.take = take_text;
     return client_preallocate(request->client, OPERATION_INSPECT) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 

@@ -24,6 +24,9 @@ struct inquiry {
     redlatch_report *report;
 };
 
+/* The question, for an operation; its text goes to the inquiry. */
+struct question *inquiry_question(struct inquiry *inquiry);
+
 /* Asks, waiting for the reply as long as for any command. The text is the caller's to free, also on failure. */
 int inquiry_execute(struct client *client, struct inquiry *inquiry);
 

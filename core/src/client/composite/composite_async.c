@@ -9,6 +9,7 @@
 #include "composite.h"
 #include "composite_blocking.h"
 #include "composite_errors.h"
+#include "composite_explain.h"
 #include "composite_holds.h"
 #include "composite_op.h"
 #include "drive.h"
@@ -97,6 +98,7 @@ static void complete(struct composite_op *op, int status) {
     if (status != REDLATCH_OK) {
         note_error_text(op, status);
     }
+    composite_explain_end(op);
     if (op->kind == OPERATION_ACQUIRE && status == REDLATCH_OK) {
         composite_note_granted(op->composite, owner);
     }
@@ -141,7 +143,7 @@ static void step_acquire(struct composite_op *op, int64_t now) {
             composite_op_take(op, &op->group_requests[i]);
         }
     }
-    if (composite_op_step(op)) {
+    if (composite_op_step(op) && !composite_explain_start(op)) {
         complete(op, op->multi.status);
     }
 }
@@ -150,6 +152,10 @@ static void step(struct composite_op *op, int64_t now) {
     if (op->over) {
         if (now >= op->claim_by) {
             give_back(op);
+        }
+    } else if (op->explanation) {
+        if (composite_explain_step(op)) {
+            complete(op, op->multi.status);
         }
     } else if (op->kind == OPERATION_ACQUIRE) {
         step_acquire(op, now);
@@ -167,6 +173,9 @@ static int64_t due(const struct composite_op *op) {
     }
     if (op->over) {
         return op->claim_by;
+    }
+    if (op->explanation) {
+        return NEVER; /* the end of its request is posted */
     }
     int64_t timer = op->kind == OPERATION_ACQUIRE ? multi_timer(&op->multi) : op->subrequests_until;
     int64_t deadline = op->given_up || op->kind != OPERATION_ACQUIRE ? NEVER : op->wait_until;
@@ -253,6 +262,7 @@ void composite_discard_ops(struct client *client) {
         next = op->next;
         if (!op->over) {
             composite_op_end(op);
+            composite_explain_end(op);
             client_lock(client);
             resource_drop(&client->engine, op->done->operation.resource);
             client_finish_step(client, system_now());

@@ -22,6 +22,7 @@ struct culprit {
     const struct request *request;
     struct redlatch_cancel *cancel; /* of the caller; NULL */
     bool started;                   /* the words are for an event: no thread may wait for what the server says of it */
+    const struct finding *finding;  /* what it has said; NULL */
 };
 
 /* Of a majority, on how many servers; else on which one, unless that has been said. */
@@ -32,6 +33,10 @@ static int set_error(const struct composite *composite, const struct culprit *cu
     struct request request = culprit->request ? *culprit->request : (struct request){.client = client};
     struct operation failed = {.resource = member->resource, .lock_kind = member->lock_kind};
     struct finding finding;
+    if (culprit->finding) {
+        finding = *culprit->finding;
+        request.finding = &finding;
+    }
     client_lock(client);
     client->callers++;
     if (!culprit->started) { /* a caller waits, who may as well ask */
@@ -69,12 +74,12 @@ static int lost_before(const struct composite_op *op) {
     return fail_for(REDLATCH_LOST, hold.reason);
 }
 
-int composite_acquire_failed(const struct composite_op *op, bool started) {
+static struct culprit acquire_culprit(const struct composite_op *op) {
     const struct multi *multi = &op->multi;
     struct culprit culprit = {.group = &op->composite->groups[multi->watched_group],
                               .member = multi->watched_member,
                               .cancel = op->cancel,
-                              .started = started};
+                              .finding = op->finding};
     for (uint32_t i = multi->count; i-- > 0;) {
         if (multi->groups[i].answered && multi->groups[i].status == multi->status) {
             culprit.group = &op->composite->groups[i];
@@ -83,10 +88,22 @@ int composite_acquire_failed(const struct composite_op *op, bool started) {
             culprit.failed++;
         }
     }
-    if (multi->status == REDLATCH_LOST && !culprit.request) {
+    return culprit;
+}
+
+const struct set_member *composite_acquire_culprit(const struct composite_op *op, struct client **client_out) {
+    struct culprit culprit = acquire_culprit(op);
+    *client_out = culprit.group->client;
+    return &culprit.group->set->members[culprit.member];
+}
+
+int composite_acquire_failed(const struct composite_op *op, bool started) {
+    struct culprit culprit = acquire_culprit(op);
+    culprit.started = started;
+    if (op->multi.status == REDLATCH_LOST && !culprit.request) {
         return lost_before(op);
     }
-    return set_error(op->composite, &culprit, "acquire", multi->status, op->wait_ms);
+    return set_error(op->composite, &culprit, "acquire", op->multi.status, op->wait_ms);
 }
 
 int composite_subrequests_failed(const struct composite *composite, const struct subrequest *subrequests,

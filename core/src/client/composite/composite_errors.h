@@ -5,6 +5,9 @@
 
 #include "composite_op.h"
 
+/* The member that a failed acquire is about, and its client. */
+const struct set_member *composite_acquire_culprit(const struct composite_op *op, struct client **client_out);
+
 /* Each sets the last error for a failed call and returns the status. */
 
 /* Of an acquire over several clients. The mutex of no client is held. `started`: the words are for an event, and the

@@ -29,8 +29,10 @@ struct composite_op {
     int64_t claim_by;          /* a grant that is not collected by then is given back */
     int64_t subrequests_until; /* release, extension: when those that did not answer are given up; NEVER */
     int64_t started_at;
-    struct error_text error;        /* of its failure, once over */
-    struct subrequest *subrequests; /* release, extension: one for each client, or member */
+    struct composite_explanation *explanation; /* of its failure, while the server is asked; NULL */
+    const struct finding *finding;             /* what came of that; NULL */
+    struct error_text error;                   /* of its failure, once over */
+    struct subrequest *subrequests;            /* release, extension: one for each client, or member */
     uint32_t subrequest_count;
 
     struct redlatch_cancel *cancel; /* blocking; may be NULL */

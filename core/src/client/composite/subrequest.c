@@ -17,6 +17,7 @@ static void set_up(struct request *request, struct client *client, const struct 
     operation->set = spec->set;
     operation->resource = spec->set ? spec->set->members[0].resource : spec->resource;
     operation->lock_kind = spec->set ? spec->set->members[0].lock_kind : spec->lock_kind;
+    operation->question = spec->question;
     operation->owner = spec->owner;
     operation->named_owner = spec->named_owner;
     operation->lease_ms = spec->lease_ms;

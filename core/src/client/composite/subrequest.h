@@ -19,12 +19,13 @@ struct subrequest {
     uint32_t member;           /* of an acquire that was not: what was in the way */
 };
 
-/* What a task is to do; `set` or `resource` says with what. */
+/* What a task is to do; `set`, `resource` or `question` says with what. */
 struct subrequest_spec {
     uint8_t kind; /* enum operation_kind */
     const struct name_set *set;
     struct resource *resource;
-    uint8_t lock_kind; /* of `resource` */
+    uint8_t lock_kind;         /* of `resource` */
+    struct question *question; /* of an inspection */
     uint64_t owner;
     int64_t lease_ms;
     int64_t max_hold_ms;
