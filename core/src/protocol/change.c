@@ -61,10 +61,7 @@ void change_begin(struct engine *engine, struct operation *operation, int64_t no
     command->amount = operation->amount;
     command->lease_ms = operation->lease_ms;
     memcpy(command->permit, operation->permit, sizeof command->permit);
-    operation->command = command;
-    operation->phase = PHASE_REQUESTING;
-    push_command(engine, command);
-    arm_operation(engine, operation);
+    operation_request(engine, operation, command);
 }
 
 static void change_error(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
@@ -105,9 +102,7 @@ void change_abort(struct engine *engine, struct operation *operation, int status
     }
     if (ending == GOES_ON && (command->was_sent || status == REDLATCH_CLOSED)) {
         command->operation = NULL;
-    } else if (!drop_unsent(engine, command)) {
-        command->operation = NULL;
-        command->abandoned = true;
+    } else if (operation_abandon(engine, operation)) {
         if (ending == UNDONE && !PLANTED(FAULT_NO_COMPENSATION)) {
             undo_taken(engine, operation, command);
         }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "acquire_steps.h"
 #include "change.h"
 #include "error_reply.h"
 #include "hold.h"
@@ -22,7 +23,6 @@
 #include "semaphore_permits.h"
 #include "set_release.h"
 #include "single_command.h"
-#include "watch.h"
 
 void engine_init(struct engine *engine, const struct engine_settings *settings, const char *uuid, uint64_t random) {
     memset(engine, 0, sizeof *engine);
@@ -57,6 +57,12 @@ static bool is_brief(const struct operation *operation, int64_t now) {
     bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
     return waits && !operation->non_blocking && operation->wait_until != NEVER &&
            operation->wait_until - now < BRIEF_WAIT;
+}
+
+/* Whether it is an acquire that does not re-enter, or a watch. */
+static bool has_machine(const struct operation *operation) {
+    return (operation->kind == OPERATION_ACQUIRE && (!operation->hold || operation->set)) ||
+           operation->kind == OPERATION_WATCH;
 }
 
 void engine_end_broken(struct engine *engine) {
@@ -120,7 +126,7 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
         single_begin(engine, operation, COMMAND_INSPECT);
         break;
     case OPERATION_WATCH:
-        watch_begin(engine, operation, now);
+        machine_for(engine, operation)->begin(engine, operation, now);
         break;
     case OPERATION_CHANGE:
         change_begin(engine, operation, now);
@@ -170,10 +176,8 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
     }
     if (operation->kind == OPERATION_RELEASE && operation->set) {
         set_release_abort(engine, operation, status, now);
-    } else if (operation->kind == OPERATION_ACQUIRE && (!operation->hold || operation->set)) {
+    } else if (has_machine(operation)) {
         machine_for(engine, operation)->abort(engine, operation, status, now);
-    } else if (operation->kind == OPERATION_WATCH) {
-        watch_abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_CHANGE) {
         change_abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_FORCE || operation->kind == OPERATION_QUERY ||
@@ -195,10 +199,8 @@ static void operation_timer(struct engine *engine, struct operation *operation, 
                     now - operation->unusable_since >= engine->settings.unreachable_timeout_ms * MILLISECOND;
     if ((operation->asynchronous && now >= operation->wait_until) || unusable) {
         engine_abort(engine, operation, REDLATCH_TIMEOUT, now);
-    } else if (operation->kind == OPERATION_ACQUIRE && !operation->hold) {
-        machine_for(engine, operation)->timer(engine, operation, now);
-    } else if (operation->kind == OPERATION_WATCH) {
-        watch_timer(engine, operation, now);
+    } else if (has_machine(operation)) {
+        acquire_timer(engine, operation, now);
     } else {
         arm_operation(engine, operation);
     }

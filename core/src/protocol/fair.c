@@ -23,7 +23,7 @@
  * is one script that gives up the place and the hold, whichever there is. */
 #include "fair.h"
 
-#include "error_reply.h"
+#include "acquire_steps.h"
 #include "hold_command.h"
 #include "mutex.h"
 #include "numbers.h"
@@ -32,7 +32,6 @@
 #include "planted.h"
 #include "pools.h"
 #include "queue.h"
-#include "retry.h"
 #include "wait_queue.h"
 #include "wake_channels.h"
 
@@ -93,13 +92,27 @@ static void order_by_position(struct wait_queue *queue, struct operation *operat
     }
 }
 
-/* Leaves the queue here and, if there may be a place or a hold, on the server. */
-static void end(struct engine *engine, struct operation *operation, bool leaves, int status, int64_t now) {
-    if (leaves && !PLANTED(FAULT_POSITION_IS_KEPT)) {
+static void leave_on_server(struct engine *engine, struct operation *operation) {
+    if (!PLANTED(FAULT_POSITION_IS_KEPT)) {
         undo_acquire(engine, operation, operation->id, 0);
     }
-    queue_leave(engine, operation, now);
-    finish(engine, operation, status);
+}
+
+/* What a request brought to one who had no place; a place is left at the end. */
+void fair_undo(struct engine *engine, struct operation *operation, struct command *command) {
+    (void)command;
+    if (!operation->has_position) {
+        leave_on_server(engine, operation);
+    }
+}
+
+/* Leaves the queue here and, if there may be a place, on the server. A hand-over that was abandoned has left it. */
+void fair_end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    bool requested = operation->phase == PHASE_PAUSED && operation->id;
+    if ((operation->has_position || requested) && operation->phase != PHASE_HANDED) {
+        leave_on_server(engine, operation);
+    }
+    acquire_end(engine, operation, status, now);
 }
 
 /* The number in a reply; 0 if it is none. */
@@ -178,10 +191,7 @@ static bool joins_its_owner(struct engine *engine, struct operation *operation, 
 
 static void queued(struct engine *engine, struct operation *operation, const struct reply *reply, int64_t now) {
     struct wait_queue *queue = operation->resource->queue;
-    if (!operation->contended) {
-        engine->stats.contended++;
-    }
-    operation->contended = true;
+    operation_contended(engine, operation);
     if (!operation->has_position) {
         order_by_position(queue, operation);
         operation->has_position = true;
@@ -218,27 +228,8 @@ void fair_positions_lost(struct engine *engine, struct wait_queue *queue, int64_
     }
 }
 
-/* A transient error is waited out, unless the caller does not wait: the same number asks again. */
-static void error_received(struct engine *engine, struct operation *operation, struct command *command,
-                           const struct reply *reply, int64_t now) {
-    struct error_reply error = error_reply_of(reply->text, reply->size);
-    if (is_retried(engine, command, error, now)) {
-        operation_pause(engine, operation, error.status, now);
-    } else { /* it may have run, also before the connection broke */
-        bool leaves = operation->has_position || error.may_have_executed || command->repeated;
-        end(engine, operation, leaves, error.status, now);
-    }
-}
-
-void fair_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = operation_answered(command, reply);
-    if (!operation) {
-        return; /* given up on; it is left behind it */
-    }
-    if (reply->kind == REPLY_ERROR) {
-        error_received(engine, operation, command, reply, now);
-        return;
-    }
+void fair_result(struct engine *engine, struct operation *operation, struct command *command, const struct reply *reply,
+                 int64_t now) {
     if (reply->kind == REPLY_NIL && joins_its_owner(engine, operation, now)) {
         return;
     }
@@ -247,31 +238,16 @@ void fair_replied(struct engine *engine, struct command *command, const struct r
     } else if (reply->kind == REPLY_ARRAY && reply->count == 2 && reply->elements[0].kind == REPLY_INTEGER) {
         queued(engine, operation, reply, now);
     } else if (reply->kind != REPLY_INTEGER) {
-        end(engine, operation, true, REDLATCH_PROTOCOL, now);
+        fair_undo(engine, operation, command);
+        fair_end(engine, operation, REDLATCH_PROTOCOL, now);
     } else if (operation->non_blocking) {
         operation->contended = true;
         engine->stats.contended++;
-        end(engine, operation, false, REDLATCH_TIMEOUT, now);
+        fair_end(engine, operation, REDLATCH_TIMEOUT, now);
     } else {
         fair_take_position(engine, operation, now);
         fair_positions_lost(engine, operation->resource->queue, now);
     }
-}
-
-void fair_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    if (operation->phase == PHASE_HANDED) {
-        acquire_abort(engine, operation, status, now);
-        return;
-    }
-    struct command *command = operation->command;
-    bool leaves = operation->has_position || (operation->phase == PHASE_PAUSED && operation->id);
-    operation->command = NULL;
-    if (command && !drop_unsent(engine, command)) {
-        command->abandoned = true;
-        command->operation = NULL;
-        leaves = leaves || !PLANTED(FAULT_NO_COMPENSATION);
-    }
-    end(engine, operation, leaves, status, now);
 }
 
 /* A hand-over did not reach its receiver. If the lock was released for another, its head has been called; and this one,

@@ -6,8 +6,10 @@
 #include "engine.h"
 
 void fair_begin(struct engine *engine, struct operation *operation, int64_t now);
-void fair_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
-void fair_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
+void fair_result(struct engine *engine, struct operation *operation, struct command *command, const struct reply *reply,
+                 int64_t now);
+void fair_undo(struct engine *engine, struct operation *operation, struct command *command);
+void fair_end(struct engine *engine, struct operation *operation, int status, int64_t now);
 void fair_notified(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now);
 void fair_next(struct engine *engine, struct wait_queue *queue, int64_t now);
 void fair_not_handed(struct engine *engine, struct operation *operation, bool for_another, int64_t now);

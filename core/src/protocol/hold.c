@@ -243,17 +243,13 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
         finish(engine, operation, status);
         return;
     }
-    operation->command = NULL;
     if (command->kind == COMMAND_RELEASE || command->kind == COMMAND_HAND_OVER) {
         command->operation = NULL; /* goes on in the background */
         finish(engine, operation, status);
         return;
     }
     if (!command->hold) { /* the hold was forgotten meanwhile: there is nothing to state again */
-        if (!drop_unsent(engine, command)) {
-            command->abandoned = true;
-            command->operation = NULL;
-        }
+        operation_abandon(engine, operation);
         finish(engine, operation, status);
         return;
     }

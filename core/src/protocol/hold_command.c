@@ -28,11 +28,10 @@ void hold_send(struct engine *engine, struct hold *hold, struct operation *opera
     hold->busy = command;
     if (operation) {
         operation->hold = hold;
-        operation->command = command;
-        operation->phase = PHASE_REQUESTING;
-        arm_operation(engine, operation);
+        operation_request(engine, operation, command);
+    } else {
+        push_command(engine, command);
     }
-    push_command(engine, command);
 }
 
 /* Whether the owner of a read lock asks to write, which it may not: then its levels are stated as they are, to learn

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machines.h"
 
+#include "acquire_steps.h"
 #include "change.h"
 #include "fair.h"
 #include "hand_over.h"
@@ -18,25 +19,41 @@
 #include "single_command.h"
 #include "watch.h"
 
-/* Kinds whose acquires queue in the process, where the foremost talks to the server (mutex.c, queue.c). */
-#define STEPS_OF_MUTEX \
-    acquire_replied, acquire_abort, acquire_timer, acquire_send, queue_notified, queue_recheck, queue_next
-#define QUEUED_IN_PROCESS {acquire_begin, STEPS_OF_MUTEX}
+/* Waiters that queue in the process, where the foremost talks to the server (queue.c). */
+#define LOCAL_QUEUE .notified = queue_notified, .recheck = queue_recheck, .advance = queue_next
 
-/* The sides of a read-write lock also look at what their owner holds of the other side (read_write.c). */
-#define READ_WRITE_MODE {read_write_begin, STEPS_OF_MUTEX}
+/* A lock whose waiters do (mutex.c); the sides of a read-write lock first look at what their owner holds of the other
+ * side (read_write.c). */
+#define MUTEX_STEPS \
+    .send = acquire_send, .result = acquire_result, .abort = acquire_abort, .end = acquire_end, .undo = acquire_undo
+#define QUEUED_IN_PROCESS {.begin = acquire_begin, MUTEX_STEPS, LOCAL_QUEUE}
+#define READ_WRITE_MODE {.begin = read_write_begin, MUTEX_STEPS, LOCAL_QUEUE}
 
-/* Those whose waiters queue on the server, each for itself (fair.c). */
+/* A lock whose waiters queue on the server, each for itself (fair.c). */
 #define QUEUED_ON_SERVER \
-    {fair_begin, fair_replied, fair_abort, acquire_timer, acquire_send, fair_notified, queue_recheck, fair_next}
+    {.begin = fair_begin, \
+     .send = acquire_send, \
+     .result = fair_result, \
+     .abort = acquire_abort, \
+     .end = fair_end, \
+     .undo = fair_undo, \
+     .keeps_id = true, \
+     .notified = fair_notified, \
+     .recheck = queue_recheck, \
+     .advance = fair_next}
 
 /* What is acquired is no hold (semaphore_permits.c). */
 #define PERMITS_IN_PROCESS \
-    {acquire_begin,  semaphore_replied, semaphore_abort, acquire_timer, \
-     semaphore_send, queue_notified,    queue_recheck,   queue_next}
+    {.begin = acquire_begin, \
+     .send = semaphore_send, \
+     .result = semaphore_result, \
+     .abort = acquire_abort, \
+     .end = acquire_end, \
+     .undo = undo_taken, \
+     LOCAL_QUEUE}
 
 /* Nothing is acquired; waiters watch (watch.c). */
-#define WATCHED {NULL, NULL, NULL, NULL, NULL, queue_notified, queue_recheck, queue_next}
+#define WATCHED {LOCAL_QUEUE}
 
 static void go_on(struct engine *engine, struct operation *operation, int64_t now) {
     if (operation->kind == OPERATION_EXTEND) {
@@ -48,16 +65,17 @@ static void go_on(struct engine *engine, struct operation *operation, int64_t no
     }
 }
 
-static void acquirer_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    machine_of(engine, command->resource)->replied(engine, command, reply, now);
-}
-
 const struct machines machines = {
     .go_on = go_on,
     .of_set = {.begin = set_acquire_begin,
-               .replied = set_acquire_replied,
+               .send = set_acquire_begin,
+               .result = set_result,
                .abort = set_acquire_abort,
-               .timer = set_acquire_timer},
+               .end = set_end,
+               .undo = set_undo,
+               .step_aside = set_step_aside},
+    .of_watch =
+        {.begin = watch_begin, .send = watch_send, .result = watch_result, .abort = acquire_abort, .end = watch_end},
     .of_kind =
         {
 #define KIND(constant, name, article, storage, machine, ...) [REDLATCH_##constant] = machine,

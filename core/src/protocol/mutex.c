@@ -19,7 +19,7 @@
  */
 #include "mutex.h"
 
-#include "error_reply.h"
+#include "acquire_steps.h"
 #include "hold_command.h"
 #include "kinds.h"
 #include "lease.h"
@@ -30,7 +30,6 @@
 #include "planted.h"
 #include "pools.h"
 #include "queue.h"
-#include "retry.h"
 #include "wait_queue.h"
 
 /* What is left of the caller's deadline, in ms; 0 also when there is no end of it, or when it is over: then the caller
@@ -63,17 +62,10 @@ void acquire_send(struct engine *engine, struct operation *operation, int64_t no
                         : operation->has_position ? POSITION_TAKEN
                                                   : POSITION_WANTED;
     command->wait_ms = wait_left_ms(operation, now);
-    operation->command = command;
     operation->woken = false;
-    operation->phase = PHASE_REQUESTING;
     operation->seen = operation->resource->queue->sequence;
     operation->departures = operation->resource->queue->departures;
-    push_command(engine, command);
-    arm_operation(engine, operation);
-}
-
-static void send_request(struct engine *engine, struct operation *operation, int64_t now) {
-    machine_of(engine, operation->resource)->send(engine, operation, now);
+    operation_request(engine, operation, command);
 }
 
 void acquire_begin(struct engine *engine, struct operation *operation, int64_t now) {
@@ -93,14 +85,8 @@ void acquire_begin(struct engine *engine, struct operation *operation, int64_t n
         operation->recheck_at = queue->yield_until;
         arm_operation(engine, operation);
     } else {
-        send_request(engine, operation, now);
+        machine_of(engine, operation->resource)->send(engine, operation, now);
     }
-}
-
-/* Leaves the queue with a status. */
-static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    queue_leave(engine, operation, now);
-    finish(engine, operation, status);
 }
 
 /* One hold of what was granted: all of a lock, one of the names of a set, or one of so many permits, each its own
@@ -144,7 +130,7 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
     if (now >= lease_deadline(sent_at, lease_ms) && !PLANTED(FAULT_LATE_GRANT_IS_KEPT)) {
         undo_acquire(engine, operation, operation->id, 0);
         operation->reason = REDLATCH_REASON_EXPIRED;
-        end(engine, operation, REDLATCH_LOST, now);
+        acquire_end(engine, operation, REDLATCH_LOST, now);
         return;
     }
     struct hold *hold = NULL;
@@ -156,90 +142,29 @@ void acquire_granted(struct engine *engine, struct operation *operation, int64_t
         return;
     }
     struct wait_queue *queue = operation->resource->queue;
-    end(engine, operation, REDLATCH_OK, now);
+    acquire_end(engine, operation, REDLATCH_OK, now);
     if (operation->resource->queue == queue) {
         queue_reenter_others(engine, queue, hold, now);
     }
 }
 
-static void error_received(struct engine *engine, struct operation *operation, struct command *command,
-                           const struct reply *reply, int64_t now) {
-    struct error_reply error = error_reply_of(reply->text, reply->size);
-    if (error.may_have_executed || command->repeated) { /* before the connection broke */
-        undo_attempt(engine, operation);
-    }
-    if (is_retried(engine, command, error, now)) {
-        operation_pause(engine, operation, error.status, now);
-    } else {
-        end(engine, operation, error.status, now);
-    }
+void acquire_undo(struct engine *engine, struct operation *operation, struct command *command) {
+    undo_acquire(engine, operation, command->id, 0);
 }
 
-void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = operation_answered(command, reply);
-    if (!operation) {
-        return; /* given up on; its undo is queued behind it */
-    }
-    if (reply->kind == REPLY_ERROR) {
-        error_received(engine, operation, command, reply, now);
-        return;
-    }
+void acquire_result(struct engine *engine, struct operation *operation, struct command *command,
+                    const struct reply *reply, int64_t now) {
     uint64_t token;
     if (read_token(reply, &token) || reply->kind == REPLY_NIL) {
         acquire_granted(engine, operation, command->sent_at, command->lease_ms, token, now);
         return;
     }
     if (reply->kind != REPLY_INTEGER) {
-        end(engine, operation, REDLATCH_PROTOCOL, now);
+        acquire_end(engine, operation, REDLATCH_PROTOCOL, now);
         return;
     }
-    if (!operation->contended) {
-        engine->stats.contended++;
-    }
-    operation->contended = true;
     if (command->repeated && kind_of(command->resource)->has_values) { /* some may be left of what was granted before */
         undo_attempt(engine, operation);
     }
-    if (operation->non_blocking) {
-        end(engine, operation, REDLATCH_TIMEOUT, now);
-    } else if (operation->seen != operation->resource->queue->sequence &&
-               !PLANTED(FAULT_MESSAGE_MISSED_WHILE_REQUESTING)) {
-        send_request(engine, operation, now);
-    } else {
-        acquire_park(engine, operation, server_ms(reply->integer), now);
-    }
-}
-
-void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    struct wait_queue *queue = operation->resource->queue;
-    if (operation->phase == PHASE_HANDED) {
-        queue->receiver = NULL;
-        if (!PLANTED(FAULT_NO_HAND_OVER_COMPENSATION)) {
-            uint8_t pipeline = operation->pipeline;
-            operation->pipeline = queue->handing->pipeline; /* behind what it undoes */
-            undo_acquire(engine, operation, operation->id, 0);
-            operation->pipeline = pipeline;
-        }
-    } else if (operation->phase == PHASE_REQUESTING && operation->command) {
-        struct command *command = operation->command;
-        operation->command = NULL;
-        if (!drop_unsent(engine, command)) {
-            command->abandoned = true;
-            command->operation = NULL;
-            if (!PLANTED(FAULT_NO_COMPENSATION)) {
-                undo_acquire(engine, operation, operation->id, 0);
-            }
-        }
-    }
-    end(engine, operation, status, now);
-}
-
-void acquire_timer(struct engine *engine, struct operation *operation, int64_t now) {
-    if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED) {
-        if (now >= operation->recheck_at) {
-            send_request(engine, operation, now);
-            return;
-        }
-    }
-    arm_operation(engine, operation);
+    acquire_contended(engine, operation, server_ms(reply->integer), now);
 }

@@ -6,9 +6,9 @@
 #include "engine.h"
 
 void acquire_begin(struct engine *engine, struct operation *operation, int64_t now);
-void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
-void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
-void acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
+void acquire_result(struct engine *engine, struct operation *operation, struct command *command,
+                    const struct reply *reply, int64_t now);
+void acquire_undo(struct engine *engine, struct operation *operation, struct command *command);
 void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
                      uint64_t token, int64_t now);
 struct hold *acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,

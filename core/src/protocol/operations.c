@@ -29,6 +29,14 @@ void repeat_command(struct engine *engine, struct command *command, int64_t at) 
     timer_arm(&engine->timers, &command->timer, at);
 }
 
+/* Sends an operation's command. */
+void operation_request(struct engine *engine, struct operation *operation, struct command *command) {
+    operation->command = command;
+    operation->phase = PHASE_REQUESTING;
+    push_command(engine, command);
+    arm_operation(engine, operation);
+}
+
 /* Takes back a command that the server cannot have seen; false if it may have. */
 bool drop_unsent(struct engine *engine, struct command *command) {
     if (command->was_sent) {
@@ -36,6 +44,19 @@ bool drop_unsent(struct engine *engine, struct command *command) {
     }
     give_command(engine, command);
     return true;
+}
+
+/* Takes back the command of an operation that gives up, or returns it: it may have been carried out, and its reply is
+ * nobody's. */
+struct command *operation_abandon(struct engine *engine, struct operation *operation) {
+    struct command *command = operation->command;
+    operation->command = NULL;
+    if (!command || drop_unsent(engine, command)) {
+        return NULL;
+    }
+    command->abandoned = true;
+    command->operation = NULL;
+    return command;
 }
 
 void arm_operation(struct engine *engine, struct operation *operation) {
@@ -103,6 +124,12 @@ struct operation *operation_answered(const struct command *command, const struct
         operation->unusable_since = 0;
     }
     return operation;
+}
+
+/* It was told that others hold what it wants. */
+void operation_contended(struct engine *engine, struct operation *operation) {
+    engine->stats.contended += !operation->contended;
+    operation->contended = true;
 }
 
 int64_t engine_wire_lease(const struct engine *engine, int64_t lease_ms) {

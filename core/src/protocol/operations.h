@@ -14,6 +14,9 @@ bool drop_unsent(struct engine *engine, struct command *command);
 int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now);
 void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until);
 void undo_attempt(struct engine *engine, struct operation *operation);
+void operation_request(struct engine *engine, struct operation *operation, struct command *command);
+struct command *operation_abandon(struct engine *engine, struct operation *operation);
+void operation_contended(struct engine *engine, struct operation *operation);
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
 struct operation *operation_answered(const struct command *command, const struct reply *reply);
 

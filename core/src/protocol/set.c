@@ -26,7 +26,7 @@
 #include "set.h"
 
 #include "entries.h"
-#include "error_reply.h"
+#include "acquire_steps.h"
 #include "hold_command.h"
 #include "hold_end.h"
 #include "kinds.h"
@@ -38,7 +38,6 @@
 #include "planted.h"
 #include "pools.h"
 #include "queue.h"
-#include "retry.h"
 #include "read_write.h"
 #include "wait_queue.h"
 
@@ -61,7 +60,14 @@ static void leave(struct engine *engine, struct operation *operation, bool grant
     }
 }
 
-static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+void set_step_aside(struct engine *engine, struct operation *operation, int64_t now) {
+    leave(engine, operation, false, now);
+}
+
+void set_end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    if (operation->phase == PHASE_WAITING) {
+        list_remove(&operation->link); /* from those that wait for a hold */
+    }
     leave(engine, operation, false, now);
     finish(engine, operation, status);
 }
@@ -74,18 +80,18 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
         const struct hold *hold = member_hold(member, operation->owner);
         if (hold && hold->stage == HOLD_GONE) {
             operation->reason = hold->reason;
-            end(engine, operation, REDLATCH_LOST, now);
+            set_end(engine, operation, REDLATCH_LOST, now);
             return;
         }
         if (hold && hold->stage == HOLD_ALIVE && member->not_reentrant) {
-            end(engine, operation, REDLATCH_ALREADY_HELD, now);
+            set_end(engine, operation, REDLATCH_ALREADY_HELD, now);
             return;
         }
         int reads = read_write_upgrade(engine, member->resource, member->lock_kind, operation->owner, now);
         if (reads != REDLATCH_OK) {
             const struct hold *read = resource_hold_of(member->resource, REDLATCH_READ, operation->owner);
             operation->reason = read ? read->reason : REDLATCH_REASON_NONE;
-            end(engine, operation, reads, now);
+            set_end(engine, operation, reads, now);
             return;
         }
     }
@@ -101,7 +107,7 @@ static void send_request(struct engine *engine, struct operation *operation, int
     const struct name_set *set = operation->set;
     struct command *command = take_command_with_entries(engine, operation);
     if (!command) { /* every reserve is bound in ids that may still arrive late */
-        end(engine, operation, REDLATCH_NO_REPLY, now);
+        set_end(engine, operation, REDLATCH_NO_REPLY, now);
         return;
     }
     if (operation->id == 0) {
@@ -120,10 +126,7 @@ static void send_request(struct engine *engine, struct operation *operation, int
         entry->count = hold ? hold->count + 1 : 1;
         entry->seen = queue ? queue->sequence : 0;
     }
-    operation->command = command;
-    operation->phase = PHASE_REQUESTING;
-    push_command(engine, command);
-    arm_operation(engine, operation);
+    operation_request(engine, operation, command);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- undo -- */
@@ -152,11 +155,11 @@ static void turn_into_undo(struct engine *engine, struct operation *operation, s
 }
 
 /* Queues the undo of an ask behind it, on its pipeline; what the ask's lines had to do with holds, the undo's have.
- * false without memory: what was granted lives for one lease at most. */
-bool set_undo(struct engine *engine, struct operation *operation, struct command *command, int64_t repeat_until) {
+ * Without memory what was granted lives for one lease at most. */
+void set_undo(struct engine *engine, struct operation *operation, struct command *command) {
     struct command *undo = take_command_with_entries(engine, operation);
     if (!undo) {
-        return false;
+        return;
     }
     for (uint32_t i = 0; i < command->entry_count; i++) {
         undo->entries->entry[i] = command->entries->entry[i];
@@ -164,15 +167,7 @@ bool set_undo(struct engine *engine, struct operation *operation, struct command
         command->entries->entry[i].hold = NULL;
     }
     undo->entry_count = command->entry_count;
-    turn_into_undo(engine, operation, undo, repeat_until);
-    return true;
-}
-
-/* An earlier sending of the ask may have been carried out. Of what it was granted a name may be taken away, and others
- * be there yet: that is given back, and asked for under other ids. */
-static void undo_earlier(struct engine *engine, struct operation *operation, struct command *command) {
-    set_undo(engine, operation, command, 0);
-    operation->id = 0;
+    turn_into_undo(engine, operation, undo, 0);
 }
 
 /* A late copy of the ask may still arrive: its ids are released for as long as they may live, and others asked with. */
@@ -227,11 +222,10 @@ static void enter(struct engine *engine, struct operation *operation, struct com
 static void granted(struct engine *engine, struct operation *operation, struct command *command,
                     const struct reply *reply, int64_t now) {
     if (is_stale(engine, command, now)) {
-        if (!set_undo(engine, operation, command, 0)) {
-            entries_command_done(engine, command, now);
-        }
+        set_undo(engine, operation, command);
+        entries_command_done(engine, command, now);
         operation->reason = REDLATCH_REASON_EXPIRED;
-        end(engine, operation, REDLATCH_LOST, now);
+        set_end(engine, operation, REDLATCH_LOST, now);
         return;
     }
     enter(engine, operation, command, reply, now);
@@ -251,10 +245,9 @@ static void granted(struct engine *engine, struct operation *operation, struct c
 static void contended_by(struct engine *engine, struct operation *operation, const struct entry *entry, int64_t ttl_ms,
                          int64_t now) {
     uint32_t seen = entry->seen;
-    engine->stats.contended += !operation->contended;
-    operation->contended = true;
+    operation_contended(engine, operation);
     if (operation->non_blocking) {
-        end(engine, operation, REDLATCH_TIMEOUT, now);
+        set_end(engine, operation, REDLATCH_TIMEOUT, now);
         return;
     }
     if (!list_is_linked(&operation->link) || operation->resource != entry->name) {
@@ -272,36 +265,13 @@ static void contended_by(struct engine *engine, struct operation *operation, con
     }
 }
 
-static void error_received(struct engine *engine, struct operation *operation, struct command *command,
-                           const struct reply *reply, int64_t now) {
-    struct error_reply error = error_reply_of(reply->text, reply->size);
-    if (error.may_have_executed || command->repeated) { /* before the connection broke */
-        undo_earlier(engine, operation, command);
-    }
-    if (is_retried(engine, command, error, now)) {
-        leave(engine, operation, false, now);
-        operation_pause(engine, operation, error.status, now);
-    } else {
-        end(engine, operation, error.status, now);
-    }
-    entries_command_done(engine, command, now);
-}
-
-void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = operation_answered(command, reply);
-    if (!operation) {
-        return; /* given up on; its undo is queued behind it */
-    }
-    if (reply->kind == REPLY_ERROR) {
-        error_received(engine, operation, command, reply, now);
-        return;
-    }
+void set_result(struct engine *engine, struct operation *operation, struct command *command, const struct reply *reply,
+                int64_t now) {
     bool sound = reply->kind == REPLY_ARRAY && reply->count > 0 && reply->elements[0].kind == REPLY_INTEGER &&
                  reply->elements[0].integer >= 0 && reply->elements[0].integer <= command->entry_count &&
                  (reply->elements[0].integer == 0 || reply->count == 2);
     if (!sound) {
-        end(engine, operation, REDLATCH_PROTOCOL, now);
-        entries_command_done(engine, command, now);
+        set_end(engine, operation, REDLATCH_PROTOCOL, now);
         return;
     }
     if (reply->elements[0].integer == 0) {
@@ -315,13 +285,14 @@ void set_acquire_replied(struct engine *engine, struct command *command, const s
     if (gone && entry->hold) {
         hold_lose(engine, entry->hold, REDLATCH_REASON_MISSING, now);
     }
-    if (command->repeated) {
-        undo_earlier(engine, operation, command);
+    if (command->repeated) { /* of an earlier grant a name may be taken away, and others be there yet */
+        set_undo(engine, operation, command);
+        operation->id = 0;
     }
     entries_command_done(engine, command, now);
     if (gone) {
         operation->reason = REDLATCH_REASON_MISSING;
-        end(engine, operation, REDLATCH_LOST, now);
+        set_end(engine, operation, REDLATCH_LOST, now);
     } else {
         contended_by(engine, operation, entry, left_ms, now);
     }
@@ -329,32 +300,21 @@ void set_acquire_replied(struct engine *engine, struct command *command, const s
 
 /* ----------------------------------------------------------------------------------------------------------- end -- */
 
-void set_acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    struct command *command = operation->command;
-    if (operation->phase == PHASE_WAITING) {
-        list_remove(&operation->link);
-        finish(engine, operation, status);
-        return;
-    }
-    operation->command = NULL;
-    if (operation->phase == PHASE_REQUESTING && command->was_sent) {
-        command->abandoned = true;
-        command->operation = NULL;
-        if (PLANTED(FAULT_NO_COMPENSATION) || !set_undo(engine, operation, command, 0)) {
-            entries_command_done(engine, command, now);
-        }
-    } else if (operation->phase == PHASE_REQUESTING) {
-        entries_command_done(engine, command, now);
-        drop_unsent(engine, command);
-    }
-    end(engine, operation, status, now);
+/* Holds that a request was to raise are busy with it until it is settled. */
+void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    acquire_replied(engine, command, reply, now);
+    entries_command_done(engine, command, now);
 }
 
-void set_acquire_timer(struct engine *engine, struct operation *operation, int64_t now) {
-    bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
-    if (waits && now >= operation->recheck_at) {
-        set_acquire_begin(engine, operation, now);
-    } else {
-        arm_operation(engine, operation);
+/* A request that is taken back takes its entries along. */
+void set_acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    struct command *command = operation->command;
+    bool was_sent = command && command->was_sent;
+    if (command && !was_sent) {
+        entries_command_done(engine, command, now);
+    }
+    acquire_abort(engine, operation, status, now);
+    if (was_sent) {
+        entries_command_done(engine, command, now);
     }
 }

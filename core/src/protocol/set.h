@@ -8,8 +8,11 @@
 void set_acquire_begin(struct engine *engine, struct operation *operation, int64_t now);
 void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void set_acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
-void set_acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
 void set_acquire_retire(struct engine *engine, struct command *command, int64_t now);
-bool set_undo(struct engine *engine, struct operation *operation, struct command *command, int64_t repeat_until);
+void set_result(struct engine *engine, struct operation *operation, struct command *command, const struct reply *reply,
+                int64_t now);
+void set_undo(struct engine *engine, struct operation *operation, struct command *command);
+void set_step_aside(struct engine *engine, struct operation *operation, int64_t now);
+void set_end(struct engine *engine, struct operation *operation, int status, int64_t now);
 
 #endif

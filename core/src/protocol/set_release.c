@@ -87,15 +87,12 @@ void set_release(struct engine *engine, struct operation *operation, int64_t now
     operation->verdict = take_lost(engine, operation, now); /* first: what is on its way out is not the owner's */
     struct command *command = take_command_with_entries(engine, operation);
     add_entries(engine, operation, command);
-    operation->command = command;
-    operation->phase = PHASE_REQUESTING;
     if (command->entry_count == 0) {
         give_command(engine, command);
         finish(engine, operation, operation->verdict);
         return;
     }
-    push_command(engine, command);
-    arm_operation(engine, operation);
+    operation_request(engine, operation, command);
 }
 
 /* ------------------------------------------------------------------------------------------------------- replies -- */

@@ -14,18 +14,11 @@
 void single_begin(struct engine *engine, struct operation *operation, uint8_t command_kind) {
     struct command *command = take_command(engine, operation);
     command->kind = command_kind;
-    operation->command = command;
-    operation->phase = PHASE_REQUESTING;
-    push_command(engine, command);
-    arm_operation(engine, operation);
+    operation_request(engine, operation, command);
 }
 
 void single_abort(struct engine *engine, struct operation *operation, int status) {
-    struct command *command = operation->command;
-    if (!drop_unsent(engine, command)) {
-        command->operation = NULL;
-        command->abandoned = true;
-    }
+    operation_abandon(engine, operation);
     finish(engine, operation, status);
 }
 

@@ -15,13 +15,11 @@
  */
 #include "watch.h"
 
-#include "error_reply.h"
 #include "machine.h"
 #include "numbers.h"
 #include "operations.h"
 #include "park.h"
 #include "pools.h"
-#include "retry.h"
 #include "wait_queue.h"
 
 static const int64_t FREE = -2;
@@ -29,17 +27,15 @@ static const int64_t FREE = -2;
 /* So much less a kind: the name is held, and told of on that kind's channel. */
 static const int64_t OTHER_KIND = -10;
 
-static void send_request(struct engine *engine, struct operation *operation) {
+void watch_send(struct engine *engine, struct operation *operation, int64_t now) {
+    (void)now;
     struct command *command = take_command(engine, operation);
     command->kind = COMMAND_WATCH;
-    operation->command = command;
-    operation->phase = PHASE_REQUESTING;
     operation->seen = operation->resource->queue->sequence;
-    push_command(engine, command);
-    arm_operation(engine, operation);
+    operation_request(engine, operation, command);
 }
 
-static void end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+void watch_end(struct engine *engine, struct operation *operation, int status, int64_t now) {
     watch_leave(engine, operation, now);
     finish(engine, operation, status);
     if (operation->roles[0]) {
@@ -52,10 +48,9 @@ static void end(struct engine *engine, struct operation *operation, int status, 
 }
 
 void watch_begin(struct engine *engine, struct operation *operation, int64_t now) {
-    (void)now;
     attach_wait_queue(engine, operation);
     watch_join(engine, operation);
-    send_request(engine, operation);
+    watch_send(engine, operation, now);
 }
 
 /* Goes to where a name of that kind is told of; stays where there is no such place, or no memory for one, and looks
@@ -89,27 +84,16 @@ static bool read_answer(const struct reply *reply, int64_t *left_ms_out) {
     return (free || reply->count == 2) && elements[0].kind == REPLY_INTEGER && elements[0].integer == !free;
 }
 
-void watch_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = operation_answered(command, reply);
-    if (!operation) {
-        return; /* given up on */
-    }
-    if (reply->kind == REPLY_ERROR) {
-        struct error_reply error = error_reply_of(reply->text, reply->size);
-        if (is_retried(engine, command, error, now)) {
-            operation_pause(engine, operation, error.status, now);
-        } else {
-            end(engine, operation, error.status, now);
-        }
-        return;
-    }
+void watch_result(struct engine *engine, struct operation *operation, struct command *command,
+                  const struct reply *reply, int64_t now) {
+    (void)command;
     int64_t left_ms;
     if (!read_answer(reply, &left_ms)) {
-        end(engine, operation, REDLATCH_PROTOCOL, now);
+        watch_end(engine, operation, REDLATCH_PROTOCOL, now);
     } else if (left_ms == FREE) {
-        end(engine, operation, REDLATCH_OK, now);
+        watch_end(engine, operation, REDLATCH_OK, now);
     } else if (operation->non_blocking) {
-        end(engine, operation, REDLATCH_TIMEOUT, now);
+        watch_end(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (left_ms < OTHER_KIND) {
         operation->contended = true;
         change_role(engine, operation, OTHER_KIND - left_ms, now);
@@ -120,25 +104,6 @@ void watch_replied(struct engine *engine, struct command *command, const struct 
             operation->recheck_at = now;
             arm_operation(engine, operation);
         }
-    }
-}
-
-void watch_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    struct command *command = operation->command;
-    operation->command = NULL;
-    if (command && !drop_unsent(engine, command)) {
-        command->abandoned = true;
-        command->operation = NULL;
-    }
-    end(engine, operation, status, now);
-}
-
-void watch_timer(struct engine *engine, struct operation *operation, int64_t now) {
-    bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
-    if (waits && now >= operation->recheck_at) {
-        send_request(engine, operation);
-    } else {
-        arm_operation(engine, operation);
     }
 }
 
@@ -153,10 +118,8 @@ static void recheck(struct engine *engine, struct wait_queue *queue, bool freed,
         bool goes = operation->phase == PHASE_PARKED && !(operation->set && freed && one_rechecks);
         bool requesting = operation->phase == PHASE_REQUESTING;
         one_rechecks = one_rechecks || (operation->set && (goes || requesting));
-        if (goes && operation->set) {
-            machine_for(engine, operation)->begin(engine, operation, now);
-        } else if (goes) {
-            send_request(engine, operation);
+        if (goes) {
+            machine_for(engine, operation)->send(engine, operation, now);
         }
         bool stands = !goes || (operation->phase == PHASE_REQUESTING && list_is_linked(link));
         link = stands ? list_next(&queue->watchers, link) : list_first(&queue->watchers);

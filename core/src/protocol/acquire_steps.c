@@ -1,0 +1,94 @@
+/* The steps that acquires and watches share, whatever their machine: a reply, an error reply, an abort, the timer, and
+ * what the foremost of a queue does when others hold the name. Where they differ, the machine has a function or a
+ * property (machine.h).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "acquire_steps.h"
+
+#include "error_reply.h"
+#include "machine.h"
+#include "operations.h"
+#include "park.h"
+#include "planted.h"
+#include "queue.h"
+#include "retry.h"
+
+void acquire_end(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    queue_leave(engine, operation, now);
+    finish(engine, operation, status);
+}
+
+static void error_received(struct engine *engine, struct operation *operation, struct command *command,
+                           const struct reply *reply, int64_t now) {
+    const struct machine *machine = machine_for(engine, operation);
+    struct error_reply error = error_reply_of(reply->text, reply->size);
+    bool again = is_retried(engine, command, error, now);
+    bool may_have_executed = error.may_have_executed || command->repeated; /* before the connection broke */
+    if (may_have_executed && machine->undo && !(again && machine->keeps_id)) {
+        machine->undo(engine, operation, command);
+        operation->id = again ? 0 : operation->id; /* the undo may still be under way when it requests again */
+    }
+    if (!again) {
+        machine->end(engine, operation, error.status, now);
+        return;
+    }
+    if (machine->step_aside) {
+        machine->step_aside(engine, operation, now);
+    }
+    operation_pause(engine, operation, error.status, now);
+}
+
+void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct operation *operation = operation_answered(command, reply);
+    if (!operation) {
+        return; /* given up on; its undo is queued behind it */
+    }
+    if (reply->kind == REPLY_ERROR) {
+        error_received(engine, operation, command, reply, now);
+    } else {
+        machine_for(engine, operation)->result(engine, operation, command, reply, now);
+    }
+}
+
+void acquire_contended(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
+    operation_contended(engine, operation);
+    if (operation->non_blocking) {
+        machine_for(engine, operation)->end(engine, operation, REDLATCH_TIMEOUT, now);
+    } else if (operation->seen != operation->resource->queue->sequence &&
+               !PLANTED(FAULT_MESSAGE_MISSED_WHILE_REQUESTING)) {
+        machine_for(engine, operation)->send(engine, operation, now);
+    } else {
+        acquire_park(engine, operation, ttl_ms, now);
+    }
+}
+
+/* The hand-over that names it goes on, for nobody; what it grants is released behind it. */
+static void abandon_hand_over(struct engine *engine, struct operation *operation) {
+    struct wait_queue *queue = operation->resource->queue;
+    queue->receiver = NULL;
+    if (!PLANTED(FAULT_NO_HAND_OVER_COMPENSATION)) {
+        uint8_t pipeline = operation->pipeline;
+        operation->pipeline = queue->handing->pipeline;
+        undo_acquire(engine, operation, operation->id, 0);
+        operation->pipeline = pipeline;
+    }
+}
+
+void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
+    const struct machine *machine = machine_for(engine, operation);
+    struct command *sent = operation_abandon(engine, operation);
+    if (operation->phase == PHASE_HANDED) {
+        abandon_hand_over(engine, operation);
+    } else if (sent && machine->undo && !PLANTED(FAULT_NO_COMPENSATION)) {
+        machine->undo(engine, operation, sent);
+    }
+    machine->end(engine, operation, status, now);
+}
+
+void acquire_timer(struct engine *engine, struct operation *operation, int64_t now) {
+    bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
+    if (waits && now >= operation->recheck_at) {
+        machine_for(engine, operation)->send(engine, operation, now);
+    } else {
+        arm_operation(engine, operation);
+    }
+}
