@@ -7,18 +7,18 @@ import json
 import re
 import runpy
 from pathlib import Path
-from typing import Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional, Set
 
 from layer import CORE, Batch, Layer, configure
 from mutants import Mutant
 from processes import Command
 
-# Of each program, by what its seeds cost.
-SEEDS = {"redlatch_sim": 150, "counts_sim": 100, "composite_sim": 30}
+# How many, by the list of kinds in tests/sim/run.py and what a seed of those costs.
+SEEDS = {"LOCKS": 150, "SETS": 150, "COUNTS": 100, "SEVERAL": 30}
 
 
 class Simulation(Layer):
-    """Every kind of lock in each simulation that knows it; the kinds that the mutant's file is named after go first."""
+    """Every kind of lock in the simulation; the kinds that the mutant's file is named after go first."""
 
     name = "simulation"
     areas = CORE
@@ -29,14 +29,13 @@ class Simulation(Layer):
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
         commands = self.commands()
         if mutant is not None:
-            if mutant.path.startswith(("core/src/link/", "core/src/client/")):  # which only one of them has in it
-                commands = [command for command in commands if "composite_sim" in command.name]
+            if mutant.path.startswith(("core/src/link/", "core/src/client/")):  # which only these have in it
+                commands = [command for command in commands if command.name.split()[-1] in self.lists["SEVERAL"]]
             if mutant.area == "scripts":
                 commands = [command for command in commands if self.runs(command.name, Path(mutant.path))]
             words = set(Path(mutant.path).stem.split("_")) | {mutant.function.split("_")[0]}
             commands.sort(key=lambda command: -len(words & set(command.name.replace("_", " ").split())))
-        targets = [name for name in SEEDS if any(name in command.name for command in commands)]
-        return [Batch("build", targets, commands)] if commands else []
+        return [Batch("build", ["redlatch_sim"], commands)] if commands else []
 
     def observe(self, outputs: Dict[str, str]) -> None:
         ran = {name: re.findall(r"^ *[1-9]\d*  script (\w+)$", text, re.MULTILINE) for name, text in outputs.items()}
@@ -47,15 +46,18 @@ class Simulation(Layer):
         ran = json.loads((self.tree.home / "scripts-run.json").read_text(encoding="utf-8"))
         return bool(users(self.tree.path / "core" / "src" / "scripts", script) & set(ran[command]))
 
+    @property
+    def lists(self) -> Dict[str, Any]:
+        """The kinds that ./dev sim knows."""
+        return runpy.run_path(str(self.tree.path / "tests" / "sim" / "run.py"))
+
     def commands(self) -> List[Command]:
         """All simulations."""
-        lists = runpy.run_path(str(self.tree.path / "tests" / "sim" / "run.py"))  # the kinds that ./dev sim knows
-        calls = [("redlatch_sim", ["--kind", kind]) for kind in lists["LOCKS"]]
-        calls += [("counts_sim", ["--kind", kind]) for kind in lists["COUNTS"]]
-        calls += [("redlatch_sim", ["--sets", "--kind", kind]) for kind in lists["SETS"]]
-        calls += [("composite_sim", ["--kind", kind]) for kind in lists["SEVERAL"]]
-        return [Command(" ".join([program, *words]),
-                        [f"build/tests/{program}", *words, "--seeds", str(SEEDS[program])]) for program, words in calls]
+        lists = self.lists
+        return [Command(" ".join(["redlatch_sim", *words]),
+                        ["build/tests/redlatch_sim", *words, "--seeds", str(SEEDS[name])])
+                for words in lists["CALLS"] for name in SEEDS
+                if words[-1] in lists[name] and ("--sets" in words) == (name == "SETS")]
 
 
 def users(folder: Path, script: Path) -> Set[str]:

@@ -142,7 +142,13 @@
     X(COVER_OWNER_ENDED, "owner ended while holding") \
     X(COVER_FOREIGN_RELEASED, "foreign client released") \
     X(COVER_FOREIGN_DIED, "foreign client died holding") \
-    X(COVER_WAITED_FOR_FOREIGN, "waited for a foreign client")
+    X(COVER_WAITED_FOR_FOREIGN, "waited for a foreign client") \
+    X(COVER_COUNT_ENDED, "count: acquired, released or opened") \
+    X(COVER_COUNT_TIMED_OUT, "count: waited in vain") \
+    X(COVER_COUNT_UNKNOWN, "count: no reply") \
+    X(COVER_COMPOSITE_GRANTED, "several servers: granted") \
+    X(COVER_COMPOSITE_LOST, "several servers: loss reported") \
+    X(COVER_COMPOSITE_NO_SERVER, "several servers: too few could be asked")
 
 #define COVER_MEMBER(name, words) name,
 enum cover_point { NEMESIS_KINDS(COVER_MEMBER) OTHER_POINTS(COVER_MEMBER) COVER_COUNT };

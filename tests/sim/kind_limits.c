@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-#include "redlatch.h"
+#include "kinds.h"
+#include "world_common.h"
 
 /* A spin lock's waiters listen to nothing, and so no wait queue without waiters is kept for later; a plain lock has one
  * level; those of a fair lock queue on the server, listen to channels of their own, and have no rude peer. */
@@ -65,7 +66,44 @@ static const struct {
     {REDLATCH_READ, FAULT_READERS_WOKEN_ONE_BY_ONE},
 };
 
+/* What is counted, and what is locked on several servers, shares little with the other kinds. */
+static const struct {
+    uint8_t kind;
+    enum planted_fault fault;
+} others[] = {
+    {REDLATCH_SEMAPHORE, FAULT_NO_COMPENSATION},
+    {REDLATCH_SEMAPHORE, FAULT_MESSAGE_MISSED_WHILE_REQUESTING},
+    {REDLATCH_SEMAPHORE, FAULT_NEXT_WAITER_SLEEPS},
+    {REDLATCH_SEMAPHORE, FAULT_RECORD_OF_LATE_COPY_REUSED},
+    {REDLATCH_SEMAPHORE, FAULT_RECORD_WITHOUT_ANSWER_REUSED},
+    {REDLATCH_LATCH, FAULT_NO_RECHECK_AFTER_SUBSCRIBE},
+    {REDLATCH_PERMIT_SEMAPHORE, FAULT_NO_MARGIN},
+    {KIND_MULTI, FAULT_MINORITY_IS_ENOUGH},
+    {KIND_MULTI, FAULT_ROUND_KEPT_IN_PART},
+    {KIND_MULTI, FAULT_LATE_ROUND_IS_BELIEVED},
+    {KIND_MULTI, FAULT_WATCH_IS_FORGOTTEN},
+    {KIND_REDLOCK, FAULT_MINORITY_IS_ENOUGH},
+    {KIND_REDLOCK, FAULT_ROUND_KEPT_IN_PART},
+    {KIND_REDLOCK, FAULT_NO_COMPENSATION},
+    {KIND_REDLOCK, FAULT_LATE_ROUND_IS_BELIEVED},
+    {KIND_REDLOCK, FAULT_MINORITY_LOSES_ALL},
+    {KIND_REDLOCK, FAULT_NO_MARGIN},
+    {KIND_REDLOCK, FAULT_DEADLINE_FROM_REPLY},
+};
+
+static bool is_composite(uint8_t kind) {
+    return kind == KIND_MULTI || kind == KIND_REDLOCK;
+}
+
+static bool is_counted(uint8_t kind) {
+    return !is_composite(kind) && kind != KINDS_MIXED && kind_of_number(kind)->is_counted;
+}
+
 bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {
+    if (is_counted(lock_kind) || is_composite(lock_kind) || point >= COVER_COUNT_ENDED) {
+        bool of_counts = point >= COVER_COUNT_ENDED && point <= COVER_COUNT_UNKNOWN;
+        return !(is_composite(lock_kind) ? point >= COVER_COMPOSITE_GRANTED : is_counted(lock_kind) && of_counts);
+    }
     if (point >= COVER_FAIR_POSITION && point <= COVER_FAIR_WAKE_CHANNELS && lock_kind != REDLATCH_FAIR) {
         return true;
     }
@@ -78,11 +116,15 @@ bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {
 }
 
 bool kind_cannot_have(uint8_t lock_kind, enum planted_fault fault) {
-    if (fault >= FAULT_MINORITY_IS_ENOUGH && fault <= FAULT_MINORITY_LOSES_ALL) {
-        return true; /* of locks over several servers, which are simulated in tests/composite */
+    if (is_counted(lock_kind) || is_composite(lock_kind)) {
+        size_t i = 0;
+        while (i < sizeof others / sizeof others[0] && !(others[i].kind == lock_kind && others[i].fault == fault)) {
+            i++;
+        }
+        return i == sizeof others / sizeof others[0];
     }
-    if (fault == FAULT_RECORD_OF_LATE_COPY_REUSED || fault == FAULT_RECORD_WITHOUT_ANSWER_REUSED) {
-        return true; /* of what is counted, which is simulated in tests/counts */
+    if (fault >= FAULT_MINORITY_IS_ENOUGH) {
+        return true; /* of the others alone */
     }
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
         if (harmless[i].lock_kind == lock_kind && harmless[i].fault == fault) {

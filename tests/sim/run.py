@@ -8,13 +8,12 @@ SPDX-License-Identifier: Apache-2.0
 import re
 import subprocess
 import sys
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import List, Set
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = ROOT / "build" / "tests"
+PROGRAM = ROOT / "build" / "tests" / "redlatch_sim"
 
 # The kinds by their names, with the rest of their rows; writers are in the world of the readers.
 TABLE = (ROOT / "core" / "src" / "protocol" / "kinds.def").read_text(encoding="utf-8")
@@ -25,6 +24,11 @@ COUNTS = [name for name, row in KINDS.items() if ".is_counted" in row]
 # Of which several names are acquired at once; mixed: names of several kinds.
 SETS = [name for name, row in KINDS.items() if ".member_type" in row] + ["mixed"]
 SEVERAL = ["multi", "redlock"]  # locks over several servers
+# What the program is called with to simulate everything; what takes longest goes first.
+CALLS = [["--kind", kind] for kind in SEVERAL]
+CALLS += [["--kind", kind] for kind in LOCKS]
+CALLS += [["--sets", "--kind", kind] for kind in SETS]
+CALLS += [["--kind", kind] for kind in COUNTS]
 FAULTS_AT_LEAST = 3
 FULL, USUAL = "2000", "1000"  # in a full run of locks every point must be reached
 
@@ -32,30 +36,25 @@ FULL, USUAL = "2000", "1000"  # in a full run of locks every point must be reach
 ELSEWHERE = {"inspect": "it writes nothing; tests/scripts records what it tells"}
 
 
-def run(program: str, *arguments: str) -> str:
-    """What a program prints, which is shown too; the end when it fails."""
-    words = [program, *arguments]
-    done = subprocess.run([PROGRAMS / program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False)
-    print(f"{' '.join(words)}:\n{done.stdout}", flush=True)
+def run(words: List[str]) -> str:
+    """What the program prints, which is shown too; the end when it fails."""
+    done = subprocess.run([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    print(f"{PROGRAM.name} {' '.join(words)}:\n{done.stdout}", flush=True)
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(words)} ended with {done.returncode}")
+        raise SystemExit(f"{PROGRAM.name} {' '.join(words)} ended with {done.returncode}")
     return done.stdout
 
 
-def run_all(programs: List[List[str]]) -> List[str]:
+def run_all(calls: List[List[str]]) -> List[str]:
     """What all of them print, two at a time."""
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda words: run(*words), programs))
+        return list(pool.map(run, calls))
 
 
 def run_seeds(full: str, usual: str) -> None:
     """All kinds; then whether every script was run."""
-    programs = [["composite_sim", "--kind", kind, "--seeds", usual] for kind in SEVERAL]
-    programs += [["redlatch_sim", "--kind", kind, "--seeds", full] for kind in LOCKS]
-    programs += [["redlatch_sim", "--sets", "--kind", kind, "--seeds", usual] for kind in SETS]
-    programs += [["counts_sim", "--kind", kind, "--seeds", usual] for kind in COUNTS]
-    output = run_all(programs)
+    output = run_all([[*words, "--seeds", full if words[-1] in LOCKS and "--sets" not in words else usual]
+                      for words in CALLS])
     ran: Set[str] = set(re.findall(r"^ *[1-9]\d*  script (\w+)$", "\n".join(output), re.MULTILINE))
     scripts = {path.stem for path in (ROOT / "core" / "src" / "scripts").glob("*.lua")}
     left_out = sorted(scripts - ran - set(ELSEWHERE))
@@ -65,19 +64,13 @@ def run_seeds(full: str, usual: str) -> None:
 
 
 def run_faults() -> None:
-    """Each fault is found by the programs, or they fail; each kind has enough of them."""
-    programs = [["redlatch_sim", "--faults", "--kind", kind] for kind in LOCKS]
-    programs += [["redlatch_sim", "--faults", "--sets", "--kind", kind] for kind in SETS]
-    programs += [["counts_sim", "--faults"], ["composite_sim", "--faults"]]
-    output = run_all(programs)
-    found: Counter[str] = Counter()
-    for kind, text in zip(LOCKS, output):
-        found[kind] += len(re.findall(r"  seed \d+ ", text))
-    found.update(re.findall(r"^(\w+): .* seed \d+", "\n".join(output[-2:]), re.MULTILINE))
-    few = [kind for kind in LOCKS + COUNTS + SEVERAL if found[kind] < FAULTS_AT_LEAST]
+    """Each fault is found by the program, or it fails; each kind has enough of them."""
+    found = {" ".join(words): len(re.findall(r"  seed \d+ ", text))
+             for words, text in zip(CALLS, run_all([[*words, "--faults"] for words in CALLS]))}
+    few = [words for words, count in found.items() if count < (1 if "--sets" in words else FAULTS_AT_LEAST)]
     if few:
-        raise SystemExit(f"fewer than {FAULTS_AT_LEAST} faults are planted for: {', '.join(few)}")
-    print(", ".join(f"{kind} {found[kind]}" for kind in LOCKS + COUNTS + SEVERAL))
+        raise SystemExit(f"fewer faults than {FAULTS_AT_LEAST} are planted for: {', '.join(few)}")
+    print(", ".join(f"{words} {count}" for words, count in found.items()))
 
 
 def main(arguments: List[str]) -> int:

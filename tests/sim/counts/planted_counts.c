@@ -1,0 +1,52 @@
+/* Mistakes in the scripts of what is counted, each a part of a script and what somebody might have written instead.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+
+#include "planted_edits.h"
+#include "redlatch.h"
+
+const struct planted_edit planted_counts[] = {
+    {"acquire forgets what it recorded", SCRIPT_ACQUIRE_SEMAPHORE, REDLATCH_SEMAPHORE, "if recorded then",
+     "if false then"},
+    {"acquire records no refusal", SCRIPT_ACQUIRE_SEMAPHORE, REDLATCH_SEMAPHORE, "record(KEYS[2], taken)",
+     "if taken ~= 0 then record(KEYS[2], taken) end"},
+    {"acquire takes one more than there is", SCRIPT_ACQUIRE_SEMAPHORE, REDLATCH_SEMAPHORE, ">= tonumber(ARGV[3])",
+     "> tonumber(ARGV[3]) - 2"},
+    {"undo leaves no mark", SCRIPT_UNDO_TAKEN, REDLATCH_SEMAPHORE, "record(KEYS[2], 'undone')", ""},
+    {"release forgets what it recorded", SCRIPT_RELEASE_SEMAPHORE, REDLATCH_SEMAPHORE, "if recorded then",
+     "if false then"},
+    {"release tells nobody", SCRIPT_RELEASE_SEMAPHORE, REDLATCH_SEMAPHORE,
+     "redis.call('publish', ARGV[4], string.format('%.0f', value))", ""},
+    {"drain forgets what it recorded", SCRIPT_DRAIN_SEMAPHORE, REDLATCH_SEMAPHORE, "if recorded then", "if false then"},
+    {"the record of another operation is taken for one's own", SCRIPT_RELEASE_SEMAPHORE, REDLATCH_SEMAPHORE,
+     "if number ~= ARGV[2] then", "if not number then"},
+    {"add forgets what it recorded", SCRIPT_ADD_SEMAPHORE, REDLATCH_SEMAPHORE, "if recorded then", "if false then"},
+    {"count-down forgets what it recorded", SCRIPT_COUNT_DOWN, REDLATCH_LATCH, "if recorded then", "if false then"},
+    {"count-down tells nobody", SCRIPT_COUNT_DOWN, REDLATCH_LATCH, "if left == 0 then", "if left == -5 then"},
+    {"a set latch is set again", SCRIPT_TRY_SET_COUNT, REDLATCH_LATCH, "if recorded then", "if false then"},
+    {"a deleted latch tells nobody", SCRIPT_DELETE_COUNT, REDLATCH_LATCH, "redis.call('publish', ARGV[1], ARGV[2])",
+     ""},
+    {"a deleted semaphore tells nobody", SCRIPT_DELETE_COUNT, REDLATCH_SEMAPHORE,
+     "redis.call('publish', ARGV[1], ARGV[2])", ""},
+    {"a closed latch is open", SCRIPT_WATCH_LATCH, REDLATCH_LATCH, "tonumber(value) <= 0", "tonumber(value) <= 1"},
+    {"a semaphore without permits is free", SCRIPT_WATCH, REDLATCH_SEMAPHORE, "tonumber(token) > 0",
+     "tonumber(token) >= 0"},
+    {"acquire does not look for its ids", SCRIPT_ACQUIRE_PERMITS, REDLATCH_PERMIT_SEMAPHORE, "if repeated then",
+     "if false then"},
+    {"expired ones are not counted", SCRIPT_ACQUIRE_PERMITS, REDLATCH_PERMIT_SEMAPHORE,
+     "value = redis.call('incrby', KEYS[1], #expired)", ""},
+    {"release counts what is not there", SCRIPT_RELEASE_PERMITS, REDLATCH_PERMIT_SEMAPHORE, "if #found > 0 then",
+     "if true then found[1] = found[1] or 'x'"},
+    {"set forgets what it recorded", SCRIPT_SET_PERMITS, REDLATCH_PERMIT_SEMAPHORE, "if recorded then",
+     "if false then"},
+    {"those that are taken are set again", SCRIPT_SET_PERMITS, REDLATCH_PERMIT_SEMAPHORE, "(value + taken)", "value"},
+    {"add forgets what it recorded", SCRIPT_ADD_SEMAPHORE, REDLATCH_PERMIT_SEMAPHORE, "if recorded then",
+     "if false then"},
+    {"deleted without their leases", SCRIPT_DELETE_PERMITS, REDLATCH_PERMIT_SEMAPHORE,
+     "redis.call('del', KEYS[1], KEYS[2])", "redis.call('del', KEYS[1])"},
+    {"expired ones count as taken", SCRIPT_COUNT_PERMITS, REDLATCH_PERMIT_SEMAPHORE, "'(' .. now, '+inf'", "0, '+inf'"},
+    {"a lease is told as a time of day", SCRIPT_LEASE_OF_PERMIT, REDLATCH_PERMIT_SEMAPHORE, "score - now", "score"},
+    {"renewal of what is over", SCRIPT_RENEW_PERMITS, REDLATCH_PERMIT_SEMAPHORE, "score = type(score)",
+     "redis.call('zadd', leases, string.format('%.0f', now + ARGV[2 * i]), ARGV[2 * i - 1]) score = type(score)"},
+    {NULL, SCRIPT_COUNT, 0, NULL, NULL},
+};

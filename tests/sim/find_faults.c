@@ -1,0 +1,110 @@
+/* Plants faults one at a time: in the machines, where a planted fault is compiled in, and in the scripts.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kind_limits.h"
+#include "planted.h"
+#include "planted_edits.h"
+#include "redlatch.h"
+#include "simulate.h"
+
+static const char *const fault_names[FAULT_COUNT] = {
+    [FAULT_NO_MARGIN] = "safe time longer than the lease",
+    [FAULT_DEADLINE_FROM_REPLY] = "validity counted from the reply",
+    [FAULT_RENEWAL_OUTLIVES_RELEASE] = "renewal outlives release",
+    [FAULT_NO_RECHECK_AFTER_SUBSCRIBE] = "no look after subscribing",
+    [FAULT_NO_RECHECK_AFTER_RESUBSCRIBE] = "no look after subscribing again",
+    [FAULT_NO_COMPENSATION] = "abandoned acquire not undone",
+    [FAULT_NO_HAND_OVER_COMPENSATION] = "abandoned hand-over not undone",
+    [FAULT_ABANDONED_IS_RESENT] = "abandoned acquire sent again",
+    [FAULT_RESOLVED_TOO_EARLY] = "sent again before the KILL",
+    [FAULT_END_UNSEEN] = "the end of an unused connection not seen",
+    [FAULT_HOLDS_NOT_VERIFIED] = "holds not verified when a connection ends",
+    [FAULT_REENTRY_NOT_INTENDED] = "re-entry states one level too few",
+    [FAULT_RESENT_RELEASE_IS_LOST] = "resent release says LOST",
+    [FAULT_LATE_GRANT_IS_KEPT] = "late grant believed",
+    [FAULT_MESSAGE_MISSED_WHILE_REQUESTING] = "message missed while asking",
+    [FAULT_NEXT_WAITER_SLEEPS] = "next waiter sleeps",
+    [FAULT_HAND_OVER_UNBOUNDED] = "hand-over without bound",
+    [FAULT_EXTEND_BEFORE_ANSWERED] = "extend before renewals are settled",
+    [FAULT_WIRE_ID_REUSED] = "wire id used again",
+    [FAULT_LOSS_UNREPORTED] = "loss not reported",
+    [FAULT_POSITION_IS_KEPT] = "place kept by who gave up",
+    [FAULT_POSITIONS_NOT_REFRESHED] = "places not refreshed",
+    [FAULT_UPGRADE_WAITS] = "a reader who would write is not refused",
+    [FAULT_READERS_OVERTAKE] = "readers overtake a writer of their process",
+    [FAULT_READERS_WOKEN_ONE_BY_ONE] = "readers at the front go one by one",
+    [FAULT_SPINS_SELDOM] = "a waiter that polls looks seldom",
+    [FAULT_SET_UNDONE_IN_PART] = "set undone in part",
+    [FAULT_MINORITY_IS_ENOUGH] = "one server too few is enough",
+    [FAULT_ROUND_KEPT_IN_PART] = "what a failed round was granted is kept",
+    [FAULT_LATE_ROUND_IS_BELIEVED] = "a round that took longer than the lease is believed",
+    [FAULT_WATCH_IS_FORGOTTEN] = "who waits for a member is not told of its release",
+    [FAULT_MINORITY_LOSES_ALL] = "the loss of a minority is told as one of the whole",
+    [FAULT_RECORD_OF_LATE_COPY_REUSED] = "a late copy finds another's record",
+    [FAULT_RECORD_WITHOUT_ANSWER_REUSED] = "a command without an answer finds another's record",
+};
+
+/* Whether a seed fails, as one must. */
+static bool is_found(const struct options *options, struct script_set *scripts, const char *name) {
+    struct world_common *world = simulate_until_failure(options, scripts);
+    if (world) {
+        printf("%-45s  seed %-6llu %s (%s)\n", name, (unsigned long long)world->seed, world->rule, world->detail);
+    } else {
+        printf("%-45s  NOT FOUND in %llu seeds\n", name, (unsigned long long)options->seeds);
+    }
+    fflush(stdout);
+    free(world);
+    return world != NULL;
+}
+
+/* With a mistake in a script. */
+static bool is_edit_found(const struct options *options, const struct planted_edit *edit) {
+    struct script_set scripts;
+    bool planted = script_set_open(&scripts, options->scripts) &&
+                   (edit->instead ? script_set_edit(&scripts, edit->script, edit->part, edit->instead)
+                                  : script_set_replace(&scripts, edit->script, redis_text(edit->part)));
+    if (!planted) {
+        fprintf(stderr, "%s: can not be planted\n", edit->name);
+        exit(1);
+    }
+    bool found = is_found(options, &scripts, edit->name);
+    script_set_close(&scripts);
+    return found;
+}
+
+/* Mixed sets have members of several storage forms. */
+static bool is_of(int planted_kind, uint8_t kind) {
+    bool mixed = planted_kind == REDLATCH_MUTEX || planted_kind == REDLATCH_FENCED || planted_kind == REDLATCH_PLAIN;
+    return kind == KINDS_MIXED ? mixed : planted_kind == kind;
+}
+
+/* Into the machines; a client takes the number from its environment when it is opened. */
+static void plant(enum planted_fault fault) {
+    char number[12];
+    snprintf(number, sizeof number, "%d", fault);
+    setenv("REDLATCH_PLANTED_FAULT", number, 1);
+    planted_fault = fault;
+}
+
+/* With sets only what sets alone can do wrong: all else is found without them, and sooner. */
+int find_planted_faults(const struct options *options, struct script_set *scripts) {
+    int missed = 0;
+    for (int fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
+        if (!kind_cannot_have(options->kind, (enum planted_fault)fault) &&
+            options->sets == (fault == FAULT_SET_UNDONE_IN_PART)) {
+            plant((enum planted_fault)fault);
+            missed += !is_found(options, scripts, fault_names[fault]);
+        }
+    }
+    plant(FAULT_NONE);
+    for (const struct planted_edit *const *table = options->scenario->planted; *table; table++) {
+        for (const struct planted_edit *edit = *table; edit->name; edit++) {
+            missed += is_of(edit->kind, options->kind) && !is_edit_found(options, edit);
+        }
+    }
+    printf("%d faults not found\n", missed);
+    return missed ? 1 : 0;
+}

@@ -1,0 +1,25 @@
+/* Mistakes in the scripts of fair locks, each a part of a script and what somebody might have written instead.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+
+#include "planted_edits.h"
+#include "redlatch.h"
+
+const struct planted_edit planted_fair[] = {
+    {"a look that makes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "elseif position == '1' then",
+     "elseif position ~= '0' then"},
+    {"a try that takes a place", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "elseif position == '1' then",
+     "elseif position ~= '2' then"},
+    {"a grant past the queue", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "(head == owner", "(true"},
+    {"a place before the others", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "'rpush'", "'lpush'"},
+    {"a place without a sign of life", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR,
+     "queue, owner)\n    redis.call('set', sign, '1', 'px', ARGV[5])", "queue, owner)"},
+    {"a release that calls nobody", SCRIPT_RELEASE_FAIR, REDLATCH_FAIR,
+     "receivers = call_head(tonumber(ARGV[4]), ARGV[5])", "receivers = 0"},
+    {"a leave that keeps the place", SCRIPT_RELEASE_FAIR, REDLATCH_FAIR, "ARGV[3] == '1'", "ARGV[3] == '2'"},
+    {"a hand-over to whom it pleases", SCRIPT_HAND_OVER_FAIR, REDLATCH_FAIR, "find_head(ARGV[2]) == ARGV[2]", "true"},
+    {"a hand-over that leaves the place", SCRIPT_HAND_OVER_FAIR, REDLATCH_FAIR,
+     "redis.call('lpop', queue)\n        redis.call('zrem', timeouts, ARGV[2])\n        drop_sign()\n        return 1",
+     "return 1"},
+    {NULL, SCRIPT_COUNT, 0, NULL, NULL},
+};

@@ -1,0 +1,102 @@
+/* What is on its way between clients and servers: requests, replies and messages; servers that pause, fail and come
+ * back; connections that break, are made again, and what then comes late. The simulations of counts and of several
+ * servers stand on it; that of locks has connections of its own, with all that happens while one is set up
+ * (locks/sim_connection.h). SPDX-License-Identifier: Apache-2.0 */
+#ifndef NETWORK_H
+#define NETWORK_H
+
+#include "engine.h"
+#include "world_common.h"
+
+struct network;
+
+/* Times are 0, or in the past, when all is well. */
+struct sim_server {
+    struct network *network;
+    struct keyspace *keyspace;
+    int64_t paused_until;
+    int64_t down_until;
+    int64_t refuse_until; /* it has no memory */
+    int64_t busy_until;   /* it refuses whatever it is asked */
+};
+
+/* A client of a server, with one connection for each pipeline, and one for messages. */
+struct peer {
+    struct engine *engine;
+    struct sim_server *server;
+    uint32_t number;      /* in the trace */
+    int64_t paused_until; /* its process is stopped */
+    bool up[PIPELINE_COUNT];
+    uint32_t epoch[PIPELINE_COUNT];   /* how often each broke */
+    int64_t arrival[PIPELINE_COUNT];  /* of the last request sent: they keep their order */
+    int64_t returned[PIPELINE_COUNT]; /* the same of replies */
+    uint32_t subscribed;              /* a bit for each name's channel: names are single letters */
+};
+
+enum packet_kind {
+    PACKET_REQUEST,
+    PACKET_REPLY,
+    PACKET_READY, /* the connection is there again */
+    PACKET_SUBSCRIBED,
+    PACKET_MESSAGE
+};
+
+struct packet {
+    struct packet *next;
+    enum packet_kind kind;
+    int64_t at;
+    uint64_t order;
+    struct peer *peer;
+    uint32_t pipeline;
+    uint32_t epoch;
+    enum script_id script;
+    uint32_t key_count, argument_count;
+    struct redis_text *texts; /* keys and arguments, or a channel: owned, with a NUL after each */
+    struct redis_reply reply;
+};
+
+enum { PEERS_MAX = 15 };
+
+struct network {
+    struct world_common *world;
+    struct peer *peers[PEERS_MAX];
+    uint32_t peer_count;
+    struct packet *first; /* all that are on their way, the last one posted first */
+    uint64_t order;
+    uint32_t slow; /* how many of a thousand are slow */
+    bool denied;   /* connections can not be killed */
+    /* What the scenario does around a script, unless the server is busy; may be NULL. */
+    void (*before_script)(struct world_common *world, const struct packet *packet);
+    void (*after_script)(struct world_common *world, const struct packet *packet);
+    /* What it does when an engine was given something; may be NULL. */
+    void (*delivered)(struct world_common *world, struct peer *peer);
+};
+
+void network_add_server(struct network *network, struct sim_server *server);
+
+/* Its connections are there. The caller has set engine and server. */
+void network_add_peer(struct network *network, struct peer *peer);
+void network_free(struct network *network, struct sim_server *servers, uint32_t count);
+
+/* Sends everything that engines have to say, and changes what they subscribe to. */
+void network_flush(struct network *network);
+
+/* When the next packet comes; NEVER if there is none. */
+int64_t network_next(const struct network *network);
+
+/* Delivers one packet that is due; false when there is none. */
+bool network_step(struct network *network);
+
+/* Breaks a connection, which is made again after a while. */
+void network_cut(struct network *network, struct peer *peer, uint32_t pipeline);
+void network_cut_messages(struct network *network, struct peer *peer);
+
+/* A server ends, and comes back with all its keys. */
+void network_fail(struct network *network, struct sim_server *server, int64_t until);
+
+/* Whether a process runs. */
+static inline bool peer_is_running(const struct peer *peer) {
+    return peer->server->network->world->now >= peer->paused_until;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* What every simulated world begins with, whichever locks are in it: virtual time, random numbers, the scripts, the
+ * trace, what was reached, and the first rule that was violated. SPDX-License-Identifier: Apache-2.0 */
+#ifndef WORLD_COMMON_H
+#define WORLD_COMMON_H
+
+#include "coverage.h"
+#include "script_set.h"
+#include "sim_random.h"
+#include "trace.h"
+
+#define WORLD_COMMON_FIELDS \
+    { \
+        uint64_t seed; \
+        int64_t now; /* true time, microseconds */ \
+        uint64_t steps; \
+        struct sim_random random; \
+        struct script_set *scripts; \
+        bool failed; \
+        char rule[120]; /* the first one violated */ \
+        char detail[200]; \
+        struct coverage coverage; \
+        struct trace trace; \
+    }
+
+struct world_common WORLD_COMMON_FIELDS;
+
+/* The first member of a scenario's `struct world`, which has the fields as its own. */
+#define WORLD_COMMON \
+    union { \
+        struct world_common common; \
+        struct WORLD_COMMON_FIELDS; \
+    }
+
+/* The kind of a scenario's locks, where it is not one of enum redlatch_kind. */
+enum {
+    KINDS_MIXED = 0, /* names of several kinds, which sets acquire together */
+    KIND_MULTI = 64, /* locks over several servers */
+    KIND_REDLOCK = 65
+};
+
+/* The locks of a family, and what is special about their world. */
+struct scenario {
+    size_t world_size;
+    /* Runs a seed to its end or to its first violation, from a world that is zero but for what all have in common. */
+    void (*simulate)(struct world_common *world, uint8_t kind);
+    /* Frees what a seed that passed has left. */
+    void (*free)(struct world_common *world);
+    const struct planted_edit *const *planted; /* tables of mistakes in scripts, and NULL */
+};
+
+extern const struct scenario locks_scenario;
+extern const struct scenario sets_scenario;
+extern const struct scenario counts_scenario;
+extern const struct scenario composite_scenario;
+
+/* Notes that a rule was violated; the first one counts. */
+#define world_violation(world, rule, ...) common_violation(&(world)->common, rule, __VA_ARGS__)
+void common_violation(struct world_common *world, const char *rule, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Begins an event: a seed in which the engine is busy without end in one of them has failed, and is left. */
+void event_begins(void);
+
+#define cover(world, point) ((void)(world)->coverage.counts[point]++)
+
+#endif
