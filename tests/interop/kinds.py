@@ -2,7 +2,8 @@
 """The kinds of lock that both sides have, one row each: test_exclusion.py and test_ends.py play all scenarios with all.
 
 A row says what our side takes and what Redisson's takes: two locks that exclude each other. Those of the read-write
-lock are therefore several rows. What only one kind has is tested in a file of its own.
+lock are therefore several rows. A kind that both clients make by a method of the same name has its row from the table
+of kinds. What only one kind has is tested in a file of its own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Callable, Dict, List
 
 import redlatch
 from support import RedisServer
+from support.kind_table import ROWS
 from support.redisson import RedissonClient, RedissonObject
 
 
@@ -56,29 +58,54 @@ class Kind:
     # Whether a waiter of ours looks once more when it listens, although its own process holds the lock: not where it
     # stands in the server's queue by then.
     rechecks_at_own: bool = True
+    # Whether our multi locks have it as a member.
+    joins: bool = True
     # Whether Redisson's gets its turn among many: its multi lock waits for one member, and gives up the others.
     turns: bool = True
 
 
+def kind(core: str, **own: Any) -> Kind:
+    """The row of a kind of core/src/protocol/kinds.def, by what is said there; `own` is what only its row here says."""
+    properties = ROWS[core].properties
+    method = method_of(core)
+    return Kind(
+        **{
+            "ours": lambda client, name: getattr(client, method)(name),
+            "theirs": getattr(RedissonClient, method),
+            "reentrant": "not_reentrant" not in properties,
+            "pushes": "polls" not in properties,
+            "rechecks_at_own": "queues_on_server" not in properties,
+            "joins": "member_type" in properties,
+            **own,
+        }
+    )
+
+
+def method_of(core: str) -> str:
+    """By which a client makes a lock of a kind."""
+    return "lock" if core == "mutex" else f"{core}_lock"
+
+
 KINDS: Dict[str, Kind] = {
-    "mutex": Kind(ours=lambda client, name: client.lock(name), theirs=RedissonClient.lock),
-    "non-reentrant": Kind(
+    **{
+        core: kind(core)
+        for core in ROWS
+        if hasattr(redlatch.Client, method_of(core)) and hasattr(RedissonClient, method_of(core))
+    },
+    "non-reentrant": kind(
+        "mutex",
         ours=lambda client, name: client.lock(name, reentrant=False),
         theirs=RedissonClient.non_reentrant_lock,
         reentrant=False,
     ),
-    "fair": Kind(
-        ours=lambda client, name: client.fair_lock(name), theirs=RedissonClient.fair_lock, rechecks_at_own=False
-    ),
-    "non-reentrant fair": Kind(
+    "non-reentrant fair": kind(
+        "fair",
         ours=lambda client, name: client.fair_lock(name, reentrant=False),
         theirs=RedissonClient.non_reentrant_fair_lock,
         reentrant=False,
-        rechecks_at_own=False,
     ),
-    "fenced": Kind(ours=lambda client, name: client.fenced_lock(name), theirs=RedissonClient.fenced_lock),
-    "spin": Kind(ours=lambda client, name: client.spin_lock(name), theirs=RedissonClient.spin_lock, pushes=False),
-    "group": Kind(
+    "group": kind(
+        "group",
         ours=lambda client, name: client.group_lock(name, ["a", "b"]),
         theirs=lambda client, name: client.group_lock(name, ["b", "a"]),
         counts=group_counts,
@@ -92,12 +119,19 @@ KINDS: Dict[str, Kind] = {
         forced=False,
         requested=False,
         turns=False,
+        joins=False,
     ),
-    "write": Kind(ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.write_lock),
-    "we-read-they-write": Kind(
-        ours=lambda client, name: client.read_write_lock(name).read, theirs=RedissonClient.write_lock, shared=True
+    "write": kind("write", ours=lambda client, name: client.read_write_lock(name).write),
+    "we-read-they-write": kind(
+        "read",
+        ours=lambda client, name: client.read_write_lock(name).read,
+        theirs=RedissonClient.write_lock,
+        shared=True,
     ),
-    "we-write-they-read": Kind(
-        ours=lambda client, name: client.read_write_lock(name).write, theirs=RedissonClient.read_lock, shared=True
+    "we-write-they-read": kind(
+        "write",
+        ours=lambda client, name: client.read_write_lock(name).write,
+        theirs=RedissonClient.read_lock,
+        shared=True,
     ),
 }

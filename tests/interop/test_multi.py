@@ -185,7 +185,7 @@ def test_their_multi_lock_leaves_a_counter_that_expires_and_ours_mends_it(
 
 
 # What our multi locks may have as members: neither who queues on the server nor another of their own sort.
-JOINABLE = [kind for kind in KINDS if "fair" not in kind and kind != "multi"]
+JOINABLE = [name for name, kind in KINDS.items() if kind.joins]
 
 
 @pytest.mark.parametrize("member", JOINABLE)

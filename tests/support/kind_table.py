@@ -5,14 +5,27 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Dict
+from typing import Dict, NamedTuple
 
 _CORE = Path(__file__).resolve().parents[2] / "core"
 _TABLE = (_CORE / "src" / "protocol" / "kinds.def").read_text(encoding="utf-8")
 _HEADER = (_CORE / "include" / "redlatch.h").read_text(encoding="utf-8")
 
-# By their names, such as "permit_semaphore".
-NUMBERS: Dict[str, int] = {
-    name: int(re.findall(rf"\bREDLATCH_{constant} = (\d+)", _HEADER)[0])
-    for constant, name in re.findall(r'^KIND\((\w+), "(\w+)"', _TABLE, re.MULTILINE)
+
+class Row(NamedTuple):
+    """A row of the table."""
+
+    number: int
+    # By their names, such as "member_type", those of struct kind that the row sets, as they stand there.
+    properties: Dict[str, str]
+
+
+# By the names of the kinds, such as "permit_semaphore".
+ROWS: Dict[str, Row] = {
+    name: Row(int(re.findall(rf"\bREDLATCH_{constant} = (\d+)", _HEADER)[0]),
+              dict(re.findall(r"\.(\w+) = ([^,\s]+)", properties)))
+    for constant, name, properties in re.findall(
+        r'^KIND\((\w+), "(\w+)"(.*?)\)$', _TABLE, re.DOTALL | re.MULTILINE
+    )
 }
+NUMBERS: Dict[str, int] = {name: row.number for name, row in ROWS.items()}
