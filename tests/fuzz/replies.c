@@ -36,8 +36,9 @@ static void add_reply(struct outcome *outcome, const struct reply *reply) {
 
 /* Takes what is complete. */
 static void take(struct replies *replies, size_t size_max, struct reply_holder *holder, struct outcome *outcome) {
+    const struct reply_bounds bounds = {.size_max = size_max, .skips = false};
     void *parsed;
-    while ((outcome->status = replies_next(replies, size_max, &parsed)) == REDLATCH_OK) {
+    while ((outcome->status = replies_next(replies, &bounds, &parsed)) == REDLATCH_OK) {
         MUST(parsed);
         if (!reply_holder_show(holder, parsed)) {
             outcome->status = REDLATCH_PROTOCOL;

@@ -139,8 +139,7 @@ static void nested_replied(struct engine *engine, struct command *command, int64
     if (lost) {
         hold = hold_lower_count(engine, hold, command->released_count, now) ? hold : NULL;
     } else if (command->kind == COMMAND_RELEASE) {
-        hold->count = command->count;
-        hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
+        hold_set_count(hold, command->count);
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
     } else if (command->kind == COMMAND_REENTER && operation && !hold_is_upgrade(hold, operation)) {
         hold_raise(engine, hold, operation, command->sent_at, command->lease_ms);

@@ -207,8 +207,14 @@ void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
     }
 }
 
+/* A level that is left may have been the one from which on the hold is renewed. */
+void hold_set_count(struct hold *hold, uint32_t count) {
+    hold->count = count;
+    hold->renewed_from = hold->renewed_from <= count ? hold->renewed_from : 0;
+}
+
 bool hold_lower_count(struct engine *engine, struct hold *hold, uint32_t hold_count, int64_t now) {
-    hold->count -= hold_count < hold->count ? hold_count : hold->count;
+    hold_set_count(hold, hold_count < hold->count ? hold->count - hold_count : 0);
     if (hold->stage != HOLD_GONE || hold->count > 0) {
         return true;
     }

@@ -9,6 +9,8 @@ struct hold *set_busy_hold(struct engine *engine, const struct operation *operat
 void entries_command_done(struct engine *engine, struct command *command, int64_t now);
 void hold_command_done(struct engine *engine, struct hold *hold, int64_t now);
 
+void hold_set_count(struct hold *hold, uint32_t count);
+
 /* Levels that are no longer there; the last one of a lost hold ends it. Returns whether the hold is still there. */
 bool hold_lower_count(struct engine *engine, struct hold *hold, uint32_t hold_count, int64_t now);
 void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now);

@@ -148,8 +148,7 @@ static int lowered(struct engine *engine, const struct command *command, const s
         }
         return note_lost(command, reason);
     }
-    hold->count = entry->count;
-    hold->renewed_from = hold->renewed_from <= hold->count ? hold->renewed_from : 0;
+    hold_set_count(hold, entry->count);
     hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
     hold_arm(engine, hold);
     hold_command_done(engine, hold, now);
