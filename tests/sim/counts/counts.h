@@ -71,8 +71,8 @@ void actors_collect(struct world *world);
 bool actors_are_done(const struct world *world);
 
 /* What a script is about to change, and has changed. */
-void judge_before(struct world_common *world, const struct packet *packet);
-void judge_after(struct world_common *world, const struct packet *packet);
+void judge_before(struct world_common *common, const struct packet *packet);
+void judge_after(struct world_common *common, const struct packet *packet);
 void judge_wakes(struct world *world);
 void judge_permits(struct world *world);
 void judge_counts(struct world *world);

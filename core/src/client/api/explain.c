@@ -75,7 +75,7 @@ int64_t explain_begin(struct client *client, struct explanation *explanation, st
         begin(explanation, inquiry, failed, status);
         inquiry->until = system_now() + left;
     }
-    return left;
+    return left > 0 ? left : 0;
 }
 
 /* Whether what is there is what the name is used as. */
