@@ -71,11 +71,12 @@ static void begin(struct explanation *explanation, struct inquiry *inquiry, cons
 int64_t explain_begin(struct client *client, struct explanation *explanation, struct inquiry *inquiry,
                       const struct operation *failed, int status, int64_t wait_ms) {
     int64_t left = take_turn(client, failed, status, wait_ms);
-    if (left > 0) {
-        begin(explanation, inquiry, failed, status);
-        inquiry->until = system_now() + left;
+    if (left == 0) {
+        return 0;
     }
-    return left > 0 ? left : 0;
+    begin(explanation, inquiry, failed, status);
+    inquiry->until = system_now() + left;
+    return left;
 }
 
 /* Whether what is there is what the name is used as. */
