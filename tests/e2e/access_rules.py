@@ -144,21 +144,13 @@ ROWS = {
 def permit(server: RedisServer, name: str, rows: List[str], *more: str) -> None:
     """Let the user `frugal` do what the rows say, with the keys and channels of this name and of a first member's."""
     commands = [*EVERYBODY, *BETTER, *more, *(word for row in rows for word in RULES[row].commands())]
-    patterns = []
-    for sign, words in (
-        ("~", [word for row in rows for word in RULES[row].keys]),
-        ("&", [word for row in rows for word in RULES[row].channels]),
-    ):
-        for word in words:
-            for exact in (name, f"{name}:first"):
-                patterns.append(sign + word.replace("{N}", f"{{{exact}}}").replace("N", exact, word[:1] == "N"))
-    if server.version < (6, 2, 0):
-        patterns = [pattern for pattern in patterns if pattern[0] == "~"]
-        commands = [command for command in commands if command != "hrandfield"]
-    else:
-        patterns.insert(0, "resetchannels")
-    rules = [">word", *patterns, "-@all", *(f"+{command}" for command in commands)]
-    server.admin.execute_command("ACL", "SETUSER", "frugal", "reset", "on", *rules)
+    keys, channels = (
+        [word.replace("{N}", f"{{{exact}}}").replace("N", exact, word[:1] == "N")
+         for word in words for exact in (name, f"{name}:first")]
+        for words in ([word for row in rows for word in RULES[row].keys],
+                      [word for row in rows for word in RULES[row].channels])
+    )
+    server.set_user("frugal", "word", "-@all", *(f"+{command}" for command in commands), keys=keys, channels=channels)
     server.admin.execute_command("ACL", "LOG", "RESET")
 
 

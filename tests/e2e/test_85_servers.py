@@ -266,8 +266,7 @@ def test_no_permission(server: RedisServer, lock_name: str, rule: str) -> None:
 def test_to_list_is_allowed_with_less(server: RedisServer, lock_name: str, spared: Tuple[str, ...]) -> None:
     rows = [access_rules.RULES[row] for row in ("mutex, spin lock", access_rules.RECHECKS)]
     needed = [*access_rules.EVERYBODY, *(command for row in rows for command in row.commands())]
-    unknown = {"hrandfield"} if server.version < (6, 2, 0) else set()
-    allowed = [f"+{command}" for command in needed if command not in unknown.union(spared)]
+    allowed = [f"+{command}" for command in needed if command not in spared]
     server.set_user("frugal", "word", "-@all", *allowed)
     try:
         with redlatch.connect(server.url, username="frugal", password="word") as client:

