@@ -297,13 +297,17 @@ static bool sent_as_text(struct engine *engine, struct command *command, const s
     return true;
 }
 
-/* Access rules are somebody's to mend, who has to know what they lack: the server's words are kept for the caller. */
+/* What a user lacks and what has no status of its own is somebody's to mend, who has to know what it is: the server's words
+ * are kept for the caller. */
 static void note_error_text(struct operation *operation, const struct reply *reply) {
-    if (reply->kind != REPLY_ERROR || !operation || !operation->answer ||
-        error_reply_of(reply->text, reply->size).status != REDLATCH_NO_PERMISSION) {
+    if (reply->kind != REPLY_ERROR || !operation || !operation->answer) {
         return;
     }
-    char *text = operation->answer->forbidden;
+    int status = error_reply_of(reply->text, reply->size).status;
+    if (status != REDLATCH_NO_PERMISSION && status != REDLATCH_SERVER) {
+        return;
+    }
+    char *text = operation->answer->error_text;
     size_t size = reply->size < ERROR_TEXT_SIZE ? reply->size : ERROR_TEXT_SIZE - 1;
     for (size_t i = 0; i < size; i++) {
         text[i] = reply->text[i] >= ' ' && reply->text[i] <= '~' ? reply->text[i] : '.';

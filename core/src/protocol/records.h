@@ -105,7 +105,7 @@ enum operation_phase {
 
 enum { ERROR_TEXT_SIZE = 192 };
 
-/* How a lock stands with the server, the reply to a query; of any call what the server said if it forbade it. */
+/* How a lock stands with the server, the reply to a query; of any call what the server said when it refused it. */
 struct lock_answer {
     int64_t ttl_ms;
     uint64_t count;
@@ -113,7 +113,7 @@ struct lock_answer {
     uint64_t waiters; /* of a fair lock */
     bool locked;
     char owner[128];
-    char forbidden[ERROR_TEXT_SIZE]; /* the server's words, which name its rules, commands and keys; else empty */
+    char error_text[ERROR_TEXT_SIZE]; /* the server's words where no sentence of ours says what is wrong; else empty */
 };
 
 /* An argument of a command comes in up to three parts that belong together. */

@@ -142,8 +142,8 @@ int request_failed_of(const struct client *client, const struct request *request
     const char *detail = "";
     if (status_has_detail(status)) {
         detail = client->ios[request ? request->operation.pipeline : PIPELINE_CALLERS].connection.detail;
-    } else if (status == REDLATCH_NO_PERMISSION && request) {
-        detail = request->answer.forbidden;
+    } else if ((status == REDLATCH_NO_PERMISSION || status == REDLATCH_SERVER) && request) {
+        detail = request->answer.error_text;
     }
     if (detail[0]) {
         return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);
