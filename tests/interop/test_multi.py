@@ -361,8 +361,8 @@ def test_a_hundred_turns_beside_redisson(
 ) -> None:
     """Twice eight clients of ours with opposite orders, and two multi locks of Redisson that share one: no stall.
 
-    Redisson's keep what they have while they wait for the rest and never pause, so most turns are theirs, and how many is
-    chance. Both sides have a number of turns to make, and the limit of time is for those who make none.
+    Redisson's keep what they have while they wait for the rest and never pause, so most turns are theirs, and how many
+    is chance. Both sides have a number of turns to make, and the limit of time is for those who make none.
     """
     orders = [servers] * 8 + [servers[::-1]] * 8
     ours, theirs = [0] * len(orders), [0, 0]

@@ -297,8 +297,8 @@ static bool sent_as_text(struct engine *engine, struct command *command, const s
     return true;
 }
 
-/* What a user lacks and what has no status of its own is somebody's to mend, who has to know what it is: the server's words
- * are kept for the caller. */
+/* What a user lacks and what has no status of its own is somebody's to mend, who has to know what it is: the server's
+ * words are kept for the caller. */
 static void note_error_text(struct operation *operation, const struct reply *reply) {
     if (reply->kind != REPLY_ERROR || !operation || !operation->answer) {
         return;
