@@ -159,3 +159,7 @@ void lua_values_free_redlatch_lock_options(redlatch_lock_options *options) {
         free(options);
     }
 }
+
+void lua_values_free_redlatch_semaphore_options(redlatch_semaphore_options *options) {
+    free(options);
+}

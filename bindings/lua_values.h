@@ -38,5 +38,6 @@ void lua_values_free_redlatch_client_options(redlatch_client_options *options);
 redlatch_value *lua_values_list(lua_State *L, int index, size_t *count_out);
 
 void lua_values_free_redlatch_lock_options(redlatch_lock_options *options);
+void lua_values_free_redlatch_semaphore_options(redlatch_semaphore_options *options);
 
 #endif /* LUA_VALUES_H */

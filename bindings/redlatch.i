@@ -231,6 +231,7 @@ RECORD(redlatch_permit, permit_out)
 %enddef
 OPTIONS(redlatch_client_options)
 OPTIONS(redlatch_lock_options)
+OPTIONS(redlatch_semaphore_options)
 %immutable redlatch_client_options::name_prefix_size;
 %typemap(memberin) const char *username, const char *password %{ lua_values_set_text(L, 2, &$1); %}
 %immutable redlatch_lock_options::key_template_size;

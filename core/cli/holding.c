@@ -61,11 +61,15 @@ int holding_open(struct holding *holding, const struct run_options *options, red
         return REDLATCH_NO_MEMORY;
     }
     const char *name = options->names[0];
+    redlatch_semaphore_options of_semaphore;
+    redlatch_semaphore_options_init(&of_semaphore, sizeof of_semaphore);
+    of_semaphore.limit = options->limit;
+    of_semaphore.must_exist = options->limit == 0;
     switch (options->kind) {
     case REDLATCH_SEMAPHORE:
-        return redlatch_semaphore_new(client, name, strlen(name), &holding->semaphore);
+        return redlatch_semaphore_new(client, name, strlen(name), &of_semaphore, &holding->semaphore);
     case REDLATCH_PERMIT_SEMAPHORE:
-        return redlatch_permit_semaphore_new(client, name, strlen(name), &holding->permits);
+        return redlatch_permit_semaphore_new(client, name, strlen(name), &of_semaphore, &holding->permits);
     default:
         return open_locks(holding);
     }
@@ -91,30 +95,6 @@ static int take_permits(struct holding *holding, int64_t wait_ms, redlatch_cance
     }
     return redlatch_permit_semaphore_acquire(holding->permits, taken(holding), REDLATCH_RENEWED, wait_ms, cancel,
                                              &holding->serial);
-}
-
-/* Whether there is such a semaphore; where the server's access rules do not tell, there is. */
-static int check_made(const struct holding *holding) {
-    const char *name = holding->options->names[0];
-    redlatch_report *report;
-    if (redlatch_client_inspect(holding->client, name, strlen(name), NULL, &report) != REDLATCH_OK) {
-        return REDLATCH_OK;
-    }
-    redlatch_facts facts = {.struct_size = sizeof facts};
-    redlatch_report_facts(report, &facts);
-    redlatch_report_free(report);
-    return facts.detected_kind == REDLATCH_DETECTED_NOTHING ? HOLDING_NEVER_MADE : REDLATCH_OK;
-}
-
-/* Sees to it that there is a semaphore. Only asked where it had too few permits, so that one that has enough is taken
- * by a single command. */
-static int ensure_made(struct holding *holding) {
-    int limit = holding->options->limit;
-    if (!limit) {
-        return check_made(holding);
-    }
-    return holding->semaphore ? redlatch_semaphore_try_set_permits(holding->semaphore, limit, REDLATCH_FOREVER, NULL)
-                              : redlatch_permit_semaphore_try_set_permits(holding->permits, limit, NULL);
 }
 
 static bool is_set_to(const char *variable, const char *text) {
@@ -145,38 +125,23 @@ static const char *name_from_around(const struct run_options *options) {
 
 /* A `run` within a `run` is another owner, and whoever holds what is waited for may be waiting for the waiter. */
 static void warn_of(const char *name) {
-    if (name) {
-        notice("the redlatch run that runs this one holds \"%s\" as another owner: this wait may never end", name);
-    }
+    notice("the redlatch run that runs this one holds \"%s\" as another owner: this wait may never end", name);
+}
+
+static int acquire(struct holding *holding, int64_t wait_ms, redlatch_cancel *cancel) {
+    return holding->lock ? redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel)
+                         : take_permits(holding, wait_ms, cancel);
 }
 
 /* What the `run` around this one holds is tried first: one reader may stand beside another, and then there is nothing
  * to be said. */
-static int acquire_lock(const struct holding *holding, const char *around, redlatch_cancel *cancel) {
-    int64_t wait_ms = holding->options->wait_ms;
-    if (around) {
-        int status = redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, 0, cancel);
-        if (status != REDLATCH_TIMEOUT) {
-            return status;
-        }
-        warn_of(around);
-    }
-    return redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel);
-}
-
 int holding_acquire(struct holding *holding, redlatch_cancel *cancel) {
     int64_t wait_ms = holding->options->wait_ms;
     const char *around = wait_ms ? name_from_around(holding->options) : NULL;
-    int status;
-    if (holding->lock) {
-        status = acquire_lock(holding, around, cancel);
-    } else {
-        status = take_permits(holding, 0, cancel);
-        if (status == REDLATCH_TIMEOUT) {
-            warn_of(around);
-            status = ensure_made(holding);
-            status = status == REDLATCH_OK ? take_permits(holding, wait_ms, cancel) : status;
-        }
+    int status = acquire(holding, around ? 0 : wait_ms, cancel);
+    if (around && status == REDLATCH_TIMEOUT) {
+        warn_of(around);
+        status = acquire(holding, wait_ms, cancel);
     }
     holding->since = clock_ms();
     return status;

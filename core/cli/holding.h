@@ -5,10 +5,6 @@
 
 #include "run.h"
 
-/* What holding_acquire answers beside the library's statuses: a semaphore that nobody has made has no permits, and will
- * have none until somebody makes it. */
-enum { HOLDING_NEVER_MADE = 1 };
-
 struct holding {
     const struct run_options *options;
     redlatch_client *client;
@@ -25,7 +21,7 @@ struct holding {
 int holding_open(struct holding *holding, const struct run_options *options, redlatch_client *client);
 void holding_close(struct holding *holding);
 
-/* Waits as the options say. */
+/* Waits as the options say, but not for a semaphore that nobody makes: NOT_FOUND. */
 int holding_acquire(struct holding *holding, redlatch_cancel *cancel);
 
 /* Whether it is lost, and why (enum redlatch_reason), or was held for so long as it may be. Asks nobody. */

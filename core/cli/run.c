@@ -80,7 +80,7 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
     }
     int64_t begun = clock_ms();
     int status = holding_acquire(holding, cancel);
-    if (status == HOLDING_NEVER_MADE) {
+    if (status == REDLATCH_NOT_FOUND) {
         return complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected --limit, or a semaphore that exists",
                         holding->shown);
     }

@@ -87,7 +87,7 @@ enum redlatch_status {
     REDLATCH_UNCLAIMED = -106,      /* the event of a grant was not collected in time; the grant was released */
     REDLATCH_ALREADY_HELD = -107,   /* the owner holds the lock, which is not reentrant */
     REDLATCH_WOULD_DEADLOCK = -108, /* the owner holds the read lock; waiting for the write lock would deadlock */
-    REDLATCH_NOT_FOUND = -109,      /* nobody made the semaphore; for bindings, whose `with` does not wait for it */
+    REDLATCH_NOT_FOUND = -109,      /* nobody made the semaphore, and its option must_exist is 1 */
 
     REDLATCH_INVALID = -201,     /* an argument is out of range; redlatch_last_error names it */
     REDLATCH_CLOSED = -202,      /* the client is closed */
@@ -145,7 +145,7 @@ REDLATCH_API const char *redlatch_version(void);
 enum {
     REDLATCH_FOREVER = -1,       /* as a wait: without a deadline */
     REDLATCH_RENEWED = -1,       /* as a lease: the watchdog lease, renewed for as long as the lock is held */
-    REDLATCH_LEASE_OF_LOCK = -2, /* as a lease: the one in the lock's options */
+    REDLATCH_LEASE_OF_LOCK = -2, /* as a lease: the one in the options of the lock or semaphore */
     REDLATCH_DEFAULT = -3        /* as an option: the URL's value, or else this version's default */
 };
 

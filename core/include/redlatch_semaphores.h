@@ -30,12 +30,28 @@ typedef struct redlatch_semaphore redlatch_semaphore;
  * returns INVALID for a change that would exceed it, and changes nothing. */
 enum { REDLATCH_PERMITS_MAX = 2147483647 };
 
+/* The options of both kinds of semaphores. redlatch_semaphore_options_init sets the defaults, which end each comment
+ * below. Since 0.1. */
+typedef struct redlatch_semaphore_options {
+    uint32_t struct_size;
+    int32_t must_exist; /* 1: an acquire of a semaphore that nobody made returns NOT_FOUND; 0: it waits for one; 0 */
+    int64_t limit;      /* 1 to REDLATCH_PERMITS_MAX: an acquire of a semaphore that nobody made makes it with so many
+                           permits, without a TTL; 0: it does not make one; 0 */
+    int64_t lease_ms;   /* of a permit semaphore: what REDLATCH_LEASE_OF_LOCK means to its acquires: RENEWED, or 1 ms to
+                           10 years; of a semaphore RENEWED; RENEWED */
+} redlatch_semaphore_options;
+
+/* Sets the default options. `struct_size` is sizeof(redlatch_semaphore_options). INVALID: `options` is NULL, or the
+ * size is impossible. Since 0.1. */
+REDLATCH_API int redlatch_semaphore_options_init(redlatch_semaphore_options *options, uint32_t struct_size);
+
 /* Makes a handle of a semaphore. Sends nothing.
  *
  * name: 1 to REDLATCH_NAME_SIZE_MAX bytes of any value, the client's prefix included.
+ * options: NULL for the defaults.
  * semaphore_out: the handle. The caller owns it and frees it with redlatch_semaphore_free. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_new(redlatch_client *client, const char *name, size_t name_size,
-                                        redlatch_semaphore **semaphore_out);
+                                        const redlatch_semaphore_options *options, redlatch_semaphore **semaphore_out);
 
 /* Frees a handle. NULL is allowed. Acquired permits stay acquired. Since 0.1. */
 REDLATCH_API void redlatch_semaphore_free(redlatch_semaphore *semaphore);
@@ -50,8 +66,9 @@ REDLATCH_API void redlatch_semaphore_free(redlatch_semaphore *semaphore);
  *   OK                  the permits are acquired                              release as many
  *   TIMEOUT             there were too few permits until the deadline; a      try again later
  *                       semaphore that does not exist has none
- *   NO_REPLY            no reply came; the acquire is undone in the           try again
- *                       background
+ *   NOT_FOUND           the semaphore does not exist, and the option          redlatch_semaphore_try_set_permits, or
+ * the must_exist is 1                                       option limit NO_REPLY            no reply came; the acquire
+ * is undone in the           try again background
  *
  * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,
@@ -150,6 +167,7 @@ enum {
 /* Makes a handle of a permit semaphore. As redlatch_semaphore_new; redlatch_permit_semaphore_free frees it.
  * Since 0.1. */
 REDLATCH_API int redlatch_permit_semaphore_new(redlatch_client *client, const char *name, size_t name_size,
+                                               const redlatch_semaphore_options *options,
                                                redlatch_permit_semaphore **permit_semaphore_out);
 
 /* Frees a handle. NULL is allowed. Acquired permits stay acquired and renewed. Since 0.1. */
@@ -158,7 +176,8 @@ REDLATCH_API void redlatch_permit_semaphore_free(redlatch_permit_semaphore *perm
 /* Acquires permits, all at once.
  *
  * permits: 1 to REDLATCH_PERMITS_AT_ONCE_MAX.
- * lease_ms: the lease of each permit, 1 ms to 10 years, or REDLATCH_RENEWED.
+ * lease_ms: the lease of each permit: 1 ms to 10 years, REDLATCH_RENEWED, or REDLATCH_LEASE_OF_LOCK for that of the
+ * options.
  * serial_out: the serial of the first permit; those of the others are the next numbers.
  * wait_ms, cancel: as of redlatch_semaphore_acquire. Statuses as well, and LOST: the lease ended before
  * the reply came. Since 0.1. */

@@ -255,9 +255,7 @@ function Client:next_event()
         if status ~= core.OK then
             return outcome.failure(status, record)
         end
-        local goes_on = started.goes_on(self, record) or (record.status == core.AGAIN and
-            started.again(self, record.tag))
-        if not goes_on then
+        if record.status ~= core.AGAIN or not started.again(self, record.tag) then
             return event.of(self, record, report, state)
         end
     end
@@ -270,10 +268,6 @@ function Client:cancel(tag)
     if not self._started[tag] then
         outcome.misuse("tag is %s; expected that of a call which was started and whose event is still to come",
             outcome.shown(tag))
-    end
-    if self._started[tag].follow then
-        self._started[tag].cancelled = true
-        return true
     end
     local status, message = core.client_cancel(self._handle, tag)
     return outcome.result(status, message)

@@ -7,15 +7,20 @@ local outcome = require "redlatch.outcome"
 
 local counted = {}
 
---- An object of this class. `make` is the core's function that makes its handle.
-function counted.new(class, make, client, name)
-    options.check_name(name)
-    local status, handle = make(client._handle, name)
+--- A handle that the core's function `make` makes, perhaps with options.
+function counted.new_handle(make, client, name, ...)
+    local status, handle = make(client._handle, name, ...)
     if status ~= core.OK then
         -- Of a client that is closed or its parent process's; an answer of nil would be called at once by many.
         outcome.misuse("%s", handle)
     end
-    return setmetatable({_client = client, _handle = handle, _name = name}, class)
+    return handle
+end
+
+--- An object of this class with such a handle.
+function counted.new(class, make, client, name, ...)
+    options.check_name(name)
+    return setmetatable({_client = client, _handle = counted.new_handle(make, client, name, ...), _name = name}, class)
 end
 
 --- What a call returns that hands out a number.

@@ -62,9 +62,6 @@ function event.of(client, record, report, state_of_lock)
         if what and what.object ~= client then
             made[what.field] = what.object
         end
-        if what and what.follow then -- its first part failed
-            made.kind = "acquired"
-        end
     end
     if status ~= core.OK then
         made.message = record.message ~= "" and record.message or core.strerror(status)

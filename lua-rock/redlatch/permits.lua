@@ -37,17 +37,13 @@ local OF_TRY = {lease = true}
 local OF_SEMAPHORE = {timeout = true, lease = true, limit = true, wait_for_creation = true}
 
 function permits.new(client, name, given)
-    local lease = options.check_known(given, OF_SEMAPHORE).lease
-    local lease_ms = lease == nil and core.RENEWED or options.lease(lease, "lease")
-    local self = limited.new(PermitSemaphore, core.permit_semaphore_new, client, name, given, OF_SEMAPHORE)
-    self._lease_ms = lease_ms
-    return self
+    return limited.new(PermitSemaphore, core.permit_semaphore_new, client, name, given, OF_SEMAPHORE)
 end
 
 -- What an acquire is to do: the lease of each permit and the wait in milliseconds.
 local function terms(self, given, known)
     given = options.check_known(given, known)
-    local lease_ms = given.lease == nil and self._lease_ms or options.lease(given.lease, "lease")
+    local lease_ms = given.lease == nil and core.LEASE_OF_LOCK or options.lease(given.lease, "lease")
     return lease_ms, counted.wait_ms(given, self._wait_ms)
 end
 
@@ -64,19 +60,16 @@ local function permits_of(self, serial, count)
     return list
 end
 
-local function obtain(self, count, lease_ms, wait_ms, scoped)
-    return limited.obtain(self, wait_ms, scoped, function(limit_ms)
-        local status, serial =
-            core.lua_acquire_permits_with_ids(self._handle, count, lease_ms, limit_ms)
-        if status ~= core.OK then
-            return outcome.failure(status, serial)
-        end
-        return permits_of(self, serial, count)
-    end)
+local function obtain(self, handle, count, lease_ms, wait_ms)
+    local status, serial = core.lua_acquire_permits_with_ids(handle, count, lease_ms, wait_ms)
+    if status ~= core.OK then
+        return outcome.failure(status, serial)
+    end
+    return permits_of(self, serial, count)
 end
 
-local function obtain_one(self, lease_ms, wait_ms, scoped)
-    local list, message, code = obtain(self, 1, lease_ms, wait_ms, scoped)
+local function obtain_one(self, handle, lease_ms, wait_ms)
+    local list, message, code = obtain(self, handle, 1, lease_ms, wait_ms)
     if not list then
         return nil, message, code
     end
@@ -93,7 +86,7 @@ end
 ---@return redlatch.Permit? permit, string? message, string? code "timeout" when there was none all the time
 function PermitSemaphore:acquire(given)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
-    return obtain_one(self, lease_ms, wait_ms, false)
+    return obtain_one(self, self._handle, lease_ms, wait_ms)
 end
 
 --- Takes a permit if that is possible at once. While anybody of this client waits it is not.
@@ -101,7 +94,7 @@ end
 ---@return redlatch.Permit? permit, string? message, string? code "timeout" when there is none
 function PermitSemaphore:try_acquire(given)
     local lease_ms = terms(self, given, OF_TRY)
-    return obtain_one(self, lease_ms, 0, false)
+    return obtain_one(self, self._handle, lease_ms, 0)
 end
 
 --- Takes so many permits at once, all or none.
@@ -111,7 +104,7 @@ end
 function PermitSemaphore:acquire_many(count, given)
     count = options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
-    return obtain(self, count, lease_ms, wait_ms, false)
+    return obtain(self, self._handle, count, lease_ms, wait_ms)
 end
 
 --- Calls a function with a permit, and gives it back when the function returns or raises an error, which goes on to the
@@ -123,7 +116,7 @@ end
 function PermitSemaphore:with(body, given)
     options.check_callable(body)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
-    local taken, message, code = obtain_one(self, lease_ms, wait_ms, true)
+    local taken, message, code = obtain_one(self, self._scoped_handle, lease_ms, wait_ms)
     if not taken then
         return nil, message, code
     end
@@ -217,8 +210,7 @@ local function start_obtaining(self, count, lease_ms, wait_ms)
     local what = {object = self, field = "semaphore", complete = function(made)
         made.permits = permits_of(self, made.serial, count)
     end}
-    local make, start_acquire = core.permit_semaphore_start_try_set_permits, core.permit_semaphore_start_acquire
-    return limited.start(self, what, make, nil, start_acquire, count, lease_ms, wait_ms)
+    return started.begin(self._client, what, core.permit_semaphore_start_acquire, count, lease_ms, wait_ms)
 end
 
 --- Starts an acquire and returns at once. Its event is "acquired", with a list of one permit.

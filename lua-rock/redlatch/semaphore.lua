@@ -60,11 +60,9 @@ local function size(permits, given)
     return permits, ttl == nil and core.FOREVER or options.limit(ttl, "ttl")
 end
 
-local function obtain(self, permits, wait_ms, scoped)
-    return limited.obtain(self, wait_ms, scoped, function(limit_ms)
-        local status, message = core.lua_acquire_permits(self._handle, permits, limit_ms)
-        return outcome.result(status, message)
-    end)
+local function obtain(handle, permits, wait_ms)
+    local status, message = core.lua_acquire_permits(handle, permits, wait_ms)
+    return outcome.result(status, message)
 end
 
 --- Makes the semaphore with so many permits, unless it exists: then false.
@@ -80,7 +78,7 @@ end
 ---@return true? acquired, string? message, string? code "timeout" when there were too few all the time
 function Semaphore:acquire(given)
     local permits, wait_ms = terms(self, given, OF_ACQUIRE)
-    return obtain(self, permits, wait_ms, false)
+    return obtain(self._handle, permits, wait_ms)
 end
 
 --- Takes so many permits if that is possible at once. While anybody of this client waits it is not.
@@ -88,7 +86,7 @@ end
 ---@return true? acquired, string? message, string? code "timeout" when there are too few
 function Semaphore:try_acquire(given)
     local permits = terms(self, given, OF_TRY)
-    return obtain(self, permits, 0, false)
+    return obtain(self._handle, permits, 0)
 end
 
 --- Adds so many permits, and wakes who waits. Makes the semaphore if it does not exist.
@@ -151,7 +149,7 @@ end
 function Semaphore:with(body, given)
     options.check_callable(body)
     local permits, wait_ms = terms(self, given, OF_ACQUIRE)
-    local done, message, code = obtain(self, permits, wait_ms, true)
+    local done, message, code = obtain(self._scoped_handle, permits, wait_ms)
     if not done then
         return nil, message, code
     end
@@ -168,8 +166,7 @@ function Semaphore:start_acquire(given)
     local permits, wait_ms = terms(self, given, OF_ACQUIRE)
     options.amount(permits, "permits", 1)
     local what = {object = self, field = "semaphore"}
-    local make, start_acquire = core.semaphore_start_try_set_permits, core.semaphore_start_acquire
-    return limited.start(self, what, make, core.FOREVER, start_acquire, permits, wait_ms)
+    return started.begin(self._client, what, core.semaphore_start_acquire, permits, wait_ms)
 end
 
 --- Starts a release and returns at once. Its event is "released".

@@ -10,8 +10,6 @@ local outcome = require "redlatch.outcome"
 ---@field field "lock"|"semaphore"|"latch"|"walk"|"name" as what the event tells it
 ---@field complete? fun(made: redlatch.Event) adds to the event of a call that has succeeded
 ---@field value? fun(record: userdata, report: userdata?, state: userdata?): any what such a call would have returned
----@field follow? fun(tag: integer): integer starts the second part of an acquire, when the first has made the semaphore
----@field cancelled? boolean while the first part is under way
 ---@field again? fun(tag: integer): integer starts the next part of a call that comes in several
 
 local started = {}
@@ -40,25 +38,6 @@ end
 function started.again(client, tag)
     local what = client._started[tag]
     return what ~= nil and what.again ~= nil and what.again(tag) == core.OK
-end
-
---- Whether the first part of a call in two has ended well and the second was started, under its tag.
----@return boolean
-function started.goes_on(client, record)
-    local what = client._started[record.tag]
-    if not what or not what.follow or record.status ~= core.OK then
-        return false
-    end
-    local status = what.follow(record.tag)
-    if status ~= core.OK then
-        record.status = status -- the event of the first part tells it
-        return false
-    end
-    what.follow = nil
-    if what.cancelled then
-        core.client_cancel(client._handle, record.tag)
-    end
-    return true
 end
 
 --- What is known of the call whose event has come, and will be known no longer.

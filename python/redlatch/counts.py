@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import Seconds, wait_ms
-from redlatch.errors import InvalidArgumentError, LockName, NotFoundError, ServerError, failure
-from redlatch.options import flag, name_bytes
-from redlatch.reports import inspect
+from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.options import flag, name_bytes, semaphore_options
 
 if TYPE_CHECKING:
     from redlatch.client import Client
@@ -22,15 +21,18 @@ class Counted:
 
     __slots__ = ("_client", "_handle", "_name", "__weakref__")
 
-    def __init__(self, client: Client, name: LockName, kind: str) -> None:
-        data = name_bytes(name)
-        out = ffi.new(f"redlatch_{kind} **")
-        status: int = getattr(lib, f"redlatch_{kind}_new")(client._handle, data, len(data), out)
-        if status:
-            raise failure(status, name)
-        self._handle: CData = ffi.gc(out[0], getattr(lib, f"redlatch_{kind}_free"))
+    def __init__(self, client: Client, name: LockName, kind: str, *options: CData) -> None:
         self._client = client
         self._name = name
+        self._handle = self._new_handle(kind, *options)
+
+    def _new_handle(self, kind: str, *options: CData) -> CData:
+        data = name_bytes(self._name)
+        out = ffi.new(f"redlatch_{kind} **")
+        status: int = getattr(lib, f"redlatch_{kind}_new")(self._client._handle, data, len(data), *options, out)
+        if status:
+            raise failure(status, self._name)
+        return ffi.gc(out[0], getattr(lib, f"redlatch_{kind}_free"))
 
     @property
     def name(self) -> LockName:
@@ -66,7 +68,7 @@ class Counted:
 class Limited(Counted):
     """What both semaphores share: the options, and that somebody has to make them before they have permits."""
 
-    __slots__ = ("_wait_ms", "_limit", "_waits_for_creation", "_made")
+    __slots__ = ("_wait_ms", "_scoped_handle")
 
     def __init__(
         self,
@@ -74,38 +76,20 @@ class Limited(Counted):
         name: LockName,
         kind: str,
         timeout: Optional[Seconds],
+        lease_ms: int,
         limit: Optional[int],
         wait_for_creation: bool,
     ) -> None:
         self._wait_ms = wait_ms(timeout, "timeout")
-        self._limit = None if limit is None else whole(limit, "limit", 1)
-        self._waits_for_creation = bool(flag(wait_for_creation, "wait_for_creation"))
-        self._made = False  # as far as is known
-        super().__init__(client, name, kind)
+        options = semaphore_options(lease_ms, 0 if limit is None else whole(limit, "limit", 1))
+        waits = flag(wait_for_creation, "wait_for_creation") or limit is not None
+        super().__init__(client, name, kind, options)
+        self._scoped_handle = self._handle if waits else self._must_exist(kind, options)
 
-    def _is_ready(self, scoped: bool) -> bool:
-        """Whether an acquire may simply wait; `scoped` is one of a `with`."""
-        return self._made or (self._limit is None and (self._waits_for_creation or not scoped))
-
-    def _ensure_made(self) -> None:
-        """To be called after an attempt that got no permits, so that one that gets some costs no more than that."""
-        if self._limit is not None:
-            self.try_set_permits(self._limit)
-        elif self._is_missing():
-            shown = f"semaphore {self._name!r}: nobody made it"
-            ways = "try_set_permits(), limit= to make it, or wait_for_creation=True to wait until somebody does"
-            raise NotFoundError(f"{shown}; expected {ways}", lock_name=self._name)
-        self._made = True
-
-    def _is_missing(self) -> bool:
-        try:
-            return inspect(self._client._handle, self._name, name_bytes(self._name), None).detected_kind == "nothing"
-        except ServerError:  # whose access rules forbid to ask: then the wait itself tells
-            return False
-
-    def try_set_permits(self, permits: int) -> bool:
-        """Makes the semaphore with so many permits, unless it exists: then False."""
-        raise NotImplementedError
+    def _must_exist(self, kind: str, options: CData) -> CData:
+        """A handle for `with`, which does not wait for a semaphore that nobody made."""
+        options.must_exist = 1
+        return self._new_handle(kind, options)
 
 
 def whole(value: int, argument: str, least: Optional[int], most: int = lib.REDLATCH_PERMITS_MAX) -> int:

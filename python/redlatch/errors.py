@@ -101,7 +101,7 @@ class WouldDeadlockError(RedlatchError, RuntimeError):
 
 
 class NotFoundError(RedlatchError):
-    """Nobody made the semaphore that a `with` was to acquire from."""
+    """Nobody made the semaphore that a `with` was to acquire from: it has neither `limit` nor `wait_for_creation`."""
 
     _usual_status = lib.REDLATCH_NOT_FOUND
 

@@ -175,3 +175,14 @@ def lock_options(
             field, convert = _LOCK_SETTINGS[argument]
             setattr(options, field, convert(value, argument))
     return options, alive
+
+
+def semaphore_options(lease_ms: int, limit: int) -> CData:
+    """The core's options of a semaphore of either kind; a limit of 0 makes none."""
+    options = ffi.new("redlatch_semaphore_options *")
+    status: int = lib.redlatch_semaphore_options_init(options, ffi.sizeof("redlatch_semaphore_options"))
+    if status:
+        raise failure(status)
+    options.lease_ms = lease_ms
+    options.limit = limit
+    return options

@@ -232,7 +232,7 @@ class PermitSemaphore(Limited):
         (2, 1, 3)
     """
 
-    __slots__ = ("_entered", "_lease_ms")
+    __slots__ = ("_entered",)
 
     def __init__(
         self,
@@ -243,8 +243,9 @@ class PermitSemaphore(Limited):
         limit: Optional[int],
         wait_for_creation: bool,
     ) -> None:
-        self._lease_ms = lease_ms(lease, "lease")
-        super().__init__(client, name, "permit_semaphore", timeout, limit, wait_for_creation)
+        super().__init__(
+            client, name, "permit_semaphore", timeout, lease_ms(lease, "lease"), limit, wait_for_creation
+        )
         self._entered = _Entered()
 
     def acquire(
@@ -304,18 +305,11 @@ class PermitSemaphore(Limited):
         """
         count = whole(permits, "permits", 1, lib.REDLATCH_PERMITS_AT_ONCE_MAX)
         wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
-        return self._obtain(count, wait, self._lease_ms if lease is None else lease_ms(lease, "lease"), False)
+        lease_of_each: int = lib.REDLATCH_LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease")
+        return self._take(self._handle, count, wait, lease_of_each)
 
-    def _obtain(self, count: int, wait: int, lease_of_each: int, scoped: bool) -> List[Permit]:
-        if not self._is_ready(scoped):
-            permits = self._take(count, 0, lease_of_each)
-            if permits:
-                return permits
-            self._ensure_made()
-        return self._take(count, wait, lease_of_each)
-
-    def _take(self, count: int, wait: int, lease_of_each: int) -> List[Permit]:
-        handle, status, serial = self._handle, new_status(), ffi.new("uint64_t *")
+    def _take(self, handle: CData, count: int, wait: int, lease_of_each: int) -> List[Permit]:
+        status, serial = new_status(), ffi.new("uint64_t *")
         begin = lib.redlatch_permit_semaphore_begin_acquire
         try:
             granted = wait_for(self._name, status, begin, handle, count, lease_of_each, wait, serial=serial)
@@ -456,7 +450,7 @@ class PermitSemaphore(Limited):
         entered = self._entered.permits
         permit = None
         try:
-            permits = self._obtain(1, self._wait_ms, self._lease_ms, True)
+            permits = self._take(self._scoped_handle, 1, self._wait_ms, lib.REDLATCH_LEASE_OF_LOCK)
             if not permits:
                 raise failure(lib.REDLATCH_TIMEOUT, self._name)
             permit = permits[0]

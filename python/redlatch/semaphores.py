@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Optional, Type, Union
 
-from redlatch._ffi import lib
+from redlatch._ffi import CData, lib
 from redlatch.counts import Limited, whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, limit_ms
 from redlatch.errors import LockName, failure, left_badly
@@ -48,7 +48,7 @@ class Semaphore(Limited):
         limit: Optional[int],
         wait_for_creation: bool,
     ) -> None:
-        super().__init__(client, name, "semaphore", timeout, limit, wait_for_creation)
+        super().__init__(client, name, "semaphore", timeout, lib.REDLATCH_RENEWED, limit, wait_for_creation)
 
     def try_set_permits(self, permits: int, *, ttl: Optional[Seconds] = None) -> bool:
         """Makes the semaphore with so many permits, unless it exists.
@@ -93,17 +93,10 @@ class Semaphore(Limited):
             >>> gate.release(2)
         """
         count = whole(permits, "permits", 0)
-        return self._obtain(count, blocking_wait_ms(blocking, timeout, self._wait_ms), False)
+        return self._take(self._handle, count, blocking_wait_ms(blocking, timeout, self._wait_ms))
 
-    def _obtain(self, count: int, wait_ms: int, scoped: bool) -> bool:
-        if not self._is_ready(scoped):
-            if self._take(count, 0):
-                return True
-            self._ensure_made()
-        return self._take(count, wait_ms)
-
-    def _take(self, count: int, wait: int) -> bool:
-        handle, status = self._handle, new_status()
+    def _take(self, handle: CData, count: int, wait: int) -> bool:
+        status = new_status()
         try:
             return wait_for(self._name, status, lib.redlatch_semaphore_begin_acquire, handle, count, wait)
         except BaseException:
@@ -181,7 +174,7 @@ class Semaphore(Limited):
         return self._flag(lib.redlatch_semaphore_delete)
 
     def __enter__(self) -> Semaphore:
-        if not self._obtain(1, self._wait_ms, True):
+        if not self._take(self._scoped_handle, 1, self._wait_ms):
             raise failure(lib.REDLATCH_TIMEOUT, self._name)
         return self
 

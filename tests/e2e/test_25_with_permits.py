@@ -28,7 +28,8 @@ def make(request: pytest.FixtureRequest, server: RedisServer, client: redlatch.C
 
 def test_one_that_nobody_made_is_an_error(make: Make, lock_name: str) -> None:
     gate = make()
-    with pytest.raises(redlatch.NotFoundError, match=r"nobody made it; expected try_set_permits\(\), limit=") as caught:
+    words = r"nobody made the semaphore; expected try_set_permits\(\), limit="
+    with pytest.raises(redlatch.NotFoundError, match=words) as caught:
         with gate:
             raise AssertionError("it is not entered")
     assert (caught.value.status_name, caught.value.lock_name, caught.value.retryable) == ("not_found", lock_name, True)
@@ -80,6 +81,40 @@ def test_a_limit_makes_it_once(
     with make(limit=9):
         assert gate.available() == 0, "the limit of who came first"
     assert len(scripts(sent_by(monitor.since(mark), server, client))) == 3, "with `available`: nothing is asked before"
+
+
+def test_a_limit_makes_it_in_the_command_that_acquires(
+    server: RedisServer, client: redlatch.Client, monitor: Monitor, make: Make, lock_name: str
+) -> None:
+    """And who waits for its creation gets what is left."""
+    patient = make()
+    waiting = Call(lambda: bool(patient.acquire()))
+    wait_until(lambda: client.stats()["subscriptions"] == 1, SOON, "a waiter that hears of it")
+    mark = monitor.mark()
+    with redlatch.connect(server.url) as other:
+        kind = type(patient).__name__.replace("Permit", "permit_").lower()
+        first = getattr(other, kind)(lock_name, limit=2).acquire()
+        assert len(scripts(sent_by(monitor.since(mark), server, other))) == 1
+        assert first and waiting.result(SOON), "it is told of the permit that is left"
+        assert patient.available() == 0
+
+
+def test_one_that_is_deleted_meanwhile(
+    server: RedisServer, client: redlatch.Client, make: Make, lock_name: str
+) -> None:
+    gate, entered = make(), make()
+    assert gate.try_set_permits(1) and gate.acquire()
+
+    def enter() -> None:
+        with entered:
+            raise AssertionError("it is not entered")
+
+    waiting = Call(enter)
+    wait_until(lambda: client.stats()["subscriptions"] == 1, SOON, "a waiter")
+    assert gate.delete()
+    server.admin.publish(f"redisson_sc:{{{lock_name}}}", 1)  # in place of the recheck after 5 s
+    with pytest.raises(redlatch.NotFoundError, match="nobody made the semaphore; expected"):
+        waiting.result(SOON)
 
 
 def test_a_timeout_of_its_own(make: Make) -> None:

@@ -148,7 +148,7 @@ function scenes.permits_with(url, name)
     same(done, false)
     same(code, "lost")
     local message = fails("not_found", permits:with(error, {timeout = 0}))
-    check(message:find("nobody made it; expected try_set_permits()", 1, true), "what to do: " .. message)
+    check(message:find("nobody made the semaphore; expected try_set_permits()", 1, true), "what to do: " .. message)
 end
 
 function scenes.permit_to_be_closed(url, name)

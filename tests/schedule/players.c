@@ -67,8 +67,8 @@ static void make_house(struct house *house) {
             make_lock(house, scenario->kinds[i], number);
         }
     }
-    log_call("semaphore", redlatch_semaphore_new(house->client, "semaphore", 9, &house->semaphore));
-    log_call("permits", redlatch_permit_semaphore_new(house->client, "permits", 7, &house->permits));
+    log_call("semaphore", redlatch_semaphore_new(house->client, "semaphore", 9, NULL, &house->semaphore));
+    log_call("permits", redlatch_permit_semaphore_new(house->client, "permits", 7, NULL, &house->permits));
     log_call("latch", redlatch_latch_new(house->client, "latch", 5, &house->latch));
 }
 

@@ -128,7 +128,7 @@ static void count(const struct cast *cast) {
     int64_t number = 0;
     int32_t flag = 0;
     uint64_t serial = 0;
-    log_call("semaphore", redlatch_semaphore_new(cast->client, "semaphore", 9, &semaphore));
+    log_call("semaphore", redlatch_semaphore_new(cast->client, "semaphore", 9, NULL, &semaphore));
     log_call("try set", redlatch_semaphore_try_set_permits(semaphore, 2, REDLATCH_FOREVER, &flag));
     log_call("acquire", redlatch_semaphore_acquire(semaphore, 2, 100, NULL));
     log_call("acquire", redlatch_semaphore_acquire(semaphore, 1, 100, NULL));
@@ -136,7 +136,7 @@ static void count(const struct cast *cast) {
     log_call("drain", redlatch_semaphore_drain(semaphore, &number));
     log_call("delete", redlatch_semaphore_delete(semaphore, &flag));
     redlatch_semaphore_free(semaphore);
-    log_call("permits", redlatch_permit_semaphore_new(cast->client, "permits", 7, &permits));
+    log_call("permits", redlatch_permit_semaphore_new(cast->client, "permits", 7, NULL, &permits));
     log_call("try set", redlatch_permit_semaphore_try_set_permits(permits, 2, &flag));
     log_call("acquire", redlatch_permit_semaphore_acquire(permits, 2, REDLATCH_RENEWED, 100, NULL, &serial));
     redlatch_permit permit = {.struct_size = sizeof permit};
@@ -173,10 +173,10 @@ static void begin_waits(const struct cast *cast) {
     end_wait(redlatch_client_begin_wait_free(cast->client, "waited for", 10, 100, NULL, &wait), &wait);
     log_call("release", redlatch_lock_release_as(lock, cast->owner));
     redlatch_lock_free(lock);
-    log_call("semaphore", redlatch_semaphore_new(cast->client, "semaphore", 9, &semaphore));
+    log_call("semaphore", redlatch_semaphore_new(cast->client, "semaphore", 9, NULL, &semaphore));
     end_wait(redlatch_semaphore_begin_acquire(semaphore, 1, 100, NULL, &wait), &wait);
     redlatch_semaphore_free(semaphore);
-    log_call("permits", redlatch_permit_semaphore_new(cast->client, "permits", 7, &permits));
+    log_call("permits", redlatch_permit_semaphore_new(cast->client, "permits", 7, NULL, &permits));
     end_wait(redlatch_permit_semaphore_begin_acquire(permits, 1, REDLATCH_RENEWED, 100, NULL, &wait), &wait);
     redlatch_permit_semaphore_free(permits);
     log_call("latch", redlatch_latch_new(cast->client, "latch", 5, &latch));
@@ -226,7 +226,7 @@ static void start_calls(const struct cast *cast) {
     int fd = -1;
     log_call("event_fd", redlatch_client_event_fd(cast->client, &fd));
     log_call("multi lock", redlatch_multi_lock_new(members, 2, NULL, &both));
-    log_call("semaphore", redlatch_semaphore_new(cast->client, "semaphore", 9, &semaphore));
+    log_call("semaphore", redlatch_semaphore_new(cast->client, "semaphore", 9, NULL, &semaphore));
     log_call("scan", redlatch_scan_new(cast->client, "*", 1, &scan));
     int count = started("start", redlatch_lock_start_acquire(members[0], cast->owner, REDLATCH_RENEWED, 100, 1));
     count += started("start", redlatch_client_start_wait_free(cast->client, "first", 5, 100, 2));

@@ -33,10 +33,10 @@ static void use(redlatch_client *client, const char *name) {
     redlatch_latch *latch = NULL;
     int64_t number = 0;
     uint64_t serial = 0;
-    log_call("semaphore", redlatch_semaphore_new(client, name, size, &semaphore));
+    log_call("semaphore", redlatch_semaphore_new(client, name, size, NULL, &semaphore));
     log_call("acquire", redlatch_semaphore_acquire(semaphore, 1, 3, NULL));
     log_call("available", redlatch_semaphore_available(semaphore, &number));
-    log_call("permits", redlatch_permit_semaphore_new(client, name, size, &permits));
+    log_call("permits", redlatch_permit_semaphore_new(client, name, size, NULL, &permits));
     log_call("acquire", redlatch_permit_semaphore_acquire(permits, 1, REDLATCH_RENEWED, 3, NULL, &serial));
     log_call("permits", redlatch_permit_semaphore_permits(permits, &number));
     log_call("latch", redlatch_latch_new(client, name, size, &latch));
@@ -59,7 +59,7 @@ static void make_all(redlatch_client *client, redlatch_lock *held[LOCKS + 1]) {
     }
     log_call("group", redlatch_group_lock_new(client, "group", 5, &value, 1, NULL, &held[LOCKS]));
     log_call("acquire", redlatch_lock_acquire(held[LOCKS], 0));
-    log_call("permits", redlatch_permit_semaphore_new(client, "permits", 7, &permits));
+    log_call("permits", redlatch_permit_semaphore_new(client, "permits", 7, NULL, &permits));
     log_call("set permits", redlatch_permit_semaphore_set_permits(permits, 0));
     redlatch_permit_semaphore_free(permits);
     model_server_replace(0, "number", 6);

@@ -5,7 +5,7 @@
  *   arguments  o owner   w writer's field   W the owner's own writer's field, or nothing   l lease   L levels
  *              k place: 0 to 2   i deadline   c channel   b base of timeout keys   v values and how many they are
  *              d life of a record   D number of an operation   n permits   y ids of permits   Y one of them   m mode
- *              e message   t TTL or 0   K kind   I numbers of waiters   f 0 or 1   0 a lease, or 0
+ *              N a limit, or 0   e message   t TTL or 0   K kind   I numbers of waiters   f 0 or 1   0 a lease, or 0
  *   many       keys and arguments are those of each of several names
  * SPDX-License-Identifier: Apache-2.0 */
 #include "random_script_call.h"
@@ -23,10 +23,10 @@ static const struct row {
     [SCRIPT_ACQUIRE_FAIR] = {"f", "nqzs", "olkiic", false},
     [SCRIPT_ACQUIRE_FENCED] = {"t", "nt", "olf", false},
     [SCRIPT_ACQUIRE_GROUP] = {"g", "n", "olv", false},
-    [SCRIPT_ACQUIRE_PERMITS] = {"p", "nx", "lcy", false},
+    [SCRIPT_ACQUIRE_PERMITS] = {"p", "nx", "lcNy", false},
     [SCRIPT_ACQUIRE_PLAIN] = {"s", "n", "ol", false},
     [SCRIPT_ACQUIRE_READ] = {"w", "n", "olbW", false},
-    [SCRIPT_ACQUIRE_SEMAPHORE] = {"c", "nr", "dDn", false},
+    [SCRIPT_ACQUIRE_SEMAPHORE] = {"c", "nr", "dDncN", false},
     [SCRIPT_ACQUIRE_WRITE] = {"w", "n", "wlb", false},
     [SCRIPT_ADD_SEMAPHORE] = {"p", "nrX", "dDnc", false},
     [SCRIPT_COUNT_DOWN] = {"c", "nr", "dDc", false},
@@ -161,6 +161,8 @@ static const char *simple_word(struct random_draw *draw, char letter) {
         return DRAW_ONE(draw, "1", "2", "3");
     case 'n':
         return DRAW_ONE(draw, "0", "1", "2", "3", "5", "-1", "2147483647", "2147483646");
+    case 'N':
+        return DRAW_ONE(draw, "0", "0", "1", "5", "2147483647");
     case 'm':
         return DRAW_ONE(draw, "read", "write");
     case 't':

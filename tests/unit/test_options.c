@@ -4,6 +4,7 @@
 
 #include <limits.h>
 
+#include "counted.h"
 #include "unit.h"
 
 struct sample {
@@ -205,6 +206,36 @@ static void ranges_of_client_options(void) {
     CHECK(client == NULL);
 }
 
+static void options_of_semaphores(void) {
+    static const struct {
+        bool permits;
+        int32_t must_exist;
+        int64_t limit, lease_ms;
+        const char *message;
+    } bad[] = {
+        {false, 2, 0, REDLATCH_RENEWED, "must_exist is 2: expected 0 or 1"},
+        {false, 0, -1, REDLATCH_RENEWED, "limit is -1: expected 0 to 2147483647"},
+        {true, 1, 7, REDLATCH_RENEWED, "must_exist is 1 and limit is 7: expected one of them"},
+        {false, 0, 0, 500, "lease_ms is 500: expected REDLATCH_RENEWED for a semaphore without leases"},
+        {true, 0, 0, 0, "lease_ms is 0: expected 1 to 315360000000 milliseconds"},
+    };
+    redlatch_semaphore_options options;
+    CHECK_EQ_INT(redlatch_semaphore_options_init(NULL, sizeof options), REDLATCH_INVALID);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        redlatch_semaphore_options read;
+        CHECK_EQ_INT(redlatch_semaphore_options_init(&options, sizeof options), REDLATCH_OK);
+        CHECK(options.must_exist == 0 && options.limit == 0 && options.lease_ms == REDLATCH_RENEWED);
+        CHECK_EQ_INT(semaphore_options_of(&options, bad[i].permits, &read), REDLATCH_OK);
+        options.must_exist = bad[i].must_exist;
+        options.limit = bad[i].limit;
+        options.lease_ms = bad[i].lease_ms;
+        CHECK_EQ_INT(semaphore_options_of(&options, bad[i].permits, &read), REDLATCH_INVALID);
+        CHECK_STR(redlatch_last_error(), bad[i].message);
+    }
+    CHECK_EQ_INT(semaphore_options_of(NULL, false, &options), REDLATCH_OK);
+    CHECK_EQ_INT(options.lease_ms, REDLATCH_RENEWED);
+}
+
 int main(void) {
     RUN(shorter_structs_leave_defaults);
     RUN(longer_structs_must_be_zero_there);
@@ -214,5 +245,6 @@ int main(void) {
     RUN(defaults_of_a_lock);
     RUN(ranges_of_durations);
     RUN(ranges_of_client_options);
+    RUN(options_of_semaphores);
     return unit_done();
 }

@@ -60,6 +60,51 @@ static void a_try_ends_with_its_answer(void) {
     RIG_CLOSE();
 }
 
+static void one_that_does_not_exist_is_waited_for_unless_it_must(void) {
+    open_rig();
+    struct call *patient = acquire(1);
+    answer(-1);
+    CHECK(!patient->done);
+    CHECK_EQ_INT(patient->operation->phase, PHASE_PARKED);
+    struct call *call = prepared(1);
+    call->operation->must_exist = true;
+    rig_start(call);
+    CHECK(!call->done);
+    rig_abort(patient, REDLATCH_CANCELLED);
+    answer(-1);
+    CHECK(call->done);
+    CHECK_EQ_INT(call->status, REDLATCH_NOT_FOUND);
+    CHECK(!rig_wait_queue("s") || list_is_empty(&rig_wait_queue("s")->waiters));
+    RIG_CLOSE();
+}
+
+static void a_limit_goes_with_each_request(void) {
+    open_rig();
+    struct call *call = prepared(1);
+    call->operation->limit = 5;
+    rig_start(call);
+    struct command *command = answer(0);
+    CHECK_EQ_INT(command->limit, 5);
+    CHECK(!call->done);
+    rig_abort(call, REDLATCH_CANCELLED);
+    RIG_CLOSE();
+}
+
+static void permits_of_one_that_does_not_exist(void) {
+    for (int must_exist = 0; must_exist < 2; must_exist++) {
+        open_rig();
+        rig.lock_kind = REDLATCH_PERMIT_SEMAPHORE;
+        struct call *call = prepared(1);
+        call->operation->lease_ms = REDLATCH_RENEWED;
+        call->operation->must_exist = must_exist;
+        call->operation->non_blocking = true;
+        rig_start(call);
+        answer(-2);
+        CHECK_EQ_INT(call->status, must_exist ? REDLATCH_NOT_FOUND : REDLATCH_TIMEOUT);
+        RIG_CLOSE();
+    }
+}
+
 static void a_try_does_not_pass_those_who_wait(void) {
     open_rig();
     struct call *first = parked(1);
@@ -284,6 +329,9 @@ static void at_the_end_it_goes_back_too(void) {
 int main(void) {
     RUN(permits_that_are_there_take_one_command);
     RUN(a_try_ends_with_its_answer);
+    RUN(one_that_does_not_exist_is_waited_for_unless_it_must);
+    RUN(a_limit_goes_with_each_request);
+    RUN(permits_of_one_that_does_not_exist);
     RUN(a_try_does_not_pass_those_who_wait);
     RUN(every_ask_has_an_id_of_its_own);
     RUN(a_message_and_five_seconds_make_it_recheck);

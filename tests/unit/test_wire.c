@@ -205,6 +205,7 @@ static void several_permits_are_written_one_after_the_other(void) {
                               .lock_kind = REDLATCH_PERMIT_SEMAPHORE,
                               .id = 7,
                               .amount = 3,
+                              .limit = 9,
                               .lease_ms = 500,
                               .kind = COMMAND_ACQUIRE};
     uint32_t keys;
@@ -213,9 +214,9 @@ static void several_permits_are_written_one_after_the_other(void) {
     command_counts(&command, &keys, &arguments);
     command_write(test_engine(), &command, &text.sink);
     CHECK_EQ_INT(keys, 2);
-    CHECK_EQ_INT(arguments, 5);
-    CHECK_EQ_INT(text.arguments, 7);
-    CHECK(memcmp(text.text, "<n><{n}:timeout><500><redisson_sc:{n}><", 39) == 0);
+    CHECK_EQ_INT(arguments, 6);
+    CHECK_EQ_INT(text.arguments, 8);
+    CHECK(memcmp(text.text, "<n><{n}:timeout><500><redisson_sc:{n}><9><", 42) == 0);
     free(resource);
 }
 

@@ -61,6 +61,14 @@ void acquire_contended(struct engine *engine, struct operation *operation, int64
     }
 }
 
+void acquire_missing(struct engine *engine, struct operation *operation, int64_t now) {
+    if (operation->must_exist) {
+        machine_for(engine, operation)->end(engine, operation, REDLATCH_NOT_FOUND, now);
+    } else {
+        acquire_contended(engine, operation, REDLATCH_FOREVER, now);
+    }
+}
+
 /* The hand-over that names it goes on, for nobody; what it grants is released behind it. */
 static void abandon_hand_over(struct engine *engine, struct operation *operation) {
     struct wait_queue *queue = operation->resource->queue;

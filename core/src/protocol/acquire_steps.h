@@ -17,6 +17,9 @@ void acquire_timer(struct engine *engine, struct operation *operation, int64_t n
 /* The foremost of a queue was told that others hold the name: it ends, requests again or parks. */
 void acquire_contended(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now);
 
+/* It was told that the semaphore does not exist: it ends where one must exist; else that is as if others held it. */
+void acquire_missing(struct engine *engine, struct operation *operation, int64_t now);
+
 /* Leaves the queue with a status. */
 void acquire_end(struct engine *engine, struct operation *operation, int status, int64_t now);
 

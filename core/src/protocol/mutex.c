@@ -55,6 +55,7 @@ void acquire_send(struct engine *engine, struct operation *operation, int64_t no
     command->kind = COMMAND_ACQUIRE;
     command->id = operation->id;
     command->amount = operation->amount;
+    command->limit = operation->limit;
     command->lease_ms = acquire_lease(engine, operation, now);
     command->token_from_time = operation->token_from_time;
     command->successor = read_write_pass(operation->resource, operation->lock_kind, operation->owner);
@@ -152,6 +153,9 @@ void acquire_undo(struct engine *engine, struct operation *operation, struct com
     undo_acquire(engine, operation, command->id, 0);
 }
 
+/* What acquire_permits.lua returns when the semaphore does not exist. */
+enum { PERMITS_MISSING = -2 };
+
 void acquire_result(struct engine *engine, struct operation *operation, struct command *command,
                     const struct reply *reply, int64_t now) {
     uint64_t token;
@@ -166,5 +170,9 @@ void acquire_result(struct engine *engine, struct operation *operation, struct c
     if (command->repeated && kind_of(command->resource)->has_values) { /* some may be left of what was granted before */
         undo_attempt(engine, operation);
     }
-    acquire_contended(engine, operation, server_ms(reply->integer), now);
+    if (kind_has_permit_ids(operation->lock_kind) && reply->integer == PERMITS_MISSING) {
+        acquire_missing(engine, operation, now);
+    } else {
+        acquire_contended(engine, operation, server_ms(reply->integer), now);
+    }
 }

@@ -173,6 +173,7 @@ struct operation {
     uint64_t serial;           /* of the hold it got or met; 0: none; of several permits the first */
     int64_t lease_ms;          /* REDLATCH_RENEWED or a fixed lease */
     int64_t amount;            /* permits, or what a count is set to */
+    int64_t limit;             /* acquire of permits: what a semaphore that does not exist is made with; 0: it is not */
     int64_t result;            /* change: the number answered */
     int64_t max_hold_ms;       /* REDLATCH_FOREVER or a bound */
     int64_t wait_until;        /* the caller's deadline, NEVER without end; a try: its command time-out */
@@ -207,6 +208,7 @@ struct operation {
     bool contended;                    /* was told that somebody holds the lock */
     bool unanswered;                   /* brief, and timed out before the server said anything */
     bool forced;                       /* force release: there was a lock */
+    bool must_exist;                   /* acquire of permits: a semaphore that does not exist is not waited for */
     bool has_position;                 /* fair: stands in the server's queue, as far as is known */
     bool woken;                        /* fair: since the last ask */
     unsigned char permit[PERMIT_SIZE]; /* change: which, as it stands on the server */
@@ -350,6 +352,7 @@ struct command {
     int64_t lease_ms;
     int64_t wait_ms; /* acquire: what is left of the caller's deadline; 0 if it is over, or without end */
     int64_t amount;  /* permits, or what a count is set to */
+    int64_t limit;   /* acquire of permits: as of its operation */
     int64_t first_sent_at;
     int64_t sent_at;
     int64_t give_up_at;      /* a refused release is not repeated after this; 0: not refused yet */

@@ -9,6 +9,7 @@
  *                                             them
  *               none                          PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a
  *                                             try
+ *               no such semaphore             the same; DONE (NOT_FOUND) where one must exist
  *               transient error               PAUSED; DONE for a try
  *               other error                   DONE
  *               connection broke              the same again; DONE (NO_REPLY) when its record may be over
@@ -35,6 +36,7 @@ void semaphore_send(struct engine *engine, struct operation *operation, int64_t 
     command->id = operation->id;
     record_take_key(engine, command);
     command->amount = operation->amount;
+    command->limit = operation->limit;
     operation->seen = operation->resource->queue->sequence;
     operation_request(engine, operation, command);
 }
@@ -72,6 +74,8 @@ void semaphore_result(struct engine *engine, struct operation *operation, struct
         acquire_end(engine, operation, REDLATCH_PROTOCOL, now);
     } else if (reply->integer > 0) {
         granted(engine, operation, now);
+    } else if (reply->integer < 0) {
+        acquire_missing(engine, operation, now);
     } else {
         acquire_contended(engine, operation, REDLATCH_FOREVER, now);
     }

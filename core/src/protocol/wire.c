@@ -21,7 +21,7 @@
  *   g number of values, and each value
  * of what is counted
  *   O record of the operation   e its life in ms   u number of the operation   a amount   L leases of permits
- *   i ids of so many permits
+ *   i ids of so many permits   x limit of a semaphore that does not exist, 0: none is made
  *   P id of the one that a change is about   a digit stands for itself */
 struct command_template {
     enum script_id script;
@@ -88,8 +88,8 @@ static const struct command_template special[STORAGES][COMMAND_KINDS] = {
     [STORAGE_WRITE][COMMAND_RENEW] = {SCRIPT_RENEW, "N", "Wl"},
     [STORAGE_WRITE][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "Wnb"},
     [STORAGE_WRITE][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "WnCb"},
-    [STORAGE_COUNT][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "eua"},
-    [STORAGE_PERMITS][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_PERMITS, "NL", "lCi"},
+    [STORAGE_COUNT][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "euaCx"},
+    [STORAGE_PERMITS][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_PERMITS, "NL", "lCxi"},
     [STORAGE_PERMITS][COMMAND_RELEASE] = {SCRIPT_RELEASE_PERMITS, "NL", "00Ci"},
     [STORAGE_PERMITS][COMMAND_EXTEND] = {SCRIPT_EXTEND_PERMIT, "NL", "li"},
     [STORAGE_PERMITS][COMMAND_RENEW] = {SCRIPT_RENEW_PERMITS, "L", "il"},
@@ -395,6 +395,39 @@ static bool write_owner_letter(const struct engine *engine, const struct command
     }
 }
 
+/* The letters of what is counted; false for another letter. */
+static bool write_count_letter(const struct engine *engine, const struct command *command, char letter,
+                               struct argument_sink *sink) {
+    switch (letter) {
+    case 'O':
+        put_record(engine, sink, command);
+        return true;
+    case 'L':
+        put_leases(sink, command->resource);
+        return true;
+    case 'i':
+        put_ids(engine, sink, command);
+        return true;
+    case 'P':
+        put(sink, (const char *)command->permit, sizeof command->permit);
+        return true;
+    case 'e':
+        put_number(sink, (uint64_t)record_life_ms(engine));
+        return true;
+    case 'u':
+        put_number(sink, command->id);
+        return true;
+    case 'a':
+        put_amount(sink, command->amount);
+        return true;
+    case 'x':
+        put_number(sink, (uint64_t)command->limit);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void write_letter(const struct engine *engine, const struct command *command, char letter,
                          struct argument_sink *sink) {
     switch (letter) {
@@ -434,34 +467,13 @@ static void write_letter(const struct engine *engine, const struct command *comm
     case 'K':
         put(sink, &kind_of_number(command->lock_kind)->member_type, 1);
         break;
-    case 'O':
-        put_record(engine, sink, command);
-        break;
-    case 'L':
-        put_leases(sink, command->resource);
-        break;
-    case 'i':
-        put_ids(engine, sink, command);
-        break;
-    case 'P':
-        put(sink, (const char *)command->permit, sizeof command->permit);
-        break;
-    case 'e':
-        put_number(sink, (uint64_t)record_life_ms(engine));
-        break;
-    case 'u':
-        put_number(sink, command->id);
-        break;
-    case 'a':
-        put_amount(sink, command->amount);
-        break;
     case '0':
     case '1':
     case '2':
         put(sink, &letter, 1);
         break;
     default:
-        if (!write_owner_letter(engine, command, letter, sink)) {
+        if (!write_owner_letter(engine, command, letter, sink) && !write_count_letter(engine, command, letter, sink)) {
             write_fair_letter(engine, command, letter, sink);
         }
     }

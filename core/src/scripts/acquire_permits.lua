@@ -1,12 +1,15 @@
--- acquire_permits: permits are taken off a permit semaphore that has as many, or none at all, each with a lease.
--- Effects as RPermitExpirableSemaphore's tryAcquire (wire format 2.11), but by the server's clock, and what expired is
--- given back a thousand at a time (W-21).
+-- acquire_permits: permits are taken off a permit semaphore that has as many, or none at all, each with a lease. One
+-- that does not exist is made before, where a limit is given.
+-- Effects as RPermitExpirableSemaphore's tryAcquire, after its trySetPermits (wire format 2.11), but by the server's
+-- clock, and what expired is given back a thousand at a time (W-21).
 -- Begins with shared/clock.lua.
 -- Begins with shared/permits.lua.
 -- Begins with shared/count.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] channel   ARGV[3...] ids of 16 bytes
--- Returns nil when the permits with these ids are taken; else the ms until the next one taken runs out, -1 for never.
+-- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] channel   ARGV[3] limit, 0: it is not made
+-- ARGV[4...] ids of 16 bytes
+-- Returns nil when the permits with these ids are taken; else the ms until the next one taken runs out, -1 for never;
+-- -2 when the semaphore does not exist.
 -- May be sent twice: a repeat finds an id, and leaves every lease that is there at least as long as asked.
 -- SPDX-License-Identifier: Apache-2.0
 local NEVER, CHUNK = 922337203685477, 1000
@@ -14,7 +17,7 @@ local value = redis.call('get', KEYS[1])
 local now = server_time()
 local over = string.format('%.0f', now + ARGV[1])
 local repeated = false
-for i = 3, #ARGV do
+for i = 4, #ARGV do
     local score = redis.call('zscore', KEYS[2], ARGV[i])
     if score then
         repeated = true
@@ -39,20 +42,28 @@ for _, id in ipairs({nearest[1], unpack(expired)}) do
         return wrong_leases()
     end
 end
-local denied = value and (missing_permission(KEYS[1], 'incrby', 'decrby') or
-    missing_permission(KEYS[2], 'zrem', 'zadd', 'pexpire'))
+local makes = not value and ARGV[3] ~= '0'
+if not value and not makes then
+    return -2
+end
+local denied = (makes and missing_permission(KEYS[1], 'set')) or missing_permission(KEYS[1], 'incrby', 'decrby') or
+    missing_permission(KEYS[2], 'zrem', 'zadd', 'pexpire')
 if denied then
     return denied
 end
-if #expired > 0 and value then
+if makes then
+    value = ARGV[3]
+    redis.call('set', KEYS[1], value)
+end
+if #expired > 0 then
     value = redis.call('incrby', KEYS[1], #expired)
     redis.call('zrem', KEYS[2], unpack(expired))
 end
-local count = #ARGV - 2
-local granted = value and tonumber(value) >= count
+local count = #ARGV - 3
+local granted = tonumber(value) >= count
 if granted then
     value = redis.call('decrby', KEYS[1], count)
-    for i = 3, #ARGV do
+    for i = 4, #ARGV do
         redis.call('zadd', KEYS[2], over, ARGV[i])
     end
     local ttl = redis.call('pttl', KEYS[1])
@@ -60,14 +71,14 @@ if granted then
         redis.call('pexpire', KEYS[2], ttl)
     end
 end
-if #expired > 0 and value and tonumber(value) > 0 then
+if (makes or #expired > 0) and tonumber(value) > 0 then
     redis.call('publish', ARGV[2], string.format('%.0f', value))
 end
 if granted then
     return nil
 end
 nearest = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
-if not nearest[2] or tonumber(nearest[2]) >= NEVER or not value then
+if not nearest[2] or tonumber(nearest[2]) >= NEVER then
     return -1
 end
 return math.max(tonumber(nearest[2]) - now, 0)

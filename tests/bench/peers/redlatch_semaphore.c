@@ -14,7 +14,7 @@ struct share {
 
 static redlatch_semaphore *semaphore_open(redlatch_client *client) {
     redlatch_semaphore *semaphore = NULL;
-    must(redlatch_semaphore_new(client, "bench:semaphore", 15, &semaphore), "cannot make a semaphore handle");
+    must(redlatch_semaphore_new(client, "bench:semaphore", 15, NULL, &semaphore), "cannot make a semaphore handle");
     return semaphore;
 }
 

@@ -113,13 +113,10 @@ _NOT_IN_THE_SHELL = frozenset(
 
 _C = str(build_folder() / "tests" / "conformance" / "conformance_c")
 
-# Options of the wrappers' semaphores.
-_NOT_IN_C = frozenset({"semaphore.limit", "permit_semaphore.limit", "permit_semaphore.lease_ms"})
-
 DRIVERS = [
-    Driver("c", [_C], _NOT_IN_C),
+    Driver("c", [_C]),
     # Asynchronous calls name their owner, so a handle is never one.
-    Driver("c-asynchronous", [_C, "asynchronous"], _NOT_IN_C | {"lock.owner=handle"}),
+    Driver("c-asynchronous", [_C, "asynchronous"], frozenset({"lock.owner=handle"})),
     python_driver(),
     lua_driver("lua5.1", "5.1"),
     lua_driver("lua5.2", "5.2"),

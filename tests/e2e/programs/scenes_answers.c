@@ -29,9 +29,9 @@ static struct things things_of(redlatch_client *client, redlatch_client *other) 
     redlatch_lock_free(members[0]);
     redlatch_lock_free(members[1]);
     const char *name = stage_name(4);
-    OK(redlatch_semaphore_new(client, name, strlen(name), &things.semaphore));
+    OK(redlatch_semaphore_new(client, name, strlen(name), NULL, &things.semaphore));
     name = stage_name(5);
-    OK(redlatch_permit_semaphore_new(client, name, strlen(name), &things.permits));
+    OK(redlatch_permit_semaphore_new(client, name, strlen(name), NULL, &things.permits));
     name = stage_name(6);
     OK(redlatch_latch_new(client, name, strlen(name), &things.latch));
     OK(redlatch_scan_new(client, "*", 1, &things.scan));

@@ -55,7 +55,7 @@ static void walk(void) {
 
 static void take_permit(const char *name) {
     redlatch_semaphore *semaphore;
-    int status = redlatch_semaphore_new(client, name, strlen(name), &semaphore);
+    int status = redlatch_semaphore_new(client, name, strlen(name), NULL, &semaphore);
     if (status == REDLATCH_OK) {
         say("semaphore", redlatch_semaphore_acquire(semaphore, 1, WAIT_MS, NULL));
         redlatch_semaphore_free(semaphore);

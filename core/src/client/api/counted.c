@@ -49,6 +49,28 @@ int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t
     return REDLATCH_OK;
 }
 
+int semaphore_options_of(const redlatch_semaphore_options *given, bool has_leases,
+                         redlatch_semaphore_options *options_out) {
+    redlatch_semaphore_options_init(options_out, sizeof *options_out);
+    int status = given ? options_read(options_out, sizeof *options_out, given, "semaphore options") : REDLATCH_OK;
+    if (status != REDLATCH_OK || (status = check_flag("must_exist", options_out->must_exist, true)) != REDLATCH_OK ||
+        (status = check_amount("limit", options_out->limit, 0)) != REDLATCH_OK) {
+        return status;
+    }
+    if (options_out->limit && options_out->must_exist) {
+        return fail_with(REDLATCH_INVALID, "must_exist is 1 and limit is %lld: expected one of them",
+                         (long long)options_out->limit);
+    }
+    if (options_out->lease_ms == REDLATCH_RENEWED) {
+        return REDLATCH_OK;
+    }
+    if (!has_leases) {
+        return fail_with(REDLATCH_INVALID, "lease_ms is %lld: expected REDLATCH_RENEWED for a semaphore without leases",
+                         (long long)options_out->lease_ms);
+    }
+    return check_duration("lease_ms", options_out->lease_ms, 1, false);
+}
+
 void counted_drop(struct client *client, struct resource *resource) {
     if (client->fork_generation == system_fork_generation()) {
         client_lock(client);
@@ -180,6 +202,8 @@ static void set_up_wait(struct request *request, const struct count_wait *wait) 
     operation->lock_kind = wait->resource->kind;
     operation->resource = wait->resource;
     operation->amount = wait->amount;
+    operation->limit = wait->limit;
+    operation->must_exist = wait->must_exist;
     operation->lease_ms = wait->lease_ms;
 }
 

@@ -20,6 +20,10 @@ struct count_request {
 int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t size, const void *out,
                  struct resource **resource_out);
 
+/* The options of a new semaphore, or the defaults. OK, or INVALID with the last error set. */
+int semaphore_options_of(const redlatch_semaphore_options *given, bool has_leases,
+                         redlatch_semaphore_options *options_out);
+
 /* Lets go of the name when its handle is freed. */
 void counted_drop(struct client *client, struct resource *resource);
 
@@ -42,6 +46,8 @@ struct count_wait {
     struct client *client;
     struct resource *resource;
     int64_t amount;
+    int64_t limit;   /* of a semaphore that does not exist; 0: none is made */
+    bool must_exist; /* a semaphore that does not exist is not waited for */
     int64_t wait_ms;
     uint8_t kind;                                  /* enum operation_kind: ACQUIRE, WATCH */
     int64_t lease_ms;                              /* of permits with ids */

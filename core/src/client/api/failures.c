@@ -128,6 +128,14 @@ static int wrong_type(const struct client *client, const struct finding *finding
                      detected_kinds[finding->detected_kind].what, not, kind, use ? "; use " : "", use ? use : "");
 }
 
+/* How a semaphore comes to exist, by enum redlatch_language. */
+static const char *const ways_to_make[] = {
+    "try_set_permits, or the option limit",
+    "try_set_permits(), limit= to make it, or wait_for_creation=True to wait until somebody does",
+    "try_set_permits(), limit to make it, or wait_for_creation = true to wait until somebody does",
+    "--limit to make it",
+};
+
 int request_failed_of(const struct client *client, const struct request *request, const char *verb, const char *names,
                       int status) {
     if (status == REDLATCH_INTERNAL && client->engine.broken) {
@@ -138,6 +146,10 @@ int request_failed_of(const struct client *client, const struct request *request
     }
     if (status == REDLATCH_WRONG_TYPE && request && request->finding) {
         return wrong_type(client, request->finding, verb, names);
+    }
+    if (status == REDLATCH_NOT_FOUND) {
+        return fail_with(status, "%s %s: %s; expected %s", verb, names, redlatch_strerror(status),
+                         ways_to_make[client->language]);
     }
     const char *detail = "";
     if (status_has_detail(status)) {

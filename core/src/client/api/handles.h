@@ -104,15 +104,20 @@ struct redlatch_scan {
 
 struct redlatch_semaphore {
     _Atomic uint32_t magic;
+    bool must_exist;
     struct client *client;
     struct resource *resource;
+    int64_t limit;
     struct redlatch_semaphore *next_free;
 };
 
 struct redlatch_permit_semaphore {
     _Atomic uint32_t magic;
+    bool must_exist;
     struct client *client;
     struct resource *resource;
+    int64_t limit;
+    int64_t lease_ms;
     struct redlatch_permit_semaphore *next_free;
 };
 

@@ -115,3 +115,8 @@ int redlatch_lock_options_init(redlatch_lock_options *options, uint32_t struct_s
                                       .back_off_multiplier = 2};
     return init(options, struct_size, &defaults, sizeof defaults, "lock options");
 }
+
+int redlatch_semaphore_options_init(redlatch_semaphore_options *options, uint32_t struct_size) {
+    redlatch_semaphore_options defaults = {.lease_ms = REDLATCH_RENEWED};
+    return init(options, struct_size, &defaults, sizeof defaults, "semaphore options");
+}

@@ -28,9 +28,15 @@ static int guard_permits(const struct redlatch_permit_semaphore *handle) {
 }
 
 int redlatch_permit_semaphore_new(redlatch_client *handle, const char *name, size_t name_size,
+                                  const redlatch_semaphore_options *given,
                                   redlatch_permit_semaphore **permit_semaphore_out) {
     struct resource *resource;
-    int status = counted_name(handle, REDLATCH_PERMIT_SEMAPHORE, name, name_size, permit_semaphore_out, &resource);
+    redlatch_semaphore_options options;
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK || (status = semaphore_options_of(given, true, &options)) != REDLATCH_OK) {
+        return status;
+    }
+    status = counted_name(handle, REDLATCH_PERMIT_SEMAPHORE, name, name_size, permit_semaphore_out, &resource);
     if (status != REDLATCH_OK) {
         return status;
     }
@@ -41,6 +47,9 @@ int redlatch_permit_semaphore_new(redlatch_client *handle, const char *name, siz
     }
     permits->client = handle->client;
     permits->resource = resource;
+    permits->must_exist = options.must_exist;
+    permits->limit = options.limit;
+    permits->lease_ms = options.lease_ms;
     *permit_semaphore_out = permits;
     return REDLATCH_OK;
 }
@@ -80,10 +89,12 @@ static struct count_wait wait_for(const struct redlatch_permit_semaphore *permit
     return (struct count_wait){.client = permits->client,
                                .resource = permits->resource,
                                .amount = count,
+                               .limit = permits->limit,
+                               .must_exist = permits->must_exist,
                                .wait_ms = wait_ms,
                                .kind = OPERATION_ACQUIRE,
                                .give_back = give_back,
-                               .lease_ms = lease_ms};
+                               .lease_ms = lease_ms == REDLATCH_LEASE_OF_LOCK ? permits->lease_ms : lease_ms};
 }
 
 static int check_acquire(int64_t permits, int64_t lease_ms) {
@@ -91,7 +102,8 @@ static int check_acquire(int64_t permits, int64_t lease_ms) {
         return fail_with(REDLATCH_INVALID, "permits is %lld: expected 1 to %d", (long long)permits,
                          REDLATCH_PERMITS_AT_ONCE_MAX);
     }
-    return lease_ms == REDLATCH_RENEWED ? REDLATCH_OK : check_duration("lease_ms", lease_ms, 1, false);
+    bool named = lease_ms == REDLATCH_RENEWED || lease_ms == REDLATCH_LEASE_OF_LOCK;
+    return named ? REDLATCH_OK : check_duration("lease_ms", lease_ms, 1, false);
 }
 
 int redlatch_permit_semaphore_acquire(redlatch_permit_semaphore *permits, int64_t count, int64_t lease_ms,

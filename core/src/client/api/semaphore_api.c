@@ -18,9 +18,14 @@ static int guard_semaphore(const struct redlatch_semaphore *handle) {
 }
 
 int redlatch_semaphore_new(redlatch_client *handle, const char *name, size_t name_size,
-                           redlatch_semaphore **semaphore_out) {
+                           const redlatch_semaphore_options *given, redlatch_semaphore **semaphore_out) {
     struct resource *resource;
-    int status = counted_name(handle, REDLATCH_SEMAPHORE, name, name_size, semaphore_out, &resource);
+    redlatch_semaphore_options options;
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK || (status = semaphore_options_of(given, false, &options)) != REDLATCH_OK) {
+        return status;
+    }
+    status = counted_name(handle, REDLATCH_SEMAPHORE, name, name_size, semaphore_out, &resource);
     if (status != REDLATCH_OK) {
         return status;
     }
@@ -31,6 +36,8 @@ int redlatch_semaphore_new(redlatch_client *handle, const char *name, size_t nam
     }
     semaphore->client = handle->client;
     semaphore->resource = resource;
+    semaphore->must_exist = options.must_exist;
+    semaphore->limit = options.limit;
     *semaphore_out = semaphore;
     return REDLATCH_OK;
 }
@@ -57,6 +64,8 @@ static struct count_wait wait_for(const struct redlatch_semaphore *semaphore, in
     return (struct count_wait){.client = semaphore->client,
                                .resource = semaphore->resource,
                                .amount = permits,
+                               .limit = semaphore->limit,
+                               .must_exist = semaphore->must_exist,
                                .wait_ms = wait_ms,
                                .kind = OPERATION_ACQUIRE,
                                .give_back = give_back};

@@ -30,15 +30,31 @@ static struct counted *find(const char *name) {
     misunderstood(*name ? "nothing is called %s" : "too many objects%s", name);
 }
 
+static int64_t whole_of(const json_t *call, const char *member) {
+    return milliseconds_of(call, member, NULL, 0);
+}
+
+static redlatch_semaphore_options options_of(const json_t *call) {
+    redlatch_semaphore_options options;
+    redlatch_semaphore_options_init(&options, sizeof options);
+    const json_t *given = json_object_get(call, "options");
+    options.limit = json_object_get(given, "limit") ? whole_of(given, "limit") : options.limit;
+    options.lease_ms = json_object_get(given, "lease_ms")
+                           ? milliseconds_of(given, "lease_ms", "renewed", REDLATCH_RENEWED)
+                           : options.lease_ms;
+    return options;
+}
+
 json_t *call_counted_new(const json_t *call) {
     struct counted made = {.client = client_named(call)};
     struct text name = text_of(call, "name");
     const char *kind = string_of(call, "call");
+    redlatch_semaphore_options options = options_of(call);
     int status = strcmp(kind, "semaphore") == 0
-                     ? redlatch_semaphore_new(made.client, name.bytes, name.size, &made.semaphore)
+                     ? redlatch_semaphore_new(made.client, name.bytes, name.size, &options, &made.semaphore)
                  : strcmp(kind, "latch") == 0
                      ? redlatch_latch_new(made.client, name.bytes, name.size, &made.latch)
-                     : redlatch_permit_semaphore_new(made.client, name.bytes, name.size, &made.permits);
+                     : redlatch_permit_semaphore_new(made.client, name.bytes, name.size, &options, &made.permits);
     free(name.bytes);
     if (status == REDLATCH_OK) {
         const char *word = string_of(call, "object");
@@ -69,13 +85,9 @@ void counted_free(void) {
     memset(objects, 0, sizeof objects);
 }
 
-static int64_t whole_of(const json_t *call, const char *member) {
-    return milliseconds_of(call, member, NULL, 0);
-}
-
 static int64_t lease_of_call(const json_t *call) {
     bool leased = json_object_get(call, "lease_ms") != NULL;
-    return leased ? milliseconds_of(call, "lease_ms", "renewed", REDLATCH_RENEWED) : REDLATCH_RENEWED;
+    return leased ? milliseconds_of(call, "lease_ms", "renewed", REDLATCH_RENEWED) : REDLATCH_LEASE_OF_LOCK;
 }
 
 static json_t *ids_of(const struct counted *counted, uint64_t serial, json_int_t permits) {

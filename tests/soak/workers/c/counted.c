@@ -14,7 +14,7 @@ static const int64_t endless = 1000000000000000;
 
 static int semaphore_open(struct taker *taker, const struct clients *clients) {
     taker->permits = taker->turn->levels;
-    return redlatch_semaphore_new(clients->of[0], taker->name, strlen(taker->name), &taker->semaphore);
+    return redlatch_semaphore_new(clients->of[0], taker->name, strlen(taker->name), NULL, &taker->semaphore);
 }
 
 /* Who comes first makes it; where that fails, somebody else does. */
@@ -61,7 +61,8 @@ const struct shape shape_semaphore = {
 
 static int permits_open(struct taker *taker, const struct clients *clients) {
     taker->permits = taker->turn->levels;
-    return redlatch_permit_semaphore_new(clients->of[0], taker->name, strlen(taker->name), &taker->permit_semaphore);
+    return redlatch_permit_semaphore_new(clients->of[0], taker->name, strlen(taker->name), NULL,
+                                         &taker->permit_semaphore);
 }
 
 static bool permits_prepare(struct taker *taker) {
