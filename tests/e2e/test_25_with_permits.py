@@ -9,6 +9,7 @@ from typing import Any, Callable, List
 
 import pytest
 import redlatch
+from access_rules import open_frugal, permit
 from steps import Call
 from support import Monitor, RedisServer, wait_until
 from support.wire import load_scripts, scripts, sent_by
@@ -63,6 +64,24 @@ def test_its_making_is_waited_for_on_request(client: redlatch.Client, make: Make
     wait_until(lambda: client.stats()["waiters"] == 1, SOON, "a waiter")
     assert make().try_set_permits(1)
     assert waiting.result(SOON)
+
+
+@pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
+def test_who_may_not_ask_whether_it_exists_waits_for_it(
+    server: RedisServer, client: redlatch.Client, lock_name: str, kind: str
+) -> None:
+    permit(server, lock_name, [kind.replace("_", " ")])
+    with open_frugal(server) as frugal:
+        gate = getattr(frugal, kind)(lock_name)
+
+        def enter() -> bool:
+            with gate:
+                return True
+
+        waiting = Call(enter)
+        wait_until(lambda: waiting.done or frugal.stats()["waiters"] == 1, SOON, "a waiter")
+        assert getattr(client, kind)(lock_name).try_set_permits(1)
+        assert waiting.result(SOON)
 
 
 def test_a_limit_makes_it_once(

@@ -31,6 +31,7 @@ def test_taken_by_force(client: redlatch.Client, other: redlatch.Client, lock_na
     assert lose(redlatch.LockLostError, lock.release).reason == "missing"
     late = lose(redlatch.LockLostError, hold.release)
     assert late.reason == "missing" and hold.lost_reason == "missing", "a hold remembers why"
+    assert str(late) == f"this hold of lock {lock_name!r} was lost (missing)"
     assert lock.acquire(False)
     lock.release()
 

@@ -15,8 +15,9 @@ from typing import Any, AsyncIterator, Dict, Iterator, List, Set, get_args
 
 import pytest
 import redlatch
-from redlatch._ffi import lib, text
+from redlatch._ffi import ffi, lib, new_record, text
 from redlatch.losses import REMEMBERED, Losses
+from redlatch.owners import new_number
 
 
 async def coroutine() -> None:
@@ -165,6 +166,27 @@ def test_a_lock_that_was_never_taken_is_not_held(client: redlatch.Client) -> Non
     with pytest.raises(redlatch.NotOwnedError) as caught:
         lock.release()
     assert caught.value.lock_name == "x" and not caught.value.ambiguous
+
+
+def test_a_hold_that_is_over_says_why(client: redlatch.Client) -> None:
+    lock, number = client.lock("x"), new_number()
+
+    def over(serial: int) -> redlatch.RedlatchError:
+        record = new_record("redlatch_hold")
+        record.serial = serial
+        hold = redlatch.Hold(lock, number, bytes(ffi.buffer(record)), None)
+        with pytest.raises(redlatch.RedlatchError) as caught:
+            hold.extend(1)
+        assert caught.value.lock_name == "x"
+        return caught.value
+
+    client._losses.note(1, "expired")
+    client._losses.note(2, None)
+    assert repr(over(1)) == """LockLostError("this hold of lock 'x' was lost (expired)")"""
+    assert repr(over(2)) == """LockLostError("this hold of lock 'x' was lost (not known why)")"""
+    assert repr(over(3)) == """NotOwnedError("this hold of lock 'x' was released already")"""
+    client.close()
+    assert repr(over(3)) == """ClosedError("the hold of lock 'x' ended when its client was closed")"""
 
 
 def test_a_client_has_a_uuid_of_its_own(client: redlatch.Client) -> None:

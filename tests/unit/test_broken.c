@@ -163,6 +163,26 @@ static void those_over_several_servers_are_reported(void) {
     end();
 }
 
+static void *wait_for_a_loss(void *status_out) {
+    redlatch_event event = {.struct_size = sizeof event};
+    *(int *)status_out = redlatch_client_wait_lost(client, REDLATCH_FOREVER, &event);
+    return NULL;
+}
+
+static void who_waits_for_a_loss_is_woken(void) {
+    begin();
+    int waited = REDLATCH_OK;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, wait_for_a_loss, &waited) == 0);
+    while (!atomic_load(&client->client->losses_watched[LOSS_THREADS])) {
+        poll(NULL, 0, 1);
+    }
+    break_it(); /* with the mutex, which the thread drops to sleep */
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK_EQ_INT(waited, REDLATCH_INTERNAL);
+    end();
+}
+
 static void other_clients_are_well(void) {
     begin();
     break_it();
@@ -178,6 +198,7 @@ int main(void) {
     RUN(started_calls_are_discarded_with_the_client);
     RUN(started_calls_are_reported);
     RUN(those_over_several_servers_are_reported);
+    RUN(who_waits_for_a_loss_is_woken);
     RUN(other_clients_are_well);
     return unit_done();
 }
