@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "connection.h"
 #include "names.h"
 #include "redis_text.h"
 #include "schedule.h"
@@ -25,6 +26,7 @@ static struct {
     line_ender *end;
     int64_t refused_until[SERVERS_MAX];
     int64_t slow_until[SERVERS_MAX];
+    int64_t reset_until[SERVERS_MAX];
 } net;
 
 /* Bytes on their way. */
@@ -47,6 +49,10 @@ void lines_begin(line_receiver *receive, line_ender *end) {
 void lines_refuse(int server, int64_t until, bool slow) {
     net.refused_until[server] = slow ? 0 : until;
     net.slow_until[server] = slow ? until : 0;
+}
+
+void lines_reset(int server, int64_t until) {
+    net.reset_until[server] = until;
 }
 
 static struct packet *pack(struct line *line, const char *bytes, size_t size) {
@@ -190,6 +196,11 @@ void __wrap_socket_let_sleep(int fd, int64_t most) {
     descriptor_of(fd)->sleeps_most = most;
 }
 
+void __wrap_connection_fail(struct connection *connection, const char *why, int64_t now) {
+    trace("gives %d up: %s", connection->fd, why);
+    __real_connection_fail(connection, why, now);
+}
+
 void __wrap_socket_abort(int fd) {
     trace("aborts %d", fd);
     __wrap_close(fd);
@@ -207,6 +218,7 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags) {
     (void)flags;
     schedule_spend(2);
     struct line *line = descriptor_of(fd)->line;
+    line->ended = line->ended || schedule_now() < net.reset_until[line->server];
     if (line->ended) {
         errno = EPIPE;
         return -1;

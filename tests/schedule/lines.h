@@ -37,6 +37,9 @@ void line_cut(struct line *line, bool cut);
 /* New connections to a server are refused until then, or with `slow` take half a second. */
 void lines_refuse(int server, int64_t until, bool slow);
 
+/* Whatever is sent to a server until then ends its connection, as when something on the way has forgotten it. */
+void lines_reset(int server, int64_t until);
+
 /* For descriptors.c. */
 short line_events(const struct descriptor *descriptor, short events);
 void line_hang_up(struct line *line);

@@ -66,11 +66,14 @@ static void write_reply(FILE *out, const struct redis_reply *reply) {
     }
 }
 
-static void send_reply(struct session *session, const struct redis_reply *reply) {
+/* So many times in one piece. */
+static void send_replies(struct session *session, const struct redis_reply *reply, int times) {
     char *bytes = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&bytes, &size);
-    write_reply(out, reply);
+    for (int i = 0; i < times; i++) {
+        write_reply(out, reply);
+    }
     fclose(out);
     line_reply(session->line, bytes, size);
     free(bytes);
@@ -85,9 +88,8 @@ static struct redis_reply pushed(const char *kind, struct redis_text channel, co
     return reply;
 }
 
-static int publish(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
-    (void)sharded;
-    const struct model_server *server = context;
+static int publish_often(const struct model_server *server, struct redis_text channel, struct redis_text message,
+                         int times) {
     int receivers = 0;
     for (size_t i = 0; i < session_count; i++) {
         struct session *session = sessions[i];
@@ -97,13 +99,18 @@ static int publish(void *context, bool sharded, struct redis_text channel, struc
                 struct redis_reply last;
                 redis_reply_bulk(&last, message);
                 struct redis_reply reply = pushed("message", channel, &last);
-                send_reply(session, &reply);
+                send_replies(session, &reply, times);
                 redis_reply_free(&reply);
                 receivers++;
             }
         }
     }
     return receivers;
+}
+
+static int publish(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
+    (void)sharded;
+    return publish_often(context, channel, message, 1);
 }
 
 static void change_channels(struct session *session, const struct redis_text *words, bool leave,
@@ -283,7 +290,7 @@ static void serve(struct session *session, const redisReply *request) {
     run_command(session, words, count, &reply);
     show_exchange(session, words, count, &reply);
     if (!session->line->hung_up) {
-        send_reply(session, &reply);
+        send_replies(session, &reply, 1);
     }
     redis_reply_free(&reply);
 }
@@ -411,12 +418,22 @@ void model_server_forget_scripts(int server) {
     memset(servers[server].knows, 0, sizeof servers[server].knows);
 }
 
+/* As releases do; returns how many received it. */
+static int publish_releases(int server, const char *key, int times) {
+    char channel[200];
+    snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}", key);
+    return publish_often(&servers[server], redis_text(channel), redis_text("0"), times);
+}
+
+void model_server_flood(int server, const char *key, int messages) {
+    int receivers = publish_releases(server, key, messages);
+    trace("somebody publishes %d messages about %s: %d receive them", messages, key, receivers);
+}
+
 void model_server_delete(int server, const char *key) {
     keyspace_set_time(servers[server].keyspace, EPOCH_MS + schedule_now() / 1000);
     bool was = keyspace_delete(servers[server].keyspace, redis_text(key));
-    char channel[200];
-    snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}", key);
-    int receivers = publish(&servers[server], false, redis_text(channel), redis_text("0"));
+    int receivers = publish_releases(server, key, 1);
     trace("somebody deletes %s: %d, and tells %d", key, was, receivers);
 }
 

@@ -37,8 +37,11 @@ void model_server_cut(int server);
 void model_server_restart(int server, bool keep);
 void model_server_forget_scripts(int server);
 
-/* A key goes, as by somebody else, and whoever waits for a lock of that name is receivers. */
+/* A key goes, as by somebody else, and whoever waits for a lock of that name is notified. */
 void model_server_delete(int server, const char *key);
+
+/* Somebody else notifies whoever waits for a lock of that name, so many times at once. */
+void model_server_flood(int server, const char *key, int messages);
 
 /* A key becomes something else: of another type, or of the shape of another kind of lock. */
 void model_server_replace(int server, const char *key, int shape);

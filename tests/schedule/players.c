@@ -16,7 +16,7 @@
 #include "shortages.h"
 #include "wrapped_system.h"
 
-enum { PLAYERS_MAX = 16, CLIENTS_MAX = 3 };
+enum { PLAYERS_MAX = 40, CLIENTS_MAX = 3, OTHERS_MAX = CLIENTS_MAX + 2 };
 
 int64_t time_scale;
 
@@ -196,7 +196,19 @@ static void run_faults(void *context) {
         if (house->scenario->calls & BY_HOST_NAME && schedule_chance(400)) {
             names_fail(schedule_now() + (int64_t)schedule_draw(2000000), schedule_chance(500));
         }
+        if (house->scenario->calls & RESETS) {
+            lines_reset(0, schedule_now() + (int64_t)schedule_draw(2000));
+        }
         make_fault((int)schedule_draw(SERVERS));
+    }
+}
+
+/* More messages at once than the subscriber reads in one step, or nearly so. */
+static void run_flood(void *context) {
+    const struct house *house = context;
+    while (!house->over) {
+        pause_ms(300);
+        model_server_flood(0, schedule_chance(500) ? "mutex-0" : "mutex-1", 100 + (int)schedule_draw(900));
     }
 }
 
@@ -238,7 +250,7 @@ void players_run(void *context) {
         misuse_all(&houses[0]);
     }
     struct actor *actors[PLAYERS_MAX];
-    struct actor *others[CLIENTS_MAX + 1];
+    struct actor *others[OTHERS_MAX];
     int other_count = 0;
     for (int i = 0; i < scenario->players; i++) {
         char name[32];
@@ -256,6 +268,9 @@ void players_run(void *context) {
     }
     if (scenario->faults) {
         others[other_count++] = actor_start("faults", run_faults, &houses[0]);
+    }
+    if (scenario->calls & FLOODS) {
+        others[other_count++] = actor_start("flood", run_flood, &houses[0]);
     }
     if (scenario->calls & CLOSES_EARLY) {
         pause_ms(800);

@@ -9,7 +9,8 @@
 #include "redlatch.h"
 
 /* What a scenario's players call; whether a client is closed while they do, how servers are named, whether waits,
- * pauses and faults last long enough for pings, and whether stories are played in shortage first. */
+ * pauses and faults last long enough for pings, whether stories are played in shortage first, whether others flood the
+ * channels with messages, and whether connections also end by what is sent. */
 enum {
     CALLS_LOCKS = 1,
     CALLS_COUNTS = 2,
@@ -21,7 +22,9 @@ enum {
     BY_HOST_NAME = 128,
     LONG_WAITS = 256,
     PLAYS_SHORTAGES = 512,
-    CALLS_WAITS = 1024
+    CALLS_WAITS = 1024,
+    FLOODS = 2048,
+    RESETS = 4096
 };
 
 enum { KINDS_MAX = 8, NAMES = 2 };

@@ -207,6 +207,9 @@ static void collect(redlatch_client *client, int count) {
         while (redlatch_client_next_event(client, &event) == REDLATCH_OK) {
             trace("event: %d, %s, tag %" PRIu64 ", %s", event.kind, redlatch_status_name(event.status), event.tag,
                   event.message ? event.message : "-");
+            if (event.report) {
+                trace("report: %s", redlatch_report_name(event.report));
+            }
             redlatch_report_free(event.report);
             count--;
         }
@@ -272,10 +275,30 @@ static void report(const struct cast *cast) {
     redlatch_lock_free(lock);
 }
 
+/* A started walk; a step that could not be started is started again, and leaves no lock out. */
+static void walk(const struct cast *cast) {
+    redlatch_lock *locks[] = {new_lock(cast->client, REDLATCH_MUTEX, "walked-1"),
+                              new_lock(cast->client, REDLATCH_MUTEX, "walked-2")};
+    redlatch_scan *scan = NULL;
+    log_call("acquire", redlatch_lock_acquire_as(locks[0], cast->owner, REDLATCH_RENEWED, 100, NULL));
+    log_call("acquire", redlatch_lock_acquire_as(locks[1], cast->owner, REDLATCH_RENEWED, 100, NULL));
+    log_call("scan", redlatch_scan_new(cast->client, "walked-*", 8, &scan));
+    for (uint64_t step = 1; step <= 5; step++) {
+        int first = started("start", redlatch_scan_start_next(scan, step));
+        collect(cast->client, first ? first : started("start again", redlatch_scan_start_next(scan, step)));
+    }
+    redlatch_scan_free(scan);
+    for (int i = 0; i < 2; i++) {
+        log_call("release", redlatch_lock_release_as(locks[i], cast->owner));
+        redlatch_lock_free(locks[i]);
+    }
+}
+
 const struct story stories[] = {
     {"open", open_and_close}, {"handles", make_handles}, {"locks", acquire_and_release},
     {"contend", contend},     {"composites", compose},   {"counts", count},
     {"waits", begin_waits},   {"started", start_calls},  {"reports", report},
+    {"walk", walk},
 };
 
 const int story_count = sizeof stories / sizeof stories[0];

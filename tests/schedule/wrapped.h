@@ -11,6 +11,7 @@
 #include "system.h"
 
 struct addrinfo;
+struct connection;
 
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
@@ -21,6 +22,7 @@ void *__real_calloc(size_t number, size_t size);
 void *__real_realloc(void *old, size_t size);
 char *__real_strdup(const char *text);
 void __real_free(void *allocated);
+void __real_connection_fail(struct connection *connection, const char *why, int64_t now);
 
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t number, size_t size);
@@ -48,6 +50,7 @@ int __wrap_socket_connecting(const struct address *address, int64_t dead_peer_ti
 int __wrap_socket_outcome(int fd);
 void __wrap_socket_let_sleep(int fd, int64_t most);
 void __wrap_socket_abort(int fd);
+void __wrap_connection_fail(struct connection *connection, const char *why, int64_t now);
 
 int64_t __wrap_system_now(void);
 void __wrap_system_wait(_Atomic uint32_t *futex, uint32_t expected, int64_t until);

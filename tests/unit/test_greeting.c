@@ -213,10 +213,12 @@ static void check_sent(const char *password, const char *answer, const char *sho
 
 static void what_redis_says_is_not_cut_at_letters_of_the_password(void) {
     static const char wrong[] = "WRONGPASS invalid username-password pair or user is disabled.";
+    static const char wrong_of_redis_6[] = "WRONGPASS invalid username-password pair";
     static const char needless[] = "ERR AUTH <password> called without any password configured for the default user."
                                    " Are you sure your configuration is correct?";
     check_sent("p", wrong, wrong);
     check_sent("password", wrong, wrong);
+    check_sent("p", wrong_of_redis_6, wrong_of_redis_6);
     check_sent("A", needless, needless);
     check_sent("p", "ERR you said p", "ERR you said ");
     check_sent("p", "WRONGPASS invalid username-password pair: p", "WRONGPASS invalid username-");

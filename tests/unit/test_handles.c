@@ -1,6 +1,8 @@
-/* Handles that are NULL, freed, or of another kind; calls on clients that are closed; what failing leaves untouched.
+/* Handles that are NULL, freed, or of another kind; calls on clients that are closed; what failing leaves untouched;
+ * names that are longer than an event has room for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "client_lock.h"
+#include "completed.h"
 #include "handles.h"
 
 #include <poll.h>
@@ -274,6 +276,19 @@ static void a_renewal_that_is_to_be_sent_again_goes_with_its_client(void) {
     redlatch_client_free(handle);
 }
 
+static void a_long_name_is_cut_in_its_event(void) {
+    enum { ROOM = sizeof((redlatch_event *)NULL)->name };
+    char name[ROOM + 4];
+    memset(name, 'n', sizeof name);
+    for (size_t size = ROOM - 3; size <= ROOM + 3; size++) {
+        redlatch_event event = {.struct_size = sizeof event};
+        event_set_name(&event, name, size);
+        CHECK_EQ_INT(event.name_size, size);
+        const char *end = memchr(event.name, '\0', ROOM);
+        CHECK(end && (size_t)(end - event.name) == (size < ROOM ? size : ROOM - 1));
+    }
+}
+
 int main(void) {
     RUN(null_handles);
     RUN(freed_handles);
@@ -282,6 +297,7 @@ int main(void) {
     RUN(tidying_up_keeps_the_last_error);
     RUN(nothing_is_handed_out_on_failure);
     RUN(a_renewal_that_is_to_be_sent_again_goes_with_its_client);
+    RUN(a_long_name_is_cut_in_its_event);
     RUN(without_descriptors);
     RUN(freed_handles_rest);
     return unit_done();
