@@ -45,6 +45,16 @@ def test_odd_keys_hide_no_lock(server: RedisServer) -> None:
     assert found["good"] == "mutex" and "huge" not in found and "settings" not in found
 
 
+def test_hashes_that_are_no_locks_are_not_read(server: RedisServer) -> None:
+    if server.version < (6, 2, 0):
+        pytest.skip("no HRANDFIELD")
+    put_what_is_no_lock(server)
+    server.reset_commandstats()
+    assert shown(server, "list") == []
+    counts = server.commandstats()
+    assert counts["hrandfield"] > 0 and "hscan" not in counts
+
+
 def test_a_prefix_is_no_pattern(server: RedisServer) -> None:
     for name in ("a*b:one", "a*b:two", "axb:one", "a*b:[x]"):
         put_hash(server, name, {f"{UUID}:1": 1})

@@ -21,7 +21,8 @@
 #define EXPECTED_RESULTS "expected.txt"
 #endif
 
-enum { CASES = 2000, KEYS_MAX = 64 };
+/* A message that is refused is no reason to keep a lock: what is written stays. */
+enum { CASES = 2000, KEYS_MAX = 64, MUTED_EVERY = 16 };
 
 static struct {
     struct script_set scripts;
@@ -138,6 +139,8 @@ static void play(FILE *out, enum script_id script, uint32_t number) {
     if (!refused && draw_percent(&draw, 10)) {
         without = dispensable_commands[draw_below(&draw, 2)];
     }
+    bool muted = !without && number % MUTED_EVERY == 0;
+    without = muted ? "publish" : without;
     char *before = text_of_keys(keyspace);
     fprintf(out, "case %u:", number);
     show_call(out, &call, without);
@@ -148,7 +151,7 @@ static void play(FILE *out, enum script_id script, uint32_t number) {
     struct redis_reply reply = {.kind = REDIS_NIL};
     run(script, &call, without, keyspace, &reply);
     char *after = text_of_keys(keyspace);
-    bool leaves = script == SCRIPT_RELEASE_FAIR; /* the queue, whatever the lock has become */
+    bool leaves = muted || script == SCRIPT_RELEASE_FAIR; /* the queue, whatever the lock has become */
     judge(script, number, &reply, leaves || (rig.notified == 0 && strcmp(before, after) == 0));
     fprintf(out, "reply ");
     redis_reply_print(out, &reply);

@@ -11,9 +11,9 @@ local queue, timeouts, sign = KEYS[2], KEYS[3], KEYS[4]
 local FOREIGN_TIMEOUT = 300000 -- Redisson's own bound for a head that does not come
 local now = server_time()
 
--- The heartbeat of a waiter's client: its uuid has the version 8. Nil for Redisson's, which have 4 and no sign.
+-- The heartbeat of a waiter's client: its uuid has the version 8. False for Redisson's, which have 4 and no sign.
 local function sign_of(owner)
-    return string.sub(owner, 15, 15) == '8' and string.sub(sign, 1, -37) .. string.sub(owner, 1, 36) or nil
+    return string.sub(owner, 15, 15) == '8' and string.sub(sign, 1, -37) .. string.sub(owner, 1, 36)
 end
 
 -- Somebody left the queue: with nobody in it the client's heartbeat is of no use any more.
