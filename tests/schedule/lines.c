@@ -201,6 +201,10 @@ void __wrap_connection_fail(struct connection *connection, const char *why, int6
     __real_connection_fail(connection, why, now);
 }
 
+bool __wrap_output_reserve(struct output *output, size_t size) {
+    return !wrapped_system_fails("output_reserve") && __real_output_reserve(output, size);
+}
+
 void __wrap_socket_abort(int fd) {
     trace("aborts %d", fd);
     __wrap_close(fd);

@@ -16,7 +16,7 @@
 #include "shortages.h"
 #include "wrapped_system.h"
 
-enum { PLAYERS_MAX = 40, CLIENTS_MAX = 3, OTHERS_MAX = CLIENTS_MAX + 2 };
+enum { PLAYERS_MAX = 40, CLIENTS_MAX = 3, OTHERS_MAX = CLIENTS_MAX + 3 };
 
 int64_t time_scale;
 
@@ -189,12 +189,24 @@ static void make_fault(int server) {
     }
 }
 
+/* Connections to all servers end, and new ones take long. */
+static void make_outage(void) {
+    int64_t until = schedule_now() + 1000 * (int64_t)schedule_draw(700);
+    for (int server = 0; server < SERVERS; server++) {
+        lines_refuse(server, until, true);
+        model_server_cut(server);
+    }
+}
+
 static void run_faults(void *context) {
     const struct house *house = context;
     while (!house->over) {
         pause_ms(1500);
         if (house->scenario->calls & BY_HOST_NAME && schedule_chance(400)) {
             names_fail(schedule_now() + (int64_t)schedule_draw(2000000), schedule_chance(500));
+        }
+        if (house->scenario->calls & OUTAGES) {
+            make_outage();
         }
         if (house->scenario->calls & RESETS) {
             lines_reset(0, schedule_now() + (int64_t)schedule_draw(2000));
@@ -210,6 +222,15 @@ static void run_flood(void *context) {
         pause_ms(300);
         model_server_flood(0, schedule_chance(500) ? "mutex-0" : "mutex-1", 100 + (int)schedule_draw(900));
     }
+}
+
+static void run_shortage(void *context) {
+    const struct house *house = context;
+    while (!house->over) {
+        pause_ms(50);
+        wrapped_system_fail("output_reserve", 1);
+    }
+    wrapped_system_fail(NULL, 0);
 }
 
 /* The clients end: some are closed with what they hold, some only freed. */
@@ -271,6 +292,9 @@ void players_run(void *context) {
     }
     if (scenario->calls & FLOODS) {
         others[other_count++] = actor_start("flood", run_flood, &houses[0]);
+    }
+    if (scenario->calls & STARVES) {
+        others[other_count++] = actor_start("shortage", run_shortage, &houses[0]);
     }
     if (scenario->calls & CLOSES_EARLY) {
         pause_ms(800);

@@ -10,7 +10,8 @@
 
 /* What a scenario's players call; whether a client is closed while they do, how servers are named, whether waits,
  * pauses and faults last long enough for pings, whether stories are played in shortage first, whether others flood the
- * channels with messages, and whether connections also end by what is sent. */
+ * channels with messages, whether connections also end by what is sent, whether memory for output is short now and
+ * then, and whether all servers are out of reach together. */
 enum {
     CALLS_LOCKS = 1,
     CALLS_COUNTS = 2,
@@ -24,7 +25,9 @@ enum {
     PLAYS_SHORTAGES = 512,
     CALLS_WAITS = 1024,
     FLOODS = 2048,
-    RESETS = 4096
+    RESETS = 4096,
+    STARVES = 8192,
+    OUTAGES = 16384
 };
 
 enum { KINDS_MAX = 8, NAMES = 2 };

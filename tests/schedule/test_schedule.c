@@ -99,6 +99,8 @@ static const struct scenario scenarios[] = {
     {"reset", {REDLATCH_MUTEX, REDLATCH_FAIR, 0}, CALLS_LOCKS | CALLS_STARTED | RESETS, 5, 1, 20, true},
     {"flooded", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | FLOODS, 5, 1, 16, false},
     {"crowded", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COUNTS, 40, 1, 8, false},
+    {"starved", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COUNTS | STARVES, 40, 1, 8, false},
+    {"composites_in_outages", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COMPOSITES | OUTAGES, 4, 3, 16, true},
     {"shortages", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | PLAYS_SHORTAGES, 1, 1, 1, false},
     {"everything", ALL_KINDS, CALLS_LOCKS | CALLS_COUNTS | CALLS_STARTED | CALLS_REPORTS, 6, 2, 20, true},
 };

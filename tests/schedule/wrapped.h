@@ -12,6 +12,7 @@
 
 struct addrinfo;
 struct connection;
+struct output;
 
 int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
@@ -22,6 +23,7 @@ void *__real_calloc(size_t number, size_t size);
 void *__real_realloc(void *old, size_t size);
 char *__real_strdup(const char *text);
 void __real_free(void *allocated);
+bool __real_output_reserve(struct output *output, size_t size);
 void __real_connection_fail(struct connection *connection, const char *why, int64_t now);
 
 void *__wrap_malloc(size_t size);
@@ -50,6 +52,7 @@ int __wrap_socket_connecting(const struct address *address, int64_t dead_peer_ti
 int __wrap_socket_outcome(int fd);
 void __wrap_socket_let_sleep(int fd, int64_t most);
 void __wrap_socket_abort(int fd);
+bool __wrap_output_reserve(struct output *output, size_t size);
 void __wrap_connection_fail(struct connection *connection, const char *why, int64_t now);
 
 int64_t __wrap_system_now(void);
