@@ -42,7 +42,8 @@ function(redlatch_lua_module target include_directories)
     # SWIG marks the functions that Lua looks for as visible by itself.
     set_target_properties(${target} PROPERTIES OUTPUT_NAME core PREFIX "" SUFFIX .so C_VISIBILITY_PRESET hidden)
     add_dependencies(${target} redlatch_lua_wrap redlatch_static)
-    target_link_libraries(${target} PRIVATE $<TARGET_FILE:redlatch_static> PkgConfig::hiredis Threads::Threads)
+    target_link_libraries(${target} PRIVATE $<TARGET_FILE:redlatch_static> PkgConfig::hiredis ${REDLATCH_TLS_LIBRARY}
+        Threads::Threads)
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
     target_link_options(${target} PRIVATE
         -Wl,--exclude-libs,ALL # another copy of the core in the process must not bind to this one

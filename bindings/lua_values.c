@@ -149,6 +149,13 @@ void lua_values_free_redlatch_client_options(redlatch_client_options *options) {
         free_text(options->name_prefix);
         free_text(options->username);
         free_text(options->password);
+        free_text(options->tls_ca_file);
+        free_text(options->tls_ca_dir);
+        free_text(options->tls_cert_file);
+        free_text(options->tls_key_file);
+        free_text(options->tls_server_name);
+        free_text(options->tls_verify);
+        free_text(options->tls_min_version);
         free(options);
     }
 }

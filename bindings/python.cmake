@@ -28,7 +28,8 @@ set_target_properties(redlatch_python PROPERTIES
     OUTPUT_NAME _core PREFIX "" SUFFIX .abi3.so C_VISIBILITY_PRESET hidden
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/redlatch)
 
-# The core is linked in, and hiredis where its archive is installed, so that a wheel needs nothing but libc.
+# The core is linked in, and hiredis where its archive is installed, so that a wheel needs
+# nothing but libc. OpenSSL is the wheel's own, too: a shared one has another name on other distributions.
 pkg_get_variable(hiredis_libdir hiredis libdir)
 find_library(hiredis_archive NAMES libhiredis.a HINTS ${hiredis_libdir})
 if(hiredis_archive)
@@ -37,9 +38,20 @@ else()
     message(STATUS "redlatch: no libhiredis.a, so the Python module needs the shared hiredis where it runs")
     set(python_hiredis PkgConfig::hiredis)
 endif()
+set(python_tls ${REDLATCH_TLS_LIBRARY})
+if(REDLATCH_TLS)
+    pkg_get_variable(openssl_libdir openssl libdir)
+    find_library(ssl_archive NAMES libssl.a HINTS ${openssl_libdir})
+    find_library(crypto_archive NAMES libcrypto.a HINTS ${openssl_libdir})
+    if(ssl_archive AND crypto_archive)
+        set(python_tls ${ssl_archive} ${crypto_archive} ${CMAKE_DL_LIBS})
+    else()
+        message(STATUS "redlatch: no libssl.a or libcrypto.a, so the Python module needs the shared OpenSSL")
+    endif()
+endif()
 add_dependencies(redlatch_python redlatch_static)
 target_link_libraries(redlatch_python PRIVATE
-    $<TARGET_FILE:redlatch_static> ${python_hiredis} Threads::Threads)
+    $<TARGET_FILE:redlatch_static> ${python_hiredis} ${python_tls} Threads::Threads)
 set_property(TARGET redlatch_python APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
 target_link_options(redlatch_python PRIVATE
     -Wl,--exclude-libs,ALL # another copy of the core or of hiredis in the process must not bind to this one

@@ -1,4 +1,5 @@
--- The rock `redlatch`: the wrapper in Lua, and the module redlatch.core with the C core inside, linked with hiredis.
+-- The rock `redlatch`: the wrapper in Lua, and the module redlatch.core with the C core inside, linked with hiredis
+-- and OpenSSL.
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- In the repository `luarocks make` of this file needs SWIG, CMake and a C compiler. The rock that `./dev rock` packs
@@ -24,6 +25,7 @@ supported_platforms = {"unix", "!windows"}
 dependencies = {"lua >= 5.1, < 5.5"}
 external_dependencies = {
     HIREDIS = {header = "hiredis/hiredis.h"},
+    OPENSSL = {header = "openssl/ssl.h"},
 }
 build = {
     type = "cmake",

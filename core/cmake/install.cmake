@@ -15,7 +15,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redlatch)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
-set(libs_private ${hiredis_LDFLAGS} -pthread)
+set(libs_private ${hiredis_LDFLAGS} ${openssl_LDFLAGS} -pthread)
 list(FILTER libs_private EXCLUDE REGEX "^-L/usr/lib") # the linker looks there by itself
 string(JOIN " " libs_private ${libs_private})
 configure_file(cmake/redlatch.pc.in ${CMAKE_CURRENT_BINARY_DIR}/redlatch.pc @ONLY)

@@ -107,7 +107,7 @@ enum redlatch_status {
     REDLATCH_SERVER_OUT_OF_MEMORY = -404,
     REDLATCH_LOADING = -405,        /* the server is loading its data */
     REDLATCH_SERVER_BUSY = -406,    /* the server is running a script that does not end */
-    REDLATCH_AUTHENTICATION = -407, /* the user name or password is missing or wrong */
+    REDLATCH_AUTHENTICATION = -407, /* the user name or password is missing or wrong, or a certificate is refused */
     REDLATCH_NO_PERMISSION = -408,  /* the server's access rules forbid a command, key or channel; redlatch_last_error
                                        quotes the server */
     REDLATCH_TOO_MANY_CLIENTS = -409,
@@ -192,6 +192,14 @@ typedef struct redlatch_client_options {
     int32_t language;        /* enum redlatch_language, for messages; LANGUAGE_C */
     int64_t fair_timeout_ms; /* fair locks: a waiter without a heartbeat for this long loses its queue position; 100 or
                                 more, the same in every process that uses a lock; 30000 */
+    const char *tls_ca_file; /* rediss: CA certificates in PEM, which may have revocation lists; NULL: see tls_ca_dir */
+    const char *tls_ca_dir;  /* rediss: a folder of them, as openssl rehash makes it; without both options
+                                $SSL_CERT_FILE and $SSL_CERT_DIR, else the system's CAs; NULL */
+    const char *tls_cert_file;   /* rediss: the client's certificate chain in PEM; NULL */
+    const char *tls_key_file;    /* rediss: its private key in PEM, without a passphrase; NULL: in tls_cert_file */
+    const char *tls_server_name; /* rediss: the name in the server's certificate; NULL: the URL's host */
+    const char *tls_verify;      /* rediss: "full"; "ca": the CA, not the name; "none": nothing. NULL: "full" */
+    const char *tls_min_version; /* rediss: "1.2" or "1.3"; NULL: "1.2" */
 } redlatch_client_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_client_options). INVALID: `options` is NULL, or the size
@@ -200,18 +208,22 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
 
 /* Opens a client and connects it, unless options->lazy is 1. Blocks for the connect timeout at most.
  *
- * url: redis://[user[:password]@]host[:port][/database][?option=value&...] or unix://[user[:password]@]/path[?db=N],
- * NUL-terminated. NULL: the environment variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are
- * connect_timeout, command_timeout and dead_peer_timeout (seconds, fractions allowed), name_prefix and db.
+ * url: redis://[user[:password]@]host[:port][/database][?option=value&...], the same with rediss:// for TLS, or
+ * unix://[user[:password]@]/path[?db=N], NUL-terminated. NULL: the environment variable REDIS_URL, or else
+ * redis://127.0.0.1:6379/0. The URL's options are connect_timeout, command_timeout and dead_peer_timeout (seconds,
+ * fractions allowed), name_prefix, db, and those of TLS by the names of their fields.
  * options: NULL for the defaults. An option that is set overrides the URL.
  * client_out: the client. The caller owns it and frees it with redlatch_client_free.
  *
  *   status              when                                                  what to do
- *   UNSUPPORTED         the URL is a rediss, redis+sentinel or redis+cluster  use a redis or unix URL
- *                       URL
+ *   UNSUPPORTED         the URL is a redis+sentinel or redis+cluster URL; or  use another URL, or a build with
+ *                       rediss, and the library was built without TLS         TLS
+ *   INVALID             also: a file of a TLS option cannot be used, or a     read redlatch_last_error
+ *                       TLS option was given without a rediss URL
  *   UNREACHABLE         no connection before the connect timeout              call again later
  *   NO_REPLY            connected, but no reply before the connect timeout    call again later
- *   AUTHENTICATION      the user name or password is missing or wrong         correct it
+ *   AUTHENTICATION      the user name or password is missing or wrong; or     correct it
+ *                       one of both refused the other's certificate
  *
  * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_client_open(const char *url, const redlatch_client_options *options,
@@ -230,9 +242,9 @@ REDLATCH_API void redlatch_client_free(redlatch_client *client);
  * the client is freed. NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_uuid(const redlatch_client *client);
 
-/* Returns the URL in use: redis://host:port/database or unix:///path?db=N, without user and password. It has the parts
- * that the given URL left out. %XX escapes are resolved. Valid until the client is freed. NULL for a bad handle.
- * Since 0.1. */
+/* Returns the URL in use: redis://host:port/database, the same with rediss:// or unix:///path?db=N, without user and
+ * password. It has the parts that the given URL left out. %XX escapes are resolved. Valid until the client is freed.
+ * NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_url(const redlatch_client *client);
 
 /* Issues an owner number, for calls with an explicit owner. It is new in this process and below 2^53, so that a double

@@ -39,6 +39,13 @@ redlatch._VERSION = core.version()
 ---@field fair_timeout? number waiters of a fair lock whose client is silent for so long lose their positions; the same
 ---for all who use a lock; 30
 ---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
+---@field tls_ca_file? string with a rediss:// URL: CA certificates in PEM; the system's
+---@field tls_ca_dir? string a folder of CA certificates, as openssl rehash makes it
+---@field tls_cert_file? string the client's certificate chain in PEM
+---@field tls_key_file? string its private key in PEM; tls_cert_file
+---@field tls_server_name? string the name in the server's certificate; the URL's host
+---@field tls_verify? "full"|"ca"|"none" what is verified: all, the CA but not the name, nothing; "full"
+---@field tls_min_version? "1.2"|"1.3" the oldest version of TLS; "1.2"
 ---@field tuning? redlatch.Tuning options that few programs change
 
 ---@class redlatch.Tuning
@@ -68,8 +75,8 @@ function redlatch.redlock(members, given)
 end
 
 --- Opens a client and connects, unless told to be lazy.
----@param url? string redis://[user[:password]@]host[:port][/database] or unix://[user[:password]@]/path[?db=N]; nil
----means the environment's REDIS_URL, else redis://127.0.0.1:6379/0
+---@param url? string redis://[user[:password]@]host[:port][/database], the same with rediss:// for TLS, or
+---unix://[user[:password]@]/path[?db=N]; nil means the environment's REDIS_URL, else redis://127.0.0.1:6379/0
 ---@param given? redlatch.ConnectOptions
 ---@return redlatch.Client? client, string? message, string? code
 function redlatch.connect(url, given)

@@ -230,6 +230,13 @@ local OF_CLIENT = {
     end,
     username = options.check_text,
     password = options.check_text,
+    tls_ca_file = options.check_text,
+    tls_ca_dir = options.check_text,
+    tls_cert_file = options.check_text,
+    tls_key_file = options.check_text,
+    tls_server_name = options.check_text,
+    tls_verify = options.check_text,
+    tls_min_version = options.check_text,
     name_prefix = options.bytes,
     tuning = function(value, name)
         if type(value) ~= "table" then

@@ -16,7 +16,7 @@ from redlatch.errors import LockName, failure
 from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses
-from redlatch.options import c_string, client_options, name_bytes, pattern_bytes, values_of_group
+from redlatch.options import FilePath, c_string, client_options, name_bytes, pattern_bytes, values_of_group
 from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
@@ -39,13 +39,21 @@ def connect(
     unreachable_timeout: Seconds = 30,
     fair_timeout: Seconds = 30,
     release_on_close: bool = True,
+    tls_ca_file: Optional[FilePath] = None,
+    tls_ca_dir: Optional[FilePath] = None,
+    tls_cert_file: Optional[FilePath] = None,
+    tls_key_file: Optional[FilePath] = None,
+    tls_server_name: Optional[str] = None,
+    tls_verify: Optional[Literal["full", "ca", "none"]] = None,
+    tls_min_version: Optional[Literal["1.2", "1.3"]] = None,
     tuning: Optional[Tuning] = None,
 ) -> Client:
     """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas.
 
     Args:
-        url: redis://[user[:password]@]host[:port][/database] or unix://[user[:password]@]/path[?db=N]; None means the
-            environment's REDIS_URL, else redis://127.0.0.1:6379/0. What is given here as well wins over the URL.
+        url: redis://[user[:password]@]host[:port][/database], the same with rediss:// for TLS, or
+            unix://[user[:password]@]/path[?db=N]; None means the environment's REDIS_URL, else
+            redis://127.0.0.1:6379/0. What is given here as well wins over the URL.
         watchdog_lease: The lease of a lock that is renewed.
         name_prefix: Is put before every name.
         lazy: Connects at the first use, for servers that may be down now.
@@ -58,6 +66,13 @@ def connect(
         fair_timeout: Waiters of a fair lock whose client is silent for this long lose their positions; to be the same
             in every process that uses a lock.
         release_on_close: Whether close() releases what is held, or leaves it to run out.
+        tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
+        tls_ca_dir: A folder of them, as `openssl rehash` makes it.
+        tls_cert_file: The client's certificate chain in PEM.
+        tls_key_file: Its private key in PEM; None means that tls_cert_file has it.
+        tls_server_name: The name in the server's certificate; None means the URL's host.
+        tls_verify: "full", "ca" (the CA, not the name) or "none"; None means "full".
+        tls_min_version: The oldest version of TLS; None means "1.2".
         tuning: Options that few programs change; None means its defaults.
 
     Example:
@@ -65,26 +80,12 @@ def connect(
         ...     other.closed
         False
     """
+    given = dict(locals())
     if url is not None and not isinstance(url, str):
         raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
     if not isinstance(tuning, (Tuning, type(None))):
         raise TypeError(f"tuning is {tuning!r}, of type {type(tuning).__name__}; expected redlatch.Tuning or None")
-    options, alive = client_options(
-        {
-            "watchdog_lease": watchdog_lease,
-            "name_prefix": name_prefix,
-            "lazy": lazy,
-            "username": username,
-            "password": password,
-            "database": database,
-            "connect_timeout": connect_timeout,
-            "command_timeout": command_timeout,
-            "unreachable_timeout": unreachable_timeout,
-            "fair_timeout": fair_timeout,
-            "release_on_close": release_on_close,
-            **vars(tuning or Tuning()),
-        }
-    )
+    options, alive = client_options({**given, **vars(tuning or Tuning())})
     client_out = ffi.new("redlatch_client **")
     status: int = lib.redlatch_client_open(ffi.NULL if url is None else c_string(url, "url"), options, client_out)
     alive.clear()

@@ -5,13 +5,16 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from typing import Any, Callable, Dict, List, Mapping, Tuple, cast
+from typing import Any, Callable, Dict, List, Mapping, Tuple, Union, cast
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import delay_ms, span_ms
 from redlatch.errors import InvalidArgumentError, LockName, failure
 from redlatch.tuning import UrlDefault
+
+FilePath = Union[str, "os.PathLike[str]"]
 
 
 def name_bytes(name: LockName, argument: str = "name") -> bytes:
@@ -109,7 +112,8 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "busy_poll": ("busy_poll", flag),
     "database": ("database", _whole(0, 1_000_000)),
 }
-_STRINGS = ("username", "password")
+_FILES = ("tls_ca_file", "tls_ca_dir", "tls_cert_file", "tls_key_file")
+_STRINGS = ("username", "password", *_FILES, "tls_server_name", "tls_verify", "tls_min_version")
 _OF_URL = (*_STRINGS, "database")
 
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
@@ -124,8 +128,8 @@ _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
 
 
 def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
-    """The core's options for those of connect(), and what must live for as long as they do. None of a text or a number,
-    and a UrlDefault, leave the option to the URL."""
+    """The core's options for those of connect(), and what must live for as long as they do. Arguments that are none of
+    the core's options are left out. None of a text or a number, and a UrlDefault, leave the option to the URL."""
     options = ffi.new("redlatch_client_options *")
     status: int = lib.redlatch_client_options_init(options, ffi.sizeof("redlatch_client_options"))
     if status:
@@ -139,7 +143,9 @@ def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
             field, convert = _NUMBERS[argument]
             setattr(options, field, convert(value, argument))
         elif argument in _STRINGS:
-            alive.append(ffi.new("char[]", c_string(cast(LockName, value), argument)))
+            path = isinstance(value, os.PathLike) and argument in _FILES
+            string = os.fspath(value) if path else cast(LockName, value)
+            alive.append(ffi.new("char[]", c_string(string, argument)))
             setattr(options, argument, alive[-1])
     prefix = _encoded(given["name_prefix"], "name_prefix")
     if prefix:

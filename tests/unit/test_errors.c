@@ -42,7 +42,7 @@ static const struct {
     {"server_out_of_memory", REDLATCH_SERVER_OUT_OF_MEMORY, true, false, "the server is out of memory"},
     {"loading", REDLATCH_LOADING, true, false, "the server is loading its data"},
     {"server_busy", REDLATCH_SERVER_BUSY, true, false, "the server is busy running a script"},
-    {"authentication", REDLATCH_AUTHENTICATION, false, false, "no or wrong user name or password"},
+    {"authentication", REDLATCH_AUTHENTICATION, false, false, "no or wrong user name, password or certificate"},
     {"no_permission", REDLATCH_NO_PERMISSION, false, false, "the server's access rules forbid it"},
     {"too_many_clients", REDLATCH_TOO_MANY_CLIENTS, true, false, "the server has too many clients"},
     {"not_writable", REDLATCH_NOT_WRITABLE, true, false, "the server does not accept writes for now"},

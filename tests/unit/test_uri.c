@@ -46,6 +46,20 @@ static void hosts_ports_and_databases(void) {
     check_tcp("redis://r%65dis.example", "redis.example", 6379, NULL, NULL, -1);
 }
 
+static void tls(void) {
+    check_tcp("rediss://u:p@h:6380/2", "h", 6380, "u", "p", 2);
+    struct uri uri = parsed("rediss://h?tls_ca_file=/etc/my%20ca.pem&db=1&tls_verify=ca");
+    CHECK(uri.tls);
+    CHECK_STR(uri.tls_options.texts[TLS_CA_FILE], "/etc/my ca.pem");
+    CHECK_STR(uri.tls_options.texts[TLS_VERIFY], "ca");
+    CHECK(uri.tls_options.texts[TLS_CA_DIR] == NULL);
+    uri_free(&uri);
+    uri = parsed("redis://h");
+    CHECK(!uri.tls);
+    CHECK_EQ_INT(tls_options_first(&uri.tls_options), -1);
+    uri_free(&uri);
+}
+
 static void credentials(void) {
     check_tcp("redis://user@h", "h", 6379, "user", NULL, -1);
     check_tcp("redis://user:pass@h:7", "h", 7, "user", "pass", -1);
@@ -122,11 +136,13 @@ static const struct error_reply_row {
     {"REDIS://localhost", REDLATCH_INVALID, "URL scheme \"REDIS\"", "redis://"},
     {" redis://localhost", REDLATCH_INVALID, "URL scheme \" redis\"", "redis://"},
     {"unix:/run/redis.sock", REDLATCH_INVALID, "URL scheme \"\"", "unix:///path"},
-    {"rediss://u:SECRET@localhost", REDLATCH_UNSUPPORTED, "rediss://", "expected redis:// or unix://"},
-    {"redis+sentinel://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+sentinel://", "expected redis:// or unix://"},
-    {"redis+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+cluster://", "expected redis:// or unix://"},
-    {"rediss+sentinel://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+sentinel://", "expected redis:// or unix://"},
-    {"rediss+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+cluster://", "expected redis:// or unix://"},
+    {"rediss://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"rediss://u:SECRET@h?tls_ca=x", REDLATCH_INVALID, "URL option \"tls_ca\"", "tls_ca_file"},
+    {"rediss://h?tls_ca_file=%0", REDLATCH_INVALID, "tls_ca_file", "two hexadecimal digits"},
+    {"redis+sentinel://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+sentinel://", "redis://, rediss:// or unix://"},
+    {"redis+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+cluster://", "redis://, rediss:// or unix://"},
+    {"rediss+sentinel://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+sentinel://", "redis://, rediss:// or unix://"},
+    {"rediss+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+cluster://", "redis://, rediss:// or unix://"},
     {"redis://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis:///0", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis://:6379", REDLATCH_INVALID, "host \"\"", "a host name or address"},
@@ -240,6 +256,7 @@ static void a_long_reason_is_cut(void) {
 
 int main(void) {
     RUN(hosts_ports_and_databases);
+    RUN(tls);
     RUN(credentials);
     RUN(unix_paths);
     RUN(options);

@@ -65,7 +65,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_SERVER_BUSY:
         return (struct status_facts){"server_busy", "the server is busy running a script", 1, 0};
     case REDLATCH_AUTHENTICATION:
-        return (struct status_facts){"authentication", "no or wrong user name or password", 0, 0};
+        return (struct status_facts){"authentication", "no or wrong user name, password or certificate", 0, 0};
     case REDLATCH_NO_PERMISSION:
         return (struct status_facts){"no_permission", "the server's access rules forbid it", 0, 0};
     case REDLATCH_TOO_MANY_CLIENTS:

@@ -17,6 +17,9 @@
 
 enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 40, LONG_PAUSE_MS = 500 };
 
+/* The first byte of what a server that expects TLS answers to anything else. */
+enum { TLS_ALERT_RECORD = 0x15 };
+
 /* No reply to a greeting is longer; INFO's is some hundreds of bytes. */
 enum { GREETING_MAX = 1 << 16 };
 
@@ -52,6 +55,9 @@ static void schedule_retry(struct connection *connection, int64_t now) {
 }
 
 static void drop(struct connection *connection) {
+    tls_session_free(connection->tls);
+    connection->tls = NULL;
+    output_clear(&connection->sealed);
     output_clear(&connection->output);
     replies_close(&connection->replies);
     connection->state = CONNECTION_CLOSED;
@@ -106,6 +112,10 @@ int connection_open(struct connection *connection, int64_t now) {
         connection_fail(connection, "out of memory", now);
         return REDLATCH_NO_MEMORY;
     }
+    if (settings->tls && !(connection->tls = tls_session_new(settings->tls))) {
+        connection_fail(connection, "out of memory", now);
+        return REDLATCH_NO_MEMORY;
+    }
     connection->fd = socket_connecting(&connection->addresses.list[connection->address], settings->dead_peer_timeout);
     if (connection->fd < 0) {
         bool ours = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
@@ -148,6 +158,16 @@ static void become_ready(struct connection *connection, int64_t now) {
     connection->detail[0] = '\0';
 }
 
+static bool is_shaking_hands(const struct connection *connection) {
+    return connection->tls && !tls_session_is_established(connection->tls);
+}
+
+/* What a server that expects TLS answers to anything else is an alert. */
+static const char *not_redis(const struct connection *connection) {
+    return connection->speaks_tls ? "the server speaks TLS: expected a rediss:// URL"
+                                  : "the peer is not a Redis server";
+}
+
 static int take_answers(struct connection *connection, int64_t now) {
     static const struct reply_bounds bounds = {.size_max = GREETING_MAX};
     struct reply_holder holder = {0};
@@ -161,7 +181,7 @@ static int take_answers(struct connection *connection, int64_t now) {
         status = REDLATCH_PROTOCOL; /* a reply to nothing */
     }
     if (status != REDLATCH_OK) {
-        return fail(connection, status, "the peer is not a Redis server", now);
+        return fail(connection, status, connection_why(connection, not_redis(connection)), now);
     }
     if (result == REDLATCH_OK) {
         become_ready(connection, now);
@@ -176,12 +196,16 @@ static int take_answers(struct connection *connection, int64_t now) {
 }
 
 static int greet(struct connection *connection, int64_t now) {
-    int status = connection_flush(connection);
+    int status = connection_write(connection);
     char bytes[4096];
     ssize_t got = status == REDLATCH_OK || connection->step == 0 ? connection_read(connection, bytes, sizeof bytes)
                                                                  : -1;
     if (got < 0) {
-        return fail(connection, REDLATCH_UNREACHABLE, "the server closed the connection", now);
+        const char *why = is_shaking_hands(connection) ? "the server closed the connection in the TLS handshake"
+                          : connection->step == 0 && !connection->tls
+                              ? "the server closed the connection before any reply: a TLS port needs a rediss:// URL"
+                              : "the server closed the connection";
+        return fail(connection, REDLATCH_UNREACHABLE, why, now);
     }
     status = REDLATCH_AGAIN;
     if (got > 0) {
@@ -190,11 +214,15 @@ static int greet(struct connection *connection, int64_t now) {
         }
         status = take_answers(connection, now);
         if (status == REDLATCH_AGAIN) {
-            connection_flush(connection); /* a failure shows at the next step */
+            connection_write(connection); /* a failure shows at the next step */
         }
     }
     if (status == REDLATCH_AGAIN && now >= connection->deadline) {
-        return fail(connection, REDLATCH_NO_REPLY, "connected, but no reply before the connect timeout", now);
+        const char
+            *why = is_shaking_hands(connection)
+                       ? "connected, but the TLS handshake did not end before the connect timeout: expected a TLS port"
+                       : "connected, but no reply before the connect timeout";
+        return fail(connection, REDLATCH_NO_REPLY, why, now);
     }
     return status;
 }
@@ -213,7 +241,7 @@ short connection_events(const struct connection *connection) {
     if (connection->state == CONNECTION_OPENING) {
         return POLLOUT;
     }
-    return output_pending(&connection->output) ? POLLIN | POLLOUT : POLLIN;
+    return connection_pending(connection) ? POLLIN | POLLOUT : POLLIN;
 }
 
 bool connection_has_ended(const struct connection *connection) {
@@ -227,8 +255,29 @@ void connection_wait(const struct connection *connection, int64_t until) {
     system_poll(&socket, 1, next < until ? next : until);
 }
 
+int connection_seal(struct connection *connection) {
+    struct tls_session *tls = connection->tls;
+    if (!tls || tls_session_seal(tls, &connection->output, &connection->sealed)) {
+        return REDLATCH_OK;
+    }
+    return tls_session_status(tls) == REDLATCH_OK ? REDLATCH_NO_MEMORY : tls_session_status(tls);
+}
+
+static struct output *outgoing(struct connection *connection) {
+    return connection->tls ? &connection->sealed : &connection->output;
+}
+
+size_t connection_pending(const struct connection *connection) {
+    return output_pending(connection->tls ? &connection->sealed : &connection->output);
+}
+
+int connection_write(struct connection *connection) {
+    int status = connection_seal(connection);
+    return status == REDLATCH_OK ? connection_flush(connection) : status;
+}
+
 int connection_flush(struct connection *connection) {
-    struct output *output = &connection->output;
+    struct output *output = outgoing(connection);
     while (output_pending(output)) {
         ssize_t sent = send(connection->fd, output->bytes + output->begin, output_pending(output),
                             MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -260,13 +309,33 @@ ssize_t connection_sleep_and_read(const struct connection *connection, char *byt
 }
 
 int connection_feed(struct connection *connection, const char *bytes, size_t size) {
-    return replies_feed(&connection->replies, bytes, size);
+    if (!connection->tls) {
+        bool first = connection->state == CONNECTION_GREETING && connection->step == 0;
+        connection->speaks_tls = first && size > 0 && bytes[0] == TLS_ALERT_RECORD;
+        return replies_feed(&connection->replies, bytes, size);
+    }
+    bool taken = tls_session_receive(connection->tls, bytes, size);
+    char plain[4096];
+    size_t got;
+    while (taken && (got = tls_session_read(connection->tls, plain, sizeof plain)) > 0) {
+        taken = replies_feed(&connection->replies, plain, got) == REDLATCH_OK;
+    }
+    return taken ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+}
+
+const char *connection_why(const struct connection *connection, const char *otherwise) {
+    bool failed = connection->tls && tls_session_status(connection->tls) != REDLATCH_OK;
+    return failed ? tls_session_failure(connection->tls) : otherwise;
 }
 
 bool connection_next_reply(struct connection *connection, const struct reply_bounds *bounds,
                            struct reply_holder *holder, int *status_out) {
     void *parsed;
     int status = replies_next(&connection->replies, bounds, &parsed);
+    if (status == REDLATCH_AGAIN && connection->tls && tls_session_status(connection->tls) != REDLATCH_OK) {
+        *status_out = tls_session_status(connection->tls);
+        return false;
+    }
     if (status == REDLATCH_OK && !reply_holder_show(holder, parsed)) {
         status = REDLATCH_PROTOCOL;
     }
@@ -280,6 +349,10 @@ bool connection_next_reply(struct connection *connection, const struct reply_bou
 
 void connection_close(struct connection *connection) {
     if (connection->fd >= 0) {
+        if (connection->tls) {
+            tls_session_end(connection->tls, &connection->sealed);
+            connection_flush(connection); /* whether or not the server learns of it */
+        }
         shutdown(connection->fd, SHUT_RDWR);
         close(take_descriptor(connection));
     }
@@ -293,5 +366,8 @@ void connection_forget(struct connection *connection) {
 }
 
 void connection_free(struct connection *connection) {
+    tls_session_free(connection->tls);
+    connection->tls = NULL;
     output_free(&connection->output);
+    output_free(&connection->sealed);
 }

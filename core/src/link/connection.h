@@ -15,6 +15,7 @@
 #include "output.h"
 #include "replies.h"
 #include "resolver.h"
+#include "tls.h"
 
 enum connection_state { CONNECTION_CLOSED, CONNECTION_OPENING, CONNECTION_GREETING, CONNECTION_READY };
 
@@ -27,6 +28,7 @@ struct connection_settings {
     char name[160];          /* for CLIENT SETNAME */
     int64_t connect_timeout; /* microseconds */
     int64_t dead_peer_timeout;
+    struct tls_context *tls; /* NULL: without TLS */
 };
 
 enum greeting_step { GREET_AUTH, GREET_SELECT, GREET_NAME, GREET_ID, GREET_INFO, GREET_KILL, GREET_STEPS };
@@ -35,10 +37,13 @@ struct connection {
     const struct connection_settings *settings;
     int fd;
     uint8_t state;
-    bool served;         /* since it became READY, anything was answered */
-    bool subscriber;     /* leaves nothing in doubt: no CLIENT ID, no KILL */
-    uint32_t generation; /* how often it became READY */
-    struct output output;
+    bool served;             /* since it became READY, anything was answered */
+    bool speaks_tls;         /* without TLS here: the first bytes in the greeting were of TLS */
+    bool subscriber;         /* leaves nothing in doubt: no CLIENT ID, no KILL */
+    uint32_t generation;     /* how often it became READY */
+    struct output output;    /* with TLS: not yet encrypted */
+    struct tls_session *tls; /* NULL without TLS, and while CLOSED */
+    struct output sealed;    /* with TLS: ciphertext for the socket */
     struct replies replies;
     struct addresses addresses;
     int address;           /* the one to try next */
@@ -57,7 +62,7 @@ struct connection {
     uint64_t old_id;    /* of the connection before, to be killed */
     char old_run_id[41];
     uint8_t resolution; /* enum resolution, once READY */
-    char detail[360];   /* why it failed last, in words */
+    char detail[480];   /* why it failed last, in words */
 };
 
 void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber);
@@ -79,9 +84,19 @@ void connection_wait(const struct connection *connection, int64_t until);
 /* Whether a READY connection has ended, as far as this machine knows; safe without any lock. */
 bool connection_has_ended(const struct connection *connection);
 
-/* Hands pending bytes to the kernel: OK (whether or not all went) or why it failed; the connection is not closed by
- * this. */
+/* Encrypts what is pending, if this is TLS: under the client's mutex, before it is handed to the kernel. OK, or why it
+ * failed; the connection is not closed by this. */
+int connection_seal(struct connection *connection);
+
+/* The bytes that are to be handed to the kernel. */
+size_t connection_pending(const struct connection *connection);
+
+/* Hands these bytes to the kernel: OK (whether or not all went) or why it failed; the connection is not closed by
+ * this. Safe without any lock for the one who writes. */
 int connection_flush(struct connection *connection);
+
+/* Both, under the client's mutex. */
+int connection_write(struct connection *connection);
 
 /* Reads what is there without blocking; safe without any lock for the one who has the reader role. > 0, 0 for nothing
  * yet, -1 for the end. */
@@ -92,13 +107,17 @@ ssize_t connection_read(const struct connection *connection, char *bytes, size_t
 #define CONNECTION_SLEEP (100 * MILLISECOND)
 ssize_t connection_sleep_and_read(const struct connection *connection, char *bytes, size_t size);
 
+/* Takes what was read: OK or NO_MEMORY. With TLS it is decrypted, so that nothing is left where no poll shows it. */
 int connection_feed(struct connection *connection, const char *bytes, size_t size);
 
 /* The next complete reply, valid until the next call; false when there is none. *status_out is PROTOCOL for garbage,
- * and for a reply beyond the bounds. */
+ * and for a reply beyond the bounds; if TLS failed or was ended, it says so after the last reply. */
 struct reply_holder;
 bool connection_next_reply(struct connection *connection, const struct reply_bounds *bounds,
                            struct reply_holder *holder, int *status_out);
+
+/* Why TLS failed, or else the other sentence. Valid until the connection is given up. */
+const char *connection_why(const struct connection *connection, const char *otherwise);
 
 /* Gives the connection up after a failure, abortively: unsent bytes are dropped and the server hears of it at once.
  * Who gives up a READY one first says in `unanswered` whether it owes replies. */

@@ -168,6 +168,14 @@ void output_command(struct output *output, const struct engine *engine, const st
     command_write(engine, command, &sink.sink);
 }
 
+bool output_bytes(struct output *output, const char *bytes, size_t size) {
+    if (!output_reserve(output, size)) {
+        return false;
+    }
+    add(output, bytes, size);
+    return true;
+}
+
 bool output_arguments(struct output *output, size_t count, const char *const arguments[], const size_t sizes[]) {
     size_t size = length_size(count);
     for (size_t i = 0; i < count; i++) {

@@ -22,6 +22,9 @@ size_t output_command_size(const struct engine *engine, const struct command *co
  */
 void output_command(struct output *output, const struct engine *engine, const struct command *command);
 
+/* Adds bytes as they are; false without memory. */
+bool output_bytes(struct output *output, const char *bytes, size_t size);
+
 /* Adds any command of `count` words; false without memory. */
 bool output_arguments(struct output *output, size_t count, const char *const arguments[], const size_t sizes[]);
 

@@ -1,4 +1,4 @@
-/* URLs of servers: redis://[user[:password]@]host[:port][/database][?options] and
+/* URLs of servers: redis://[user[:password]@]host[:port][/database][?options], the same with rediss:// for TLS, and
  * unix://[user[:password]@]/path[?options]. SPDX-License-Identifier: Apache-2.0 */
 #define _DEFAULT_SOURCE
 #include "uri.h"
@@ -110,7 +110,7 @@ static bool is(const char *text, size_t size, const char *word) {
 
 static bool is_option(const char *key, size_t size) {
     return is(key, size, "connect_timeout") || is(key, size, "command_timeout") || is(key, size, "dead_peer_timeout") ||
-           is(key, size, "db") || is(key, size, "name_prefix");
+           is(key, size, "db") || is(key, size, "name_prefix") || tls_option_of(key, size) >= 0;
 }
 
 /* What stands behind a ? may be the rest of a password in which it was not escaped. */
@@ -136,8 +136,14 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     if (is(key, key_size, "name_prefix")) {
         return unescape(parse, "name_prefix", false, value, value_size, &uri->name_prefix);
     }
+    int tls = tls_option_of(key, key_size);
+    if (tls >= 0) {
+        return unescape(parse, tls_option_name((enum tls_option)tls), false, value, value_size,
+                        &uri->tls_options.texts[tls]);
+    }
     return refuse_option(parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
-                         "connect_timeout, command_timeout, dead_peer_timeout, db or name_prefix");
+                         "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix or one of TLS, such as "
+                         "tls_ca_file");
 }
 
 static int options(struct parse *parse, const char *text) {
@@ -263,28 +269,31 @@ static int unix_url(struct parse *parse, const char *text) {
 }
 
 static int dispatch(struct parse *parse, const char *text) {
-    static const char *later[] = {"rediss://", "redis+sentinel://", "redis+cluster://", "rediss+sentinel://",
-                                  "rediss+cluster://"};
+    static const char *later[] = {"redis+sentinel://", "redis+cluster://", "rediss+sentinel://", "rediss+cluster://"};
     if (strlen(text) > URL_SIZE_MAX) {
         return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* with a password, maybe */
     }
     if (strncmp(text, "redis://", 8) == 0) {
         return redis_url(parse, text + 8);
     }
+    if (strncmp(text, "rediss://", 9) == 0) {
+        parse->uri->tls = true;
+        return redis_url(parse, text + 9);
+    }
     if (strncmp(text, "unix://", 7) == 0) {
         return unix_url(parse, text + 7);
     }
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         if (strncmp(text, later[i], strlen(later[i])) == 0) {
-            snprintf(parse->why, parse->why_size, "%s URLs are not supported yet; expected redis:// or unix://",
-                     later[i]);
+            snprintf(parse->why, parse->why_size,
+                     "%s URLs are not supported yet; expected redis://, rediss:// or unix://", later[i]);
             return REDLATCH_UNSUPPORTED;
         }
     }
     /* What stands before "://" is no secret; what follows may be. */
     const char *mark = strstr(text, "://");
     return refuse(parse, REDLATCH_INVALID, "URL scheme", mark ? text : "", mark ? (size_t)(mark - text) : 0,
-                  "redis://host[:port][/database] or unix:///path");
+                  "redis://host[:port][/database], the same with rediss:// for TLS, or unix:///path");
 }
 
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size) {
@@ -309,5 +318,6 @@ void uri_free(struct uri *uri) {
     free(uri->username);
     free(uri->password);
     free(uri->name_prefix);
+    tls_options_free(&uri->tls_options);
     memset(uri, 0, sizeof *uri);
 }

@@ -1,4 +1,4 @@
-/* Where the server is and how to be let in: the parts of a redis:// or unix:// URL.
+/* Where the server is and how to be let in: the parts of a redis://, rediss:// or unix:// URL.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef URI_H
 #define URI_H
@@ -6,13 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tls_options.h"
+
 /* All strings belong to the struct; uri_free gives them back. A part that was not given is NULL or -1. */
 struct uri {
-    char *host; /* redis:// */
+    char *host; /* redis://, rediss:// */
     char *path; /* unix:// */
     char *username;
     char *password;
     char *name_prefix;
+    bool tls; /* rediss:// */
+    struct tls_options tls_options;
     int port;
     int database;
     int64_t connect_timeout_ms;

@@ -145,6 +145,31 @@ static bool copy_strings(struct client *client, const redlatch_client_options *o
            copy_text(&client->password, options->password, client->uri.password);
 }
 
+/* Makes what the connections of TLS share. No option of TLS is ignored, so that nobody takes a plain connection for an
+ * encrypted one. */
+static int set_up_tls(struct client *client, const redlatch_client_options *options) {
+    const char *const over[TLS_OPTIONS] = {
+        [TLS_CA_FILE] = options->tls_ca_file,         [TLS_CA_DIR] = options->tls_ca_dir,
+        [TLS_CERT_FILE] = options->tls_cert_file,     [TLS_KEY_FILE] = options->tls_key_file,
+        [TLS_SERVER_NAME] = options->tls_server_name, [TLS_VERIFY] = options->tls_verify,
+        [TLS_MIN_VERSION] = options->tls_min_version,
+    };
+    struct uri *uri = &client->uri;
+    if (!tls_options_override(&uri->tls_options, over)) {
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    int first = tls_options_first(&uri->tls_options);
+    if (!uri->tls && first >= 0) {
+        return fail_with(REDLATCH_INVALID, "%s \"%.200s\": expected a rediss:// URL with it",
+                         tls_option_name((enum tls_option)first), uri->tls_options.texts[first]);
+    }
+    char why[400];
+    int status = uri->tls
+                     ? tls_context_new(&uri->tls_options, uri->host, &client->connection_settings.tls, why, sizeof why)
+                     : REDLATCH_OK;
+    return status == REDLATCH_OK ? REDLATCH_OK : fail_with(status, "%s", why);
+}
+
 static void set_up_connections(struct client *client, const redlatch_client_options *options) {
     struct connection_settings *settings = &client->connection_settings;
     settings->uri = &client->uri;
@@ -170,13 +195,13 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
 static bool make_shown_url(struct client *client) {
     const struct uri *uri = &client->uri;
     int database = client->connection_settings.database;
-    size_t size = strlen(uri->path ? uri->path : uri->host) + sizeof "redis://[]:65535/" + 12;
+    size_t size = strlen(uri->path ? uri->path : uri->host) + sizeof "rediss://[]:65535/" + 12;
     client->shown_url = malloc(size);
     if (client->shown_url && uri->path) {
         snprintf(client->shown_url, size, "unix://%s?db=%d", uri->path, database);
     } else if (client->shown_url) {
-        const char *format = strchr(uri->host, ':') ? "redis://[%s]:%d/%d" : "redis://%s:%d/%d";
-        snprintf(client->shown_url, size, format, uri->host, uri->port, database);
+        const char *format = strchr(uri->host, ':') ? "redis%s://[%s]:%d/%d" : "redis%s://%s:%d/%d";
+        snprintf(client->shown_url, size, format, uri->tls ? "s" : "", uri->host, uri->port, database);
     }
     return client->shown_url;
 }
@@ -268,7 +293,10 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     client->background_signal = system_signal_new();
     if (client->background_signal < 0 || !owners_add_client(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no descriptor can be opened, or no key for thread-specific data is left");
-    } else if (!options.lazy) {
+    } else {
+        status = set_up_tls(client, &options);
+    }
+    if (status == REDLATCH_OK && !options.lazy) {
         status = connect_now(client);
     }
     *client_out = client;

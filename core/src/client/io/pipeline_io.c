@@ -181,6 +181,18 @@ static bool ended_unused(struct pipeline_io *io, int64_t now) {
     return true;
 }
 
+/* Encrypts what was put into the buffer, if this is TLS; false if the connection is of no more use. */
+static bool seal(struct pipeline_io *io) {
+    if (connection_seal(&io->connection) == REDLATCH_OK) {
+        return true;
+    }
+    io->failure = connection_why(&io->connection, "out of memory");
+    if (!io_is_read(io)) {
+        broken(io, io->failure, system_now());
+    }
+    return false;
+}
+
 /* Writes what the pipeline has to say, unless that is gathered. May drop the mutex for a moment. */
 void io_flush(struct pipeline_io *io) {
     const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
@@ -194,11 +206,11 @@ void io_flush(struct pipeline_io *io) {
             }
             fill(io, now);
         }
-        if (!output_pending(&io->connection.output)) {
+        if (!seal(io) || connection_pending(&io->connection) == 0) {
             break;
         }
         write_out(io);
-        went = !output_pending(&io->connection.output); /* else the reader writes when the kernel takes more */
+        went = connection_pending(&io->connection) == 0; /* else the reader writes when the kernel takes more */
     }
 }
 
@@ -233,7 +245,8 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
         bounds = bounds_of_next(io);
     }
     if (status != REDLATCH_OK) {
-        broken(io, "what the server answers is not the Redis protocol, or longer than any answer", now);
+        static const char other[] = "what the server answers is not the Redis protocol, or longer than any answer";
+        broken(io, connection_why(connection, other), now);
     } else if (io->failure) {
         broken(io, io->failure, now);
     }

@@ -57,7 +57,7 @@ void subscriber_changes(struct client *client, int64_t now) {
     while (link && send_change(client, container_of(link, struct subscription, link), now)) {
         link = list_first(&client->engine.subscription_changes);
     }
-    if (connection_flush(&subscriber->connection) != REDLATCH_OK) {
+    if (connection_write(&subscriber->connection) != REDLATCH_OK) {
         broken(client, "the connection broke", now);
     }
 }
@@ -127,7 +127,8 @@ static void take_messages(struct client *client, int64_t now) {
         received(client, &subscriber->holder.reply, now);
     }
     if (status != REDLATCH_OK) {
-        broken(client, "what the server sends is not the Redis protocol, or longer than any message", now);
+        static const char other[] = "what the server sends is not the Redis protocol, or longer than any message";
+        broken(client, connection_why(connection, other), now);
     }
 }
 
@@ -144,7 +145,7 @@ static void check_peer(struct client *client, int64_t now) {
             list_remove(&subscriber->ping);
             list_append(&subscriber->unanswered, &subscriber->ping);
             subscriber->received_at = now;
-            if (connection_flush(&subscriber->connection) != REDLATCH_OK) {
+            if (connection_write(&subscriber->connection) != REDLATCH_OK) {
                 broken(client, "the connection broke", now);
             }
         }

@@ -1,0 +1,105 @@
+/* Names and values of the options of TLS.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _DEFAULT_SOURCE
+#include "tls_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "redlatch.h"
+
+enum { CHOICES_MAX = 3 };
+
+/* An option without choices is a path or a name. The first choice is the default. */
+static const struct {
+    const char *name;
+    const char *expected;
+    const char *choices[CHOICES_MAX];
+} table[TLS_OPTIONS] = {
+    [TLS_CA_FILE] = {"tls_ca_file", "a file of CA certificates in PEM", {NULL}},
+    [TLS_CA_DIR] = {"tls_ca_dir", "a folder of CA certificates, as openssl rehash makes it", {NULL}},
+    [TLS_CERT_FILE] = {"tls_cert_file", "a file of the client's certificate chain in PEM", {NULL}},
+    [TLS_KEY_FILE] = {"tls_key_file", "a file of the client's private key in PEM", {NULL}},
+    [TLS_SERVER_NAME] = {"tls_server_name", "a host name or an address", {NULL}},
+    [TLS_VERIFY] = {"tls_verify", "full, ca or none", {"full", "ca", "none"}},
+    [TLS_MIN_VERSION] = {"tls_min_version", "1.2 or 1.3", {"1.2", "1.3"}},
+};
+
+const char *tls_option_name(enum tls_option option) {
+    return table[option].name;
+}
+
+int tls_option_of(const char *name, size_t size) {
+    for (int i = 0; i < TLS_OPTIONS; i++) {
+        if (strlen(table[i].name) == size && memcmp(table[i].name, name, size) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool tls_options_override(struct tls_options *options, const char *const over[TLS_OPTIONS]) {
+    for (int i = 0; i < TLS_OPTIONS; i++) {
+        char *copy = over[i] ? strdup(over[i]) : NULL;
+        if (over[i] && !copy) {
+            return false;
+        }
+        if (copy) {
+            free(options->texts[i]);
+            options->texts[i] = copy;
+        }
+    }
+    return true;
+}
+
+int tls_options_first(const struct tls_options *options) {
+    for (int i = 0; i < TLS_OPTIONS; i++) {
+        if (options->texts[i]) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int refuse(char *why, size_t why_size, enum tls_option option, const char *text) {
+    snprintf(why, why_size, "%s \"%.200s\": expected %s", table[option].name, text, table[option].expected);
+    return REDLATCH_INVALID;
+}
+
+/* The number of the choice that an option has; -1 if it has none of them. */
+static int choice_of(enum tls_option option, const char *text) {
+    for (int i = 0; i < CHOICES_MAX && table[option].choices[i]; i++) {
+        if (!text || strcmp(text, table[option].choices[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int tls_options_check(const struct tls_options *options, struct tls_values *values_out, char *why, size_t why_size) {
+    int choices[TLS_OPTIONS];
+    for (int i = 0; i < TLS_OPTIONS; i++) {
+        const char *text = options->texts[i];
+        choices[i] = choice_of((enum tls_option)i, text);
+        bool allowed = table[i].choices[0] ? choices[i] >= 0 : !text || text[0];
+        if (!allowed) {
+            return refuse(why, why_size, (enum tls_option)i, text);
+        }
+    }
+    if (options->texts[TLS_KEY_FILE] && !options->texts[TLS_CERT_FILE]) {
+        snprintf(why, why_size, "tls_key_file \"%.200s\": expected a tls_cert_file with it",
+                 options->texts[TLS_KEY_FILE]);
+        return REDLATCH_INVALID;
+    }
+    values_out->verify = (enum tls_verify)choices[TLS_VERIFY];
+    values_out->min_version = (enum tls_version)choices[TLS_MIN_VERSION];
+    return REDLATCH_OK;
+}
+
+void tls_options_free(struct tls_options *options) {
+    for (int i = 0; i < TLS_OPTIONS; i++) {
+        free(options->texts[i]);
+    }
+    memset(options, 0, sizeof *options);
+}

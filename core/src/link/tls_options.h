@@ -1,0 +1,50 @@
+/* The options of TLS: their names, which are the same in URLs, in C, in the wrappers and in the command, and the values
+ * that they may have. SPDX-License-Identifier: Apache-2.0 */
+#ifndef TLS_OPTIONS_H
+#define TLS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum tls_option {
+    TLS_CA_FILE,
+    TLS_CA_DIR,
+    TLS_CERT_FILE,
+    TLS_KEY_FILE,
+    TLS_SERVER_NAME,
+    TLS_VERIFY,
+    TLS_MIN_VERSION,
+    TLS_OPTIONS
+};
+
+/* Their texts; NULL is not given. The strings belong to the struct. */
+struct tls_options {
+    char *texts[TLS_OPTIONS];
+};
+
+enum tls_verify { TLS_VERIFY_FULL, TLS_VERIFY_CA, TLS_VERIFY_NONE };
+enum tls_version { TLS_1_2, TLS_1_3 };
+
+/* The values of those options that are words. */
+struct tls_values {
+    enum tls_verify verify;
+    enum tls_version min_version;
+};
+
+const char *tls_option_name(enum tls_option option);
+
+/* The option of a name; -1 if there is none. */
+int tls_option_of(const char *name, size_t size);
+
+/* Takes over the options of `over` that are given: false without memory. */
+bool tls_options_override(struct tls_options *options, const char *const over[TLS_OPTIONS]);
+
+/* The first option that is given; -1 if there is none. */
+int tls_options_first(const struct tls_options *options);
+
+/* Checks the values: OK, or INVALID with the value and what was expected in `why`. */
+int tls_options_check(const struct tls_options *options, struct tls_values *values_out, char *why, size_t why_size);
+
+void tls_options_free(struct tls_options *options);
+
+#endif

@@ -1,0 +1,40 @@
+/* What the files of TLS share, with the types of OpenSSL. Every call of OpenSSL leaves the error queue of the thread as
+ * it was: a program that uses OpenSSL itself judges its calls by that queue.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TLS_PARTS_H
+#define TLS_PARTS_H
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "tls.h"
+
+struct tls_context {
+    SSL_CTX *ctx;
+    SSL_SESSION *resumed; /* of the last connection, to be resumed by the next; NULL */
+    struct tls_values values;
+    char *server_name;    /* what the certificate must be for, and what the server is told if it is no address */
+    bool is_address;      /* the name is one */
+    bool has_certificate; /* of the client */
+    char ca_shown[120];   /* where the CAs come from */
+};
+
+enum { TLS_FAILURE_SIZE = 330, NO_ALERT = -1 };
+
+struct tls_session {
+    struct tls_context *context;
+    SSL *ssl;
+    int status; /* OK while it works */
+    int alert;  /* the last that the server sent; NO_ALERT */
+    char failure[TLS_FAILURE_SIZE];
+};
+
+/* Says why a certificate of the server is refused: whose it is, who issued it, what was expected. */
+void tls_explain_certificate(const struct tls_context *context, X509_STORE_CTX *chain, char *text, size_t size);
+
+/* Judges a failed step of a session by the server's alert or else the last error of OpenSSL. Returns the status and
+ * says why in session->failure, unless a refused certificate is explained there. */
+int tls_explain_failure(struct tls_session *session);
+
+#endif

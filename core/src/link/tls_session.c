@@ -1,0 +1,171 @@
+/* TLS of one connection, over two memory BIOs.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "redlatch.h"
+#include "tls_parts.h"
+
+/* Ends the session. Whoever calls this has not yet restored the error queue. */
+static void fail(struct tls_session *session, int status, const char *why) {
+    session->status = status;
+    snprintf(session->failure, sizeof session->failure, "%s", why);
+}
+
+/* Judges a step that made no progress: it waits for the peer, the peer has ended the session, or it has failed. The
+ * error queue cannot tell, as older errors of the host may be in it. */
+static void judge(struct tls_session *session) {
+    SSL *ssl = session->ssl;
+    bool ended = SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN;
+    if (ended && session->alert == SSL_AD_CLOSE_NOTIFY) {
+        fail(session, REDLATCH_UNREACHABLE, "the server closed the connection");
+    } else if (ended || !SSL_want_read(ssl)) {
+        session->status = tls_explain_failure(session);
+        SSL_SESSION_free(session->context->resumed); /* whatever it was, the next handshake is a whole one */
+        session->context->resumed = NULL;
+    }
+}
+
+static void on_event(const SSL *ssl, int where, int value) {
+    if (where & SSL_CB_ALERT && where & SSL_CB_READ) {
+        struct tls_session *session = SSL_get_app_data(ssl);
+        session->alert = value & 0xff;
+    }
+}
+
+static bool set_up(struct tls_session *session) {
+    const struct tls_context *context = session->context;
+    SSL *ssl = session->ssl;
+    BIO *in = BIO_new(BIO_s_mem());
+    BIO *out = BIO_new(BIO_s_mem());
+    if (!in || !out) {
+        BIO_free(in);
+        BIO_free(out);
+        return false;
+    }
+    BIO_set_mem_eof_return(in, -1); /* empty means: later */
+    SSL_set_bio(ssl, in, out);
+    SSL_set_app_data(ssl, session);
+    SSL_set_info_callback(ssl, on_event);
+    SSL_set_connect_state(ssl);
+    bool done = context->is_address || SSL_set_tlsext_host_name(ssl, context->server_name) == 1;
+    if (done && context->values.verify == TLS_VERIFY_FULL) {
+        X509_VERIFY_PARAM *expected = SSL_get0_param(ssl);
+        X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        done = context->is_address ? X509_VERIFY_PARAM_set1_ip_asc(expected, context->server_name) == 1
+                                   : X509_VERIFY_PARAM_set1_host(expected, context->server_name, 0) == 1;
+    }
+    return done && (!context->resumed || SSL_set_session(ssl, context->resumed) == 1);
+}
+
+/* Goes on with the handshake as far as it gets. */
+static void handshake(struct tls_session *session) {
+    if (session->status == REDLATCH_OK && SSL_do_handshake(session->ssl) != 1) {
+        judge(session);
+    }
+}
+
+struct tls_session *tls_session_new(struct tls_context *context) {
+    struct tls_session *session = calloc(1, sizeof *session);
+    if (!session) {
+        return NULL;
+    }
+    session->context = context;
+    session->alert = NO_ALERT;
+    ERR_set_mark();
+    session->ssl = SSL_new(context->ctx);
+    bool made = session->ssl && set_up(session);
+    if (made) {
+        handshake(session);
+    }
+    ERR_pop_to_mark();
+    if (!made) {
+        tls_session_free(session);
+        return NULL;
+    }
+    return session;
+}
+
+void tls_session_free(struct tls_session *session) {
+    if (session) {
+        ERR_set_mark();
+        SSL_free(session->ssl);
+        ERR_pop_to_mark();
+        free(session);
+    }
+}
+
+bool tls_session_receive(struct tls_session *session, const char *bytes, size_t size) {
+    ERR_set_mark();
+    bool taken = BIO_write(SSL_get_rbio(session->ssl), bytes, (int)size) == (int)size;
+    if (taken && !SSL_is_init_finished(session->ssl)) {
+        handshake(session);
+    }
+    ERR_pop_to_mark();
+    return taken;
+}
+
+size_t tls_session_read(struct tls_session *session, char *bytes, size_t size) {
+    size_t got = 0;
+    if (session->status != REDLATCH_OK || !SSL_is_init_finished(session->ssl)) {
+        return 0;
+    }
+    ERR_set_mark();
+    if (SSL_read_ex(session->ssl, bytes, size, &got) != 1) {
+        got = 0;
+        judge(session);
+    }
+    ERR_pop_to_mark();
+    return got;
+}
+
+/* Moves all ciphertext that waits to be sent. */
+static bool move_out(struct tls_session *session, struct output *sealed) {
+    char *bytes;
+    BIO *out = SSL_get_wbio(session->ssl);
+    long size = BIO_get_mem_data(out, &bytes);
+    if (size > 0 && !output_bytes(sealed, bytes, (size_t)size)) {
+        return false;
+    }
+    return size <= 0 || BIO_reset(out) == 1;
+}
+
+bool tls_session_seal(struct tls_session *session, struct output *output, struct output *sealed) {
+    ERR_set_mark();
+    size_t pending = SSL_is_init_finished(session->ssl) ? output_pending(output) : 0;
+    bool done = session->status == REDLATCH_OK;
+    if (done && pending > 0) {
+        size_t written = 0;
+        done = SSL_write_ex(session->ssl, output->bytes + output->begin, pending, &written) == 1 && written == pending;
+        if (done) {
+            output_clear(output);
+        } else {
+            fail(session, REDLATCH_NO_MEMORY, "out of memory"); /* memory is all that it needs */
+        }
+    }
+    done = done && move_out(session, sealed);
+    ERR_pop_to_mark();
+    return done;
+}
+
+void tls_session_end(struct tls_session *session, struct output *sealed) {
+    if (session->status == REDLATCH_OK && SSL_is_init_finished(session->ssl)) {
+        ERR_set_mark();
+        SSL_shutdown(session->ssl);
+        move_out(session, sealed);
+        ERR_pop_to_mark();
+    }
+}
+
+bool tls_session_is_established(const struct tls_session *session) {
+    return SSL_is_init_finished(session->ssl) == 1;
+}
+
+int tls_session_status(const struct tls_session *session) {
+    return session->status;
+}
+
+const char *tls_session_failure(const struct tls_session *session) {
+    return session->failure;
+}

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS: what is verified, what is refused and how that is said, and that locks work over it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+import pytest
+import redlatch
+from support import RedisServer, wait_until
+from support.certificates import Authority, Certificate
+from support.ports import free_port
+from support.wire import subscribers
+
+MakeTls = Callable[..., "TlsServer"]
+
+
+class TlsServer:
+    """A server with a TLS port beside its plain one."""
+
+    def __init__(self, certificate: Path, key: Path, ca: Path, **options: Any) -> None:
+        self.tls_port = free_port()
+        options.setdefault("tls_auth_clients", "no")
+        self.server = RedisServer(
+            tls_port=self.tls_port,
+            tls_cert_file=str(certificate),
+            tls_key_file=str(key),
+            tls_ca_cert_file=str(ca),
+            **options,
+        )
+
+    @property
+    def url(self) -> str:
+        """Its address for TLS."""
+        return f"rediss://127.0.0.1:{self.tls_port}/0"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the certificates are."""
+    return tmp_path_factory.mktemp("certificates")
+
+
+@pytest.fixture(scope="module")
+def ca(folder: Path) -> Authority:
+    """The authority of the tests."""
+    return Authority(folder, "test CA")
+
+
+@pytest.fixture(scope="module")
+def stranger(folder: Path) -> Authority:
+    """An authority that nobody trusts."""
+    return Authority(folder, "strange CA")
+
+
+@pytest.fixture(scope="module")
+def certificate(ca: Authority) -> Certificate:
+    """The certificate of a server at 127.0.0.1."""
+    return ca.certificate()
+
+
+@pytest.fixture(scope="module")
+def tls(server_binary: List[str], ca: Authority, certificate: Certificate) -> Iterator[TlsServer]:
+    """The module's server."""
+    started = TlsServer(certificate.file, certificate.key, ca.file)
+    with started.server:
+        yield started
+
+
+@pytest.fixture
+def make_tls(server_binary: List[str], ca: Authority) -> Iterator[MakeTls]:
+    """Starts servers with other certificates: make_tls(certificate)."""
+    started: List[TlsServer] = []
+
+    def make(certificate: Certificate, chain: Optional[Path] = None, **options: Any) -> TlsServer:
+        started.append(TlsServer(chain or certificate.file, certificate.key, ca.file, **options))
+        return started[-1]
+
+    yield make
+    for each in started:
+        each.server.close()
+
+
+def use(url: str, name: str, **options: Any) -> None:
+    """Hold a lock for a moment."""
+    with redlatch.connect(url, **options) as client, client.lock(name) as held:
+        assert not held.lost
+
+
+def refused(url: str, **options: Any) -> str:
+    """The message of a connection that is refused because of a certificate."""
+    with pytest.raises(redlatch.AuthenticationError) as raised:
+        redlatch.connect(url, **options)
+    assert not raised.value.retryable
+    return str(raised.value)
+
+
+# ----------------------------------------------------------------------------------------------- what is accepted --
+
+
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_locks_work(make_tls: MakeTls, certificate: Certificate, ca: Authority, lock_name: str, version: str) -> None:
+    """A waiter in another client is woken by a message, over either version."""
+    server = make_tls(certificate, tls_protocols=version)
+    with redlatch.connect(server.url, tls_ca_file=ca.file) as one, redlatch.connect(
+        server.url, tls_ca_file=ca.file
+    ) as other:
+        assert one.url == server.url
+        with one.lock(lock_name):
+            assert not other.lock(lock_name).acquire(timeout=0)
+            started = other.lock(lock_name, owner="handle")
+            waiting = subprocess.Popen(
+                [sys.executable, "-c", WAITER, server.url, str(ca.file), lock_name], stdout=subprocess.PIPE
+            )
+            wait_until(lambda: subscribers(server.server, lock_name) > 0)
+        assert waiting.communicate(timeout=20)[0] == b"held\n"
+        with started:
+            pass
+
+
+WAITER = """
+import sys, redlatch
+url, ca, name = sys.argv[1:]
+with redlatch.connect(url, tls_ca_file=ca) as client, client.lock(name, timeout=20):
+    print("held", flush=True)
+"""
+
+
+def test_options_of_the_url(tls: TlsServer, ca: Authority, lock_name: str) -> None:
+    """The names of the options are the same in a URL."""
+    use(f"{tls.url}?tls_ca_file={ca.file}&tls_min_version=1.3&tls_verify=full", lock_name)
+
+
+def test_a_folder_of_cas(tls: TlsServer, ca: Authority, folder: Path, lock_name: str) -> None:
+    """CAs by their hashes."""
+    cas = folder / "rehashed"
+    cas.mkdir()
+    (cas / "ca.pem").write_text(ca.file.read_text())
+    subprocess.run(["openssl", "rehash", str(cas)], check=True)
+    use(tls.url, lock_name, tls_ca_dir=cas)
+
+
+def test_cas_of_the_environment(
+    tls: TlsServer, ca: Authority, lock_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SSL_CERT_FILE counts where no option is given."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(ca.file))
+    use(tls.url, lock_name)
+
+
+def test_a_chain_in_wrong_order(make_tls: MakeTls, ca: Authority, folder: Path, lock_name: str) -> None:
+    """The certificates behind the server's own may come in any order."""
+    upper = Authority(folder, "upper CA", ca)
+    lower = Authority(folder, "lower CA", upper)
+    own = lower.certificate()
+    use(make_tls(own, own.chain(upper, lower)).url, lock_name, tls_ca_file=ca.file)
+    message = refused(make_tls(own).url, tls_ca_file=ca.file)
+    assert "CN=lower CA" in message
+
+
+def test_another_server_name(make_tls: MakeTls, ca: Authority, lock_name: str) -> None:
+    """The name that is expected may differ from the host of the URL."""
+    server = make_tls(ca.certificate("redis.example", names="DNS:redis.example"))
+    use(server.url, lock_name, tls_ca_file=ca.file, tls_server_name="redis.example")
+    use(server.url, lock_name, tls_ca_file=ca.file, tls_verify="ca")
+
+
+def test_a_client_certificate(make_tls: MakeTls, certificate: Certificate, ca: Authority, lock_name: str) -> None:
+    """A server that asks for one accepts it, from two files or one."""
+    server = make_tls(certificate, tls_auth_clients="yes")
+    own = ca.certificate("worker", names="DNS:worker")
+    use(server.url, lock_name, tls_ca_file=ca.file, tls_cert_file=own.file, tls_key_file=own.key)
+    both = own.file.with_name("both.pem")
+    both.write_text(own.file.read_text() + own.key.read_text())
+    use(server.url, lock_name, tls_ca_file=ca.file, tls_cert_file=both)
+
+
+def test_nothing_verified(make_tls: MakeTls, stranger: Authority, lock_name: str) -> None:
+    """Only when it is spelled out."""
+    use(make_tls(stranger.certificate(when="past")).url, lock_name, tls_verify="none")
+
+
+# ------------------------------------------------------------------------------------------------ what is refused --
+
+
+def test_expired(make_tls: MakeTls, ca: Authority) -> None:
+    """Valid only in the past, and only in the future."""
+    message = refused(make_tls(ca.certificate(when="past")).url, tls_ca_file=ca.file)
+    assert '"CN=127.0.0.1"' in message and '"CN=test CA"' in message
+    assert "it expired on Feb  1 00:00:00 2020 GMT: expected a valid one" in message
+    message = refused(make_tls(ca.certificate(when="future")).url, tls_ca_file=ca.file)
+    assert "it is not valid before Jan  1 00:00:00 2090 GMT" in message
+
+
+def test_wrong_name(make_tls: MakeTls, ca: Authority) -> None:
+    """The certificate of another server."""
+    server = make_tls(ca.certificate("a.example", names="DNS:a.example,IP:10.0.0.1"))
+    message = refused(server.url, tls_ca_file=ca.file)
+    assert "it is for a.example, 10.0.0.1: expected one for 127.0.0.1" in message
+    message = refused(server.url, tls_ca_file=ca.file, tls_server_name="b.example")
+    assert "expected one for b.example" in message
+
+
+def test_wrong_ca(make_tls: MakeTls, stranger: Authority, ca: Authority) -> None:
+    """Nobody that is trusted has issued it; also when the name is not verified."""
+    server = make_tls(stranger.certificate())
+    for verify in ("full", "ca", None):
+        message = refused(server.url, tls_ca_file=ca.file, tls_verify=verify)
+        assert 'issued by "CN=strange CA"' in message and f'expected one of tls_ca_file "{ca.file}"' in message
+
+
+def test_revoked(make_tls: MakeTls, folder: Path, lock_name: str) -> None:
+    """A list of revoked certificates in the file of CAs counts."""
+    authority = Authority(folder, "revoking CA")
+    server = make_tls(authority.certificate("revoked", names="IP:127.0.0.1"))
+    good = make_tls(authority.certificate("good", names="IP:127.0.0.1"))
+    use(server.url, lock_name, tls_ca_file=authority.file)
+    authority.revoke(Certificate(authority.file.parent, "revoked-now"))
+    with_list = authority.with_revocations()
+    assert "it is revoked" in refused(server.url, tls_ca_file=with_list)
+    use(good.url, lock_name, tls_ca_file=with_list)
+
+
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_a_client_without_certificate(
+    make_tls: MakeTls, certificate: Certificate, ca: Authority, stranger: Authority, version: str
+) -> None:
+    """Missing, or of a CA that the server does not trust."""
+    server = make_tls(certificate, tls_auth_clients="yes", tls_protocols=version)
+    message = refused(server.url, tls_ca_file=ca.file)
+    assert "the server refused a client without a certificate" in message and "tls_cert_file" in message
+    own = stranger.certificate("spy", names="DNS:spy")
+    message = refused(server.url, tls_ca_file=ca.file, tls_cert_file=own.file, tls_key_file=own.key)
+    assert "the server refused the client's certificate" in message
+
+
+def test_too_old_a_version(make_tls: MakeTls, certificate: Certificate, ca: Authority) -> None:
+    """A server without TLS 1.3."""
+    server = make_tls(certificate, tls_protocols="TLSv1.2")
+    with pytest.raises(redlatch.UnreachableError, match="TLS"):
+        redlatch.connect(server.url, tls_ca_file=ca.file, tls_min_version="1.3")
+
+
+def test_plain_to_the_tls_port(tls: TlsServer) -> None:
+    """A client without TLS ends soon, and hints at TLS if the server answers."""
+    with pytest.raises(redlatch.UnreachableError, match="rediss:// URL") as raised:
+        redlatch.connect(f"redis://127.0.0.1:{tls.tls_port}", connect_timeout=2)
+    assert raised.value.status_name in ("protocol", "unreachable")
+
+
+def test_tls_to_the_plain_port(tls: TlsServer, ca: Authority) -> None:
+    """Nothing is ever sent without encryption instead."""
+    began = time.monotonic()
+    with pytest.raises(redlatch.RedlatchError) as raised:
+        redlatch.connect(f"rediss://127.0.0.1:{tls.server.port}", tls_ca_file=ca.file, connect_timeout=1)
+    assert time.monotonic() - began < 3
+    assert "TLS" in str(raised.value)
+
+
+def test_a_server_that_never_shakes_hands(ca: Authority) -> None:
+    """The handshake counts in the connect timeout."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        began = time.monotonic()
+        with pytest.raises(redlatch.UnreachableError, match="TLS handshake did not end before the connect timeout"):
+            url = f"rediss://127.0.0.1:{listening.getsockname()[1]}"
+            redlatch.connect(url, tls_ca_file=ca.file, connect_timeout=0.3)
+        assert time.monotonic() - began < 2
+
+
+def test_a_refused_certificate_ends_a_wait(make_tls: MakeTls, stranger: Authority, ca: Authority) -> None:
+    """An acquire that would wait for a server that is down does not wait for another certificate."""
+    server = make_tls(stranger.certificate())
+    with redlatch.connect(server.url, tls_ca_file=ca.file, lazy=True) as client:
+        began = time.monotonic()
+        with pytest.raises(redlatch.AuthenticationError, match="CN=strange CA"):
+            client.lock("whatever").acquire(timeout=30)
+        assert time.monotonic() - began < 10
+
+
+# ------------------------------------------------------------------------------------------------------- options --
+
+BAD: List[Dict[str, Any]] = [
+    {"tls_ca_file": "/nowhere/ca.pem"},
+    {"tls_ca_file": "/dev/null"},
+    {"tls_ca_dir": "/nowhere"},
+    {"tls_cert_file": "/nowhere/own.pem"},
+    {"tls_key_file": "/nowhere/own.key"},
+    {"tls_verify": "never"},
+    {"tls_min_version": "1.1"},
+    {"tls_server_name": ""},
+]
+
+
+@pytest.mark.parametrize("options", BAD, ids=str)
+def test_bad_options(tls: TlsServer, options: Dict[str, Any]) -> None:
+    """The message names the option, its value and what was expected."""
+    with pytest.raises(redlatch.InvalidArgumentError) as raised:
+        redlatch.connect(tls.url, **options)
+    [(name, value)] = options.items()
+    assert name in str(raised.value) and value in str(raised.value) and "expected" in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "unix:///nowhere"])
+def test_options_without_tls(url: str) -> None:
+    """Nobody takes a plain connection for an encrypted one."""
+    with pytest.raises(redlatch.InvalidArgumentError, match="expected a rediss:// URL"):
+        redlatch.connect(url, tls_verify="full", lazy=True)
+
+
+# ---------------------------------------------------------------------------------------------- over a long time --
+
+
+def break_connections(server: RedisServer, client: redlatch.Client) -> None:
+    """End the connections of a client, and wait for one that is made again."""
+    before = client.stats()["reconnects"]
+    admin: Any = server.admin
+    admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    wait_until(lambda: client.stats()["reconnects"] > before, 10.0, "a new connection")
+
+
+def test_reconnects(tls: TlsServer, ca: Authority, lock_name: str) -> None:
+    """A connection that is made again finds the hold as it was."""
+    with redlatch.connect(tls.url, tls_ca_file=ca.file) as client, client.lock(lock_name) as held:
+        for _ in range(3):
+            break_connections(tls.server, client)
+            assert client.lock(lock_name).state().locked
+        assert not held.lost
+
+
+def test_large_commands_and_replies(tls: TlsServer, ca: Authority, lock_name: str) -> None:
+    """Names that fill several records, in both directions."""
+    with redlatch.connect(tls.url, tls_ca_file=ca.file) as client:
+        for size in (100, 16_000, 60_000):
+            with client.lock(lock_name + "x" * size):
+                reports = list(client.scan(lock_name + "*"))
+                assert len(reports) == 1
+
+
+def test_many_renewals(tls: TlsServer, ca: Authority, lock_name: str) -> None:
+    """Holds with short leases live on."""
+    with redlatch.connect(tls.url, tls_ca_file=ca.file, watchdog_lease=1) as client:
+        locks = [client.lock(f"{lock_name}:{i}") for i in range(200)]
+        for each in locks:
+            each.acquire()
+        time.sleep(3)
+        assert all(each.owned() for each in locks)
+        for each in locks:
+            each.release()
+
+
+def test_a_forked_child(tls: TlsServer, ca: Authority, lock_name: str) -> None:
+    """A child that closes its copy says nothing on the parent's connection."""
+    with redlatch.connect(tls.url, tls_ca_file=ca.file) as client, client.lock(lock_name) as held:
+        child = os.fork()
+        if child == 0:
+            client.close()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert client.lock(lock_name).state().locked
+        assert client.stats()["reconnects"] == 0
+        assert not held.lost
