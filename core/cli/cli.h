@@ -32,11 +32,14 @@ int command_show(int argc, char **argv);
 int command_wait(int argc, char **argv);
 int command_unlock(int argc, char **argv);
 
+enum { TLS_COUNT = 7 };
+
 /* Which server, how it lets us in, and what stands before every name; of every command. */
 struct server_options {
     const char *url;
     const char *prefix;
     const char *password_file;
+    const char *tls[TLS_COUNT]; /* in the order of SERVER_OPTIONS; NULL: not given */
 };
 
 /* Letters of options that have no short form. */
@@ -55,12 +58,19 @@ enum {
     OPTION_OWNER,
     OPTION_MINE,
     OPTION_VERBOSE,
-    OPTION_PASSWORD_FILE
+    OPTION_PASSWORD_FILE,
+    OPTION_TLS /* the first of TLS_COUNT */
 };
 
 #define SERVER_OPTIONS \
     {"url", required_argument, NULL, 'u'}, {"prefix", required_argument, NULL, OPTION_PREFIX}, \
-        {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE}, {"help", no_argument, NULL, 'h'}, \
+        {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE}, \
+        {"tls-ca-file", required_argument, NULL, OPTION_TLS}, {"tls-ca-dir", required_argument, NULL, OPTION_TLS + 1}, \
+        {"tls-cert-file", required_argument, NULL, OPTION_TLS + 2}, \
+        {"tls-key-file", required_argument, NULL, OPTION_TLS + 3}, \
+        {"tls-server-name", required_argument, NULL, OPTION_TLS + 4}, \
+        {"tls-verify", required_argument, NULL, OPTION_TLS + 5}, \
+        {"tls-min-version", required_argument, NULL, OPTION_TLS + 6}, {"help", no_argument, NULL, 'h'}, \
         {NULL, 0, NULL, 0}
 
 /* getopt_long, but that a mistake is complained of in a way that is fit to be shown: '?' then. `letters` begin with a
@@ -103,6 +113,11 @@ bool server_export(const struct server_options *server);
 /* Where the `run` that runs this has its server, as far as nothing else is given; and whether a place is that. */
 struct server_options server_of_run(const struct server_options *given);
 bool server_is_of_run(const struct server_options *server);
+
+/* The options of TLS: into those of a client; into the environment of CMD; from there, as far as not given. */
+void tls_fill(const struct server_options *server, redlatch_client_options *options);
+bool tls_export(const struct server_options *server);
+void tls_of_run(struct server_options *server);
 
 /* Sets a variable of the environment, or unsets it if the text is NULL; false without memory. */
 bool set_variable(const char *name, const char *text);

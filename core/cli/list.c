@@ -14,6 +14,7 @@ static const char usage[] =
     "      --json         prints an array of objects instead of a table\n"
     "  -u, --url URL      the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
     "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
+    "      --tls-ca-file FILE  CA certificates for a rediss URL; `man redlatch` has the options of TLS\n"
     "      --prefix TEXT  only names that begin with TEXT, shown without it\n"
     "  -h, --help         prints this text\n";
 

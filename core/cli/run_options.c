@@ -26,6 +26,7 @@ static const char usage[] =
     "      --verbose         prints on standard error what happens\n"
     "  -u, --url URL         the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
     "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
+    "      --tls-ca-file FILE  CA certificates for a rediss URL; `man redlatch` has the options of TLS\n"
     "      --prefix TEXT     the prefix of the name\n"
     "  -h, --help            prints this text\n"
     "\n"

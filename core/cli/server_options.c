@@ -65,6 +65,10 @@ static void take_url(struct server_options *server, char *url) {
 }
 
 bool take_server_option(struct server_options *server, int letter, const char *usage, int *status_out) {
+    if (letter >= OPTION_TLS && letter < OPTION_TLS + TLS_COUNT) {
+        server->tls[letter - OPTION_TLS] = optarg;
+        return true;
+    }
     switch (letter) {
     case 'u':
         take_url(server, optarg);
@@ -161,6 +165,7 @@ int open_client(const struct server_options *server, const redlatch_client_optio
         options = *own;
     }
     options.language = REDLATCH_LANGUAGE_COMMAND;
+    tls_fill(server, &options);
     if (server->prefix) {
         options.name_prefix = server->prefix;
         options.name_prefix_size = strlen(server->prefix);
@@ -172,7 +177,7 @@ bool server_export(const struct server_options *server) {
     char *url = url_without_password(server_url(server));
     char *file = server->password_file ? realpath(server->password_file, NULL) : NULL;
     bool good = url && set_variable("REDLATCH_URL", url) && set_variable("REDLATCH_PREFIX", server->prefix) &&
-                set_variable("REDLATCH_PASSWORD_FILE", file ? file : server->password_file);
+                set_variable("REDLATCH_PASSWORD_FILE", file ? file : server->password_file) && tls_export(server);
     free(url);
     free(file);
     return good;
@@ -192,6 +197,7 @@ struct server_options server_of_run(const struct server_options *given) {
     if (!server.url && exported) {
         server.url = is_url_of_run(getenv("REDIS_URL"), exported) ? getenv("REDIS_URL") : exported;
         server.password_file = server.password_file ? server.password_file : getenv("REDLATCH_PASSWORD_FILE");
+        tls_of_run(&server);
     }
     server.prefix = server.prefix ? server.prefix : getenv("REDLATCH_PREFIX");
     return server;

@@ -15,6 +15,8 @@ from support.shell import TIMEOUT, environment, program
 from terminal import BASH, Terminal
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "core" / "cli" / "completions"
+TLS = ["--tls-ca-file", "--tls-ca-dir", "--tls-cert-file", "--tls-key-file", "--tls-server-name", "--tls-verify",
+       "--tls-min-version"]
 UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
 
 
@@ -54,7 +56,7 @@ def locks(server: RedisServer) -> List[str]:
 
 def test_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "") == [
-        "run", "list", "show", "wait", "unlock", "help", "--url", "--password-file", "--prefix", "--help",
+        "run", "list", "show", "wait", "unlock", "help", "--url", "--password-file", "--prefix", *TLS, "--help",
         "--version"]
     assert in_bash(server, "redlatch", "--url", "x", "--prefix", "p", "un") == ["unlock"]
     assert in_bash(server, "redlatch", "--prefix", "") == [""]

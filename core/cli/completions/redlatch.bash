@@ -45,18 +45,20 @@ _redlatch() {
     _redlatch_words
     local last=$((${#words[@]} - 1))
     local word=${words[last]} before=${words[last - 1]}
-    local place='--url --password-file --prefix --help' at=1 command options index
+    local tls='--tls-ca-file --tls-ca-dir --tls-cert-file --tls-key-file --tls-server-name --tls-verify --tls-min-version'
+    local place="--url --password-file --prefix $tls --help"
+    local at=1 command options index
     COMPREPLY=()
     while [ "$at" -lt "$last" ]; do # options before the command
         case ${words[at]} in
-        -u | --url | --password-file | --prefix) at=$((at + 2)) ;;
+        -u | --url | --password-file | --prefix | --tls-*) at=$((at + 2)) ;;
         -*) at=$((at + 1)) ;;
         *) break ;;
         esac
     done
     command=${words[at]-}
     if [ "$at" -eq "$last" ] || [ "$command" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'run list show wait unlock help --url --password-file --prefix --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run list show wait unlock help $place --version" -- "$word")
         return
     fi
     case $before in
@@ -66,11 +68,23 @@ _redlatch() {
         mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$word")
         return
         ;;
-    --password-file)
+    --password-file | --tls-*-file)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
-    -u | --url | --prefix | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
+    --tls-ca-dir)
+        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        return
+        ;;
+    --tls-verify)
+        mapfile -t COMPREPLY < <(compgen -W 'full ca none' -- "$word")
+        return
+        ;;
+    --tls-min-version)
+        mapfile -t COMPREPLY < <(compgen -W '1.2 1.3' -- "$word")
+        return
+        ;;
+    -u | --url | --prefix | --tls-server-name | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
         --permits | --limit | --key-template | --owner)
         return
         ;;

@@ -20,6 +20,13 @@ complete -c redlatch -n "__fish_seen_subcommand_from run" -a '(__fish_complete_c
 
 complete -c redlatch -s u -l url -x -d 'The server'
 complete -c redlatch -l password-file -r -F -d 'File whose first line is the password'
+complete -c redlatch -l tls-ca-file -r -F -d 'CA certificates'
+complete -c redlatch -l tls-ca-dir -x -a '(__fish_complete_directories)' -d 'Folder of CA certificates'
+complete -c redlatch -l tls-cert-file -r -F -d 'Certificate of the client'
+complete -c redlatch -l tls-key-file -r -F -d 'Key of the client'
+complete -c redlatch -l tls-server-name -x -d 'Name in the certificate of the server'
+complete -c redlatch -l tls-verify -x -a 'full ca none' -d 'What is verified'
+complete -c redlatch -l tls-min-version -x -a '1.2 1.3' -d 'Oldest version of TLS'
 complete -c redlatch -l prefix -x -d 'Prefix of every name'
 complete -c redlatch -s h -l help -d 'The options of this command'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -s s -l shared -d 'Together with other readers'
