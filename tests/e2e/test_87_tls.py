@@ -17,32 +17,12 @@ from support import RedisServer, wait_until
 from support.certificates import Authority, Certificate
 from support.lua_programs import LUAS
 from support.lua_programs import environment as lua_environment
-from support.ports import free_port
 from support.shell import program
 from support.shell import redlatch as redlatch_command
+from support.tls_server import TlsServer
 from support.wire import subscribers
 
-MakeTls = Callable[..., "TlsServer"]
-
-
-class TlsServer:
-    """A server with a TLS port beside its plain one."""
-
-    def __init__(self, certificate: Path, key: Path, ca: Path, **options: Any) -> None:
-        self.tls_port = free_port()
-        options.setdefault("tls_auth_clients", "no")
-        self.server = RedisServer(
-            tls_port=self.tls_port,
-            tls_cert_file=str(certificate),
-            tls_key_file=str(key),
-            tls_ca_cert_file=str(ca),
-            **options,
-        )
-
-    @property
-    def url(self) -> str:
-        """Its address for TLS."""
-        return f"rediss://127.0.0.1:{self.tls_port}/0"
+MakeTls = Callable[..., TlsServer]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +52,7 @@ def certificate(ca: Authority) -> Certificate:
 @pytest.fixture(scope="module")
 def tls(server_binary: List[str], ca: Authority, certificate: Certificate) -> Iterator[TlsServer]:
     """The module's server."""
-    started = TlsServer(certificate.file, certificate.key, ca.file)
+    started = TlsServer(certificate, ca.file, tls_auth_clients="no")
     with started.server:
         yield started
 
@@ -83,7 +63,8 @@ def make_tls(server_binary: List[str], ca: Authority) -> Iterator[MakeTls]:
     started: List[TlsServer] = []
 
     def make(certificate: Certificate, chain: Optional[Path] = None, **options: Any) -> TlsServer:
-        started.append(TlsServer(chain or certificate.file, certificate.key, ca.file, **options))
+        options.setdefault("tls_auth_clients", "no")
+        started.append(TlsServer(certificate, ca.file, chain=chain, **options))
         return started[-1]
 
     yield make

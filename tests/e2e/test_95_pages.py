@@ -15,12 +15,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 import pytest
 import redlatch
 from support import RedisServer, free_port, shell
+from support.certificates import Authority
 from support.lua_programs import LUAS, ROOT, environment
+from support.tls_server import TlsServer
 from support.wire import build_directory
 
 PAGES = [ROOT / "README.md", ROOT / "lua-rock" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -49,6 +51,10 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("docs/how-to/semaphores-and-latches.md", "python"): ("one of three", "all is done"),
     ("docs/how-to/share-locks.md", "python"): ("they exclude each other",),
     ("docs/how-to/shell-and-cron.md", "bash"): ("both locks", "ran\nskipped with status 1", "still held", "was free"),
+    ("docs/how-to/tls.md", "bash"): ("encrypted",),
+    ("docs/how-to/tls.md", "c"): ("encrypted",),
+    ("docs/how-to/tls.md", "lua"): ("encrypted",),
+    ("docs/how-to/tls.md", "python"): ("encrypted", "certificate accepted: True"),
     ("docs/reference/command.md", "bash"): ("status 7", "free, with status 3"),
     ("docs/reference/lua.md", "lua"): ("with the token", "wait behind us", "would_deadlock", "both seats"),
     ("docs/reference/python.md", "python"): ("already_held False False",),
@@ -111,6 +117,7 @@ class Runner:
     def __init__(self, servers: List[RedisServer], folder: Path) -> None:
         self.servers = servers
         self.folder = folder
+        self._tls: Optional[TlsServer] = None
 
     def with_addresses(self, program: str, down: str = "") -> str:
         """Puts addresses of servers that are there in the places of those that a program names; nobody listens at that
@@ -118,7 +125,24 @@ class Runner:
         for place, server in zip("abc", self.servers):
             url = f"redis://127.0.0.1:{free_port()}" if place == down else server.url
             program = program.replace(f"redis://{place}:6379", url)
+        if "rediss://" in program:
+            program = self._with_tls(program)
         return re.sub(r"redis://127\.0\.0\.1:6379(/0)?", self.servers[0].url, program)
+
+    def _with_tls(self, program: str) -> str:
+        """The same for a server with TLS that wants a certificate of its clients if they have one."""
+        ca = Authority(self.folder / "certificates", "our CA")
+        worker = ca.certificate("worker", names="DNS:worker")
+        self._tls = TlsServer(ca.certificate(), ca.file, tls_auth_clients="optional")
+        places = {"ca.crt": ca.file, "worker.crt": worker.file, "worker.key": worker.key}
+        for name, path in places.items():
+            program = program.replace(f"/etc/redis/{name}", str(path))
+        return program.replace("rediss://redis.example:6380/0", self._tls.url)
+
+    def close(self) -> None:
+        """Ends the server with TLS if there is one."""
+        if self._tls:
+            self._tls.server.close()
 
     def write(self, name: str, program: str, down: str) -> str:
         """The path of a program's file."""
@@ -155,9 +179,11 @@ class Runner:
 
 
 @pytest.fixture
-def runner(servers: List[RedisServer], tmp_path: Path) -> Runner:
+def runner(servers: List[RedisServer], tmp_path: Path) -> Iterator[Runner]:
     """Runs programs on this test's servers."""
-    return Runner(servers, tmp_path)
+    made = Runner(servers, tmp_path)
+    yield made
+    made.close()
 
 
 def check(page: str, language: str, printed: str) -> None:

@@ -57,7 +57,7 @@ class Authority(Certificate):
     """A CA: of its own, or below another one."""
 
     def __init__(self, folder: Path, name: str, issuer: Optional[Authority] = None) -> None:
-        folder = folder / name
+        folder = folder / name.replace(" ", "-")
         folder.mkdir(parents=True)
         super().__init__(folder, "ca")
         self._folder = folder
