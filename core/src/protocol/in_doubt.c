@@ -87,16 +87,14 @@ void resolve_acquire(struct engine *engine, struct command *command, enum resolu
 }
 
 void resolve_hand_over(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
-    struct wait_queue *queue = command->resource->queue;
-    struct operation *receiver = queue && queue->handing == command ? queue->receiver : NULL;
+    struct wait_queue *queue = command->resource->queue; /* it stays while it hands over, one command at a time */
+    struct operation *receiver = queue->receiver;
     if (how != RESOLUTION_DENIED && receiver) {
         resolve_resend(engine, command, how, now);
         return;
     }
-    if (queue && queue->handing == command) {
-        queue->handing = NULL;
-        queue->receiver = NULL;
-    }
+    queue->handing = NULL;
+    queue->receiver = NULL;
     int64_t undo_until = now + command->lease_ms * MILLISECOND;
     turn_into_release(command, command->hold);
     resolve_resend(engine, command, how, now);
@@ -107,7 +105,7 @@ void resolve_hand_over(struct engine *engine, struct command *command, enum reso
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;
         acquire_recheck(engine, receiver, now);
-    } else if (queue && list_is_empty(&queue->waiters)) {
+    } else if (list_is_empty(&queue->waiters)) {
         queue_advance(engine, queue, now);
     }
 }
