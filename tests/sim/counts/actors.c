@@ -101,6 +101,13 @@ static bool act_on_whole(struct world *world, struct client *client, struct acto
     return true;
 }
 
+/* What an acquire does where there is no semaphore. In every other world only those make one who do nothing else. */
+static void draw_creation(struct world *world, struct operation *operation) {
+    uint32_t dice = world->seed % 2 ? random_below(&world->random, 100) : 100;
+    operation->limit = dice < 20 ? TOTAL : 0;
+    operation->must_exist = dice >= 20 && dice < 35;
+}
+
 static void act_on_semaphore(struct world *world, struct client *client, struct actor *actor, bool draining) {
     uint32_t dice = random_below(&world->random, 100);
     if (actor->has > 0 && (draining || dice < 70)) {
@@ -109,6 +116,7 @@ static void act_on_semaphore(struct world *world, struct client *client, struct 
         actor->act_at = NEVER;
     } else if (dice < 85) {
         actor->operation.amount = random_between(&world->random, 1, 3);
+        draw_creation(world, &actor->operation);
         begin(world, client, actor, OPERATION_ACQUIRE, 0);
     } else if (dice < 92) {
         change(world, client, actor, SEMAPHORE_DRAIN, 0);
@@ -131,6 +139,7 @@ static void act_on_permits(struct world *world, struct client *client, struct ac
         actor->operation.amount = random_between(&world->random, 1, 3);
         actor->operation.lease_ms = random_chance(&world->random, 500) ? REDLATCH_RENEWED
                                                                        : random_between(&world->random, 200, 3000);
+        draw_creation(world, &actor->operation);
         begin(world, client, actor, OPERATION_ACQUIRE, (uint32_t)actor->operation.amount);
     }
 }
@@ -251,6 +260,9 @@ static void ended(struct world *world, struct client *client, struct actor *acto
     TRACE(world, "client %u: operation %d (change %d) of actor %d ends: %s", client->peer.number, operation->kind,
           operation->change, (int)(actor - client->actors), redlatch_status_name(operation->status));
     actor->act_at = world->now + random_between(&world->random, 100, world->seed % 3 ? 200000 : 2000000);
+    if (operation->status == REDLATCH_NOT_FOUND && !operation->must_exist) {
+        world_violation(world, "an acquire that waits for its semaphore did not", "client %u", client->peer.number);
+    }
     if (operation->kind == OPERATION_CHANGE) {
         ended_change(client, actor);
     } else if (operation->kind == OPERATION_ACQUIRE && operation->status == REDLATCH_OK) {

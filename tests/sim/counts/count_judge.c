@@ -104,9 +104,19 @@ static int64_t expected_total(struct world *world, const struct packet *packet, 
     }
 }
 
+/* The limit with which an acquire made a semaphore that did not exist; else 0. */
+static int64_t made_with(struct world *world, const struct packet *packet) {
+    bool of_permits = packet->script == SCRIPT_ACQUIRE_PERMITS;
+    if ((!of_permits && packet->script != SCRIPT_ACQUIRE_SEMAPHORE) || world->existed ||
+        count_command(world, "exists", "n", NULL) == 0) {
+        return 0;
+    }
+    return strtoll(packet->texts[packet->key_count + (of_permits ? 2 : 4)].bytes, NULL, 10);
+}
+
 static void judge_total(struct world *world, const struct packet *packet) {
     int64_t total = count_command(world, "get", "n", NULL) + count_command(world, "zcard", "{n}:timeout", NULL);
-    world->total = expected_total(world, packet, account_of(world, packet));
+    world->total = expected_total(world, packet, account_of(world, packet)) + made_with(world, packet);
     if (total != world->total) {
         world_violation(world, "permits are not conserved", "%d in all, expected %d", (int)total, (int)world->total);
     }
@@ -155,7 +165,8 @@ void judge_before(struct world_common *common, const struct packet *packet) {
 void judge_after(struct world_common *common, const struct packet *packet) {
     struct world *world = (struct world *)common;
     judge_answer(world, packet);
-    judge_effect(world, packet, count_command(world, "get", "n", NULL) - world->value_before);
+    int64_t change = count_command(world, "get", "n", NULL) - world->value_before;
+    judge_effect(world, packet, change - made_with(world, packet));
 }
 
 /* Whether the first of those who wait is parked. */
