@@ -7,7 +7,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
@@ -19,6 +22,7 @@ from support.lua_programs import LUAS
 from support.lua_programs import environment as lua_environment
 from support.shell import program
 from support.shell import redlatch as redlatch_command
+from support.tls_front import TlsFront
 from support.tls_server import TlsServer
 from support.wire import subscribers
 
@@ -302,10 +306,11 @@ def test_options_without_tls(url: str) -> None:
 
 
 def break_connections(server: RedisServer, client: redlatch.Client) -> None:
-    """End the connections of a client, and wait for one that is made again."""
+    """End the connections of a client, and use one that is made again."""
     before = client.stats()["reconnects"]
     admin: Any = server.admin
     admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    assert not client.lock("nobody's").state().locked
     wait_until(lambda: client.stats()["reconnects"] > before, 10.0, "a new connection")
 
 
@@ -316,6 +321,79 @@ def test_reconnects(tls: TlsServer, ca: Authority, lock_name: str) -> None:
             break_connections(tls.server, client)
             assert client.lock(lock_name).state().locked
         assert not held.lost
+
+
+def test_sessions_are_resumed(tls: TlsServer, ca: Authority, certificate: Certificate, lock_name: str) -> None:
+    """A connection that is made again needs no whole handshake, and others of the client neither."""
+    with TlsFront(certificate, tls.server.port) as front:
+        with redlatch.connect(front.url, tls_ca_file=ca.file) as client, client.lock(lock_name) as held:
+            for _ in range(3):
+                break_connections(tls.server, client)
+            assert not held.lost
+        assert front.resumed[0] is False and all(front.resumed[1:]), front.resumed
+
+
+def test_the_end_of_a_session(tls: TlsServer, ca: Authority, certificate: Certificate, lock_name: str) -> None:
+    """A server that ends TLS and leaves the connection open has ended it."""
+    with TlsFront(certificate, tls.server.port) as front:
+        with redlatch.connect(front.url, tls_ca_file=ca.file, command_timeout=20) as client, client.lock(lock_name):
+            front.end_sessions()
+            assert client.lock(lock_name).state().locked
+            assert client.stats()["reconnects"] > 0
+
+
+def test_records_in_pieces(tls: TlsServer, ca: Authority, certificate: Certificate, lock_name: str) -> None:
+    """Records arrive byte by byte, in the handshake as well."""
+    with TlsFront(certificate, tls.server.port, piece=1) as front:
+        use(front.url, lock_name, tls_ca_file=ca.file)
+
+
+@pytest.mark.parametrize("reconnects", [100])
+def test_reconnects_leak_nothing(tls: TlsServer, ca: Authority, lock_name: str, reconnects: int) -> None:
+    """Descriptors and memory stay as they are."""
+    with redlatch.connect(tls.url, tls_ca_file=ca.file) as client, client.lock(lock_name) as held:
+        for _ in range(20):
+            break_connections(tls.server, client)
+        descriptors, memory = len(os.listdir("/proc/self/fd")), resident()
+        for _ in range(reconnects):
+            break_connections(tls.server, client)
+        wait_until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors + 2, 10.0, "descriptors to be closed")
+        assert resident() - memory < 64 * reconnects * 1024 / 10, (memory, resident())
+        assert not held.lost
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_storm_of_handshakes(tls: TlsServer, ca: Authority, lock_name: str) -> None:
+    """Two hundred clients that shake hands at once delay no renewal beyond half its lease."""
+    lease = 4.0
+    with redlatch.connect(tls.url, tls_ca_file=ca.file, watchdog_lease=lease) as client, client.lock(lock_name) as held:
+        shortest: List[float] = []
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(0.02):
+                shortest.append(held.remaining())
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        began = time.monotonic()
+        with ExitStack() as stack:
+            with ThreadPoolExecutor(max_workers=50) as pool:
+                opened = pool.map(
+                    lambda _: stack.enter_context(redlatch.connect(tls.url, tls_ca_file=ca.file, connect_timeout=30)),
+                    range(200),
+                )
+                assert len(list(opened)) == 200
+            while time.monotonic() - began < 1.5 * lease:
+                time.sleep(0.1)
+        done.set()
+        watcher.join()
+        assert not held.lost
+        assert min(shortest) >= lease / 2 - lease / 3, min(shortest)
 
 
 def test_large_commands_and_replies(tls: TlsServer, ca: Authority, lock_name: str) -> None:

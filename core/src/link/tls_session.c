@@ -90,6 +90,9 @@ struct tls_session *tls_session_new(struct tls_context *context) {
 void tls_session_free(struct tls_session *session) {
     if (session) {
         ERR_set_mark();
+        if (session->ssl) { /* else what was not shut down in order could not be resumed */
+            SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+        }
         SSL_free(session->ssl);
         ERR_pop_to_mark();
         free(session);
