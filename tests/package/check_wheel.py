@@ -77,9 +77,9 @@ def install(python: str, wheel: Path, version: Tuple[int, int]) -> str:
 
 
 def check_module(path: str) -> None:
-    """The module carries hiredis inside, and shows nothing but its entry."""
+    """The module carries hiredis and OpenSSL inside, and shows nothing but its entry."""
     libraries = run(["ldd", path])
-    if "hiredis" in libraries or "not found" in libraries:
+    if any(name in libraries for name in ("hiredis", "libssl", "libcrypto", "not found")):
         raise RuntimeError(f"{path} needs what a stranger may not have:\n{libraries}")
     names = [line.split()[0] for line in run(["nm", "-D", "--defined-only", "--format=posix", path]).splitlines()]
     if names != ["PyInit__core"]:

@@ -166,9 +166,10 @@ int tls_context_new(const struct tls_options *options, const char *host, struct 
     if (status == REDLATCH_OK) {
         /* The background thread may use OpenSSL while the process exits: its memory must last. */
         OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
-        ERR_set_mark();
+        struct tls_queue queue;
+        tls_queue_put_aside(&queue);
         status = set_up(&making, host);
-        ERR_pop_to_mark();
+        tls_queue_put_back(&queue);
     }
     if (status == REDLATCH_OK) {
         *context_out = context;

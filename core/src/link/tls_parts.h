@@ -30,6 +30,21 @@ struct tls_session {
     char failure[TLS_FAILURE_SIZE];
 };
 
+/* The errors that the host had in the queue of this thread; long texts are cut. */
+enum { TLS_QUEUE_MAX = 16 };
+struct tls_queue {
+    int count;
+    struct tls_queued {
+        unsigned long code;
+        int line;
+        char file[80], function[48], data[100];
+    } errors[TLS_QUEUE_MAX];
+};
+
+/* Empties the queue, and fills it as it was. */
+void tls_queue_put_aside(struct tls_queue *queue);
+void tls_queue_put_back(const struct tls_queue *queue);
+
 /* Says why a certificate of the server is refused: whose it is, who issued it, what was expected. */
 void tls_explain_certificate(const struct tls_context *context, X509_STORE_CTX *chain, char *text, size_t size);
 

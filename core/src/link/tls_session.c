@@ -7,20 +7,19 @@
 #include "redlatch.h"
 #include "tls_parts.h"
 
-/* Ends the session. Whoever calls this has not yet restored the error queue. */
+/* Ends the session. */
 static void fail(struct tls_session *session, int status, const char *why) {
     session->status = status;
     snprintf(session->failure, sizeof session->failure, "%s", why);
 }
 
-/* Judges a step that made no progress: it waits for the peer, the peer has ended the session, or it has failed. The
- * error queue cannot tell, as older errors of the host may be in it. */
-static void judge(struct tls_session *session) {
+/* Judges a step that made no progress: it waits for the peer, the peer has ended the session, or it has failed. */
+static void judge(struct tls_session *session, int result) {
     SSL *ssl = session->ssl;
-    bool ended = SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN;
-    if (ended && session->alert == SSL_AD_CLOSE_NOTIFY) {
+    int error = SSL_get_error(ssl, result);
+    if (error == SSL_ERROR_ZERO_RETURN) {
         fail(session, REDLATCH_UNREACHABLE, "the server closed the connection");
-    } else if (ended || !SSL_want_read(ssl)) {
+    } else if (error != SSL_ERROR_WANT_READ) {
         session->status = tls_explain_failure(session);
         SSL_SESSION_free(session->context->resumed); /* whatever it was, the next handshake is a whole one */
         session->context->resumed = NULL;
@@ -32,6 +31,18 @@ static void on_event(const SSL *ssl, int where, int value) {
         struct tls_session *session = SSL_get_app_data(ssl);
         session->alert = value & 0xff;
     }
+}
+
+/* Has the session of the last connection resumed. A copy of it: with TLS 1.3 OpenSSL resumes one once, and two
+ * connections may be made before a new one is there. */
+static bool resume(struct tls_session *session) {
+    if (!session->context->resumed) {
+        return true;
+    }
+    SSL_SESSION *copy = SSL_SESSION_dup(session->context->resumed);
+    bool set = copy && SSL_set_session(session->ssl, copy) == 1;
+    SSL_SESSION_free(copy);
+    return set;
 }
 
 static bool set_up(struct tls_session *session) {
@@ -56,13 +67,14 @@ static bool set_up(struct tls_session *session) {
         done = context->is_address ? X509_VERIFY_PARAM_set1_ip_asc(expected, context->server_name) == 1
                                    : X509_VERIFY_PARAM_set1_host(expected, context->server_name, 0) == 1;
     }
-    return done && (!context->resumed || SSL_set_session(ssl, context->resumed) == 1);
+    return done && resume(session);
 }
 
 /* Goes on with the handshake as far as it gets. */
 static void handshake(struct tls_session *session) {
-    if (session->status == REDLATCH_OK && SSL_do_handshake(session->ssl) != 1) {
-        judge(session);
+    int result = session->status == REDLATCH_OK ? SSL_do_handshake(session->ssl) : 1;
+    if (result != 1) {
+        judge(session, result);
     }
 }
 
@@ -73,13 +85,14 @@ struct tls_session *tls_session_new(struct tls_context *context) {
     }
     session->context = context;
     session->alert = NO_ALERT;
-    ERR_set_mark();
+    struct tls_queue queue;
+    tls_queue_put_aside(&queue);
     session->ssl = SSL_new(context->ctx);
     bool made = session->ssl && set_up(session);
     if (made) {
         handshake(session);
     }
-    ERR_pop_to_mark();
+    tls_queue_put_back(&queue);
     if (!made) {
         tls_session_free(session);
         return NULL;
@@ -89,23 +102,25 @@ struct tls_session *tls_session_new(struct tls_context *context) {
 
 void tls_session_free(struct tls_session *session) {
     if (session) {
-        ERR_set_mark();
+        struct tls_queue queue;
+        tls_queue_put_aside(&queue);
         if (session->ssl) { /* else what was not shut down in order could not be resumed */
             SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         }
         SSL_free(session->ssl);
-        ERR_pop_to_mark();
+        tls_queue_put_back(&queue);
         free(session);
     }
 }
 
 bool tls_session_receive(struct tls_session *session, const char *bytes, size_t size) {
-    ERR_set_mark();
+    struct tls_queue queue;
+    tls_queue_put_aside(&queue);
     bool taken = BIO_write(SSL_get_rbio(session->ssl), bytes, (int)size) == (int)size;
     if (taken && !SSL_is_init_finished(session->ssl)) {
         handshake(session);
     }
-    ERR_pop_to_mark();
+    tls_queue_put_back(&queue);
     return taken;
 }
 
@@ -114,12 +129,14 @@ size_t tls_session_read(struct tls_session *session, char *bytes, size_t size) {
     if (session->status != REDLATCH_OK || !SSL_is_init_finished(session->ssl)) {
         return 0;
     }
-    ERR_set_mark();
-    if (SSL_read_ex(session->ssl, bytes, size, &got) != 1) {
+    struct tls_queue queue;
+    tls_queue_put_aside(&queue);
+    int result = SSL_read_ex(session->ssl, bytes, size, &got);
+    if (result != 1) {
         got = 0;
-        judge(session);
+        judge(session, result);
     }
-    ERR_pop_to_mark();
+    tls_queue_put_back(&queue);
     return got;
 }
 
@@ -135,7 +152,8 @@ static bool move_out(struct tls_session *session, struct output *sealed) {
 }
 
 bool tls_session_seal(struct tls_session *session, struct output *output, struct output *sealed) {
-    ERR_set_mark();
+    struct tls_queue queue;
+    tls_queue_put_aside(&queue);
     size_t pending = SSL_is_init_finished(session->ssl) ? output_pending(output) : 0;
     bool done = session->status == REDLATCH_OK;
     if (done && pending > 0) {
@@ -148,16 +166,17 @@ bool tls_session_seal(struct tls_session *session, struct output *output, struct
         }
     }
     done = done && move_out(session, sealed);
-    ERR_pop_to_mark();
+    tls_queue_put_back(&queue);
     return done;
 }
 
 void tls_session_end(struct tls_session *session, struct output *sealed) {
     if (session->status == REDLATCH_OK && SSL_is_init_finished(session->ssl)) {
-        ERR_set_mark();
+        struct tls_queue queue;
+        tls_queue_put_aside(&queue);
         SSL_shutdown(session->ssl);
         move_out(session, sealed);
-        ERR_pop_to_mark();
+        tls_queue_put_back(&queue);
     }
 }
 
