@@ -200,16 +200,23 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
 
 /* Opens a client and connects it, unless options->lazy is 1. Blocks for the connect timeout at most.
  *
- * url: redis://[user[:password]@]host[:port][/database][?option=value&...] or unix://[user[:password]@]/path[?db=N],
- * NUL-terminated. NULL: the environment variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are
- * connect_timeout, command_timeout and dead_peer_timeout (seconds, fractions allowed), name_prefix and db.
+ * url: redis://[user[:password]@]host[:port][/database][?option=value&...], unix://[user[:password]@]/path[?db=N] or
+ * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database], NUL-terminated. NULL: the
+ * environment variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are connect_timeout,
+ * command_timeout and dead_peer_timeout (seconds, fractions allowed), name_prefix and db; of redis+sentinel also
+ * sentinel_username and sentinel_password.
+ *
+ * redis+sentinel: the hosts are sentinels, with port 26379 by default. The client is on the master that they announce,
+ * and moves with it.
+ *
  * options: NULL for the defaults. An option that is set overrides the URL.
  * client_out: the client. The caller owns it and frees it with redlatch_client_free.
  *
  *   status              when                                                  what to do
- *   UNSUPPORTED         the URL is a rediss, redis+sentinel or redis+cluster  use a redis or unix URL
- *                       URL
- *   UNREACHABLE         no connection before the connect timeout              call again later
+ *   INVALID             also: no sentinel knows the service                   correct the URL
+ *   UNSUPPORTED         the URL is a rediss or redis+cluster URL              use one of the others
+ *   UNREACHABLE         no connection before the connect timeout, or no       call again later
+ *                       master was found
  *   NO_REPLY            connected, but no reply before the connect timeout    call again later
  *   AUTHENTICATION      the user name or password is missing or wrong         correct it
  *
@@ -230,8 +237,9 @@ REDLATCH_API void redlatch_client_free(redlatch_client *client);
  * the client is freed. NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_uuid(const redlatch_client *client);
 
-/* Returns the URL in use: redis://host:port/database or unix:///path?db=N, without user and password. It has the parts
- * that the given URL left out. %XX escapes are resolved. Valid until the client is freed. NULL for a bad handle.
+/* Returns the URL in use: redis://host:port/database, unix:///path?db=N or
+ * redis+sentinel://host:port,host:port/service/database, without user and password. It has the parts that the given URL
+ * left out. %XX escapes are resolved. Valid until the client is freed. NULL for a bad handle.
  * Since 0.1. */
 REDLATCH_API const char *redlatch_client_url(const redlatch_client *client);
 

@@ -10,6 +10,7 @@
 #include "background.h"
 #include "client_lock.h"
 #include "errors.h"
+#include "find_server.h"
 #include "handles.h"
 #include "options.h"
 #include "owners.h"
@@ -166,11 +167,32 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
     list_init(&client->subscriber.unanswered);
 }
 
+/* redis+sentinel://host:port,host:port/service/database */
+static bool make_sentinel_url(struct client *client, int database) {
+    const struct endpoints *sentinels = &client->uri.servers;
+    size_t size = (size_t)sentinels->count * ENDPOINT_TEXT_SIZE + strlen(client->uri.service) + 40;
+    client->shown_url = malloc(size);
+    if (!client->shown_url) {
+        return false;
+    }
+    int used = snprintf(client->shown_url, size, "redis+sentinel://");
+    for (int i = 0; i < sentinels->count; i++) {
+        char text[ENDPOINT_TEXT_SIZE];
+        endpoint_text(&sentinels->list[i], text);
+        used += snprintf(client->shown_url + used, size - (size_t)used, "%s%s", i > 0 ? "," : "", text);
+    }
+    snprintf(client->shown_url + used, size - (size_t)used, "/%s/%d", client->uri.service, database);
+    return true;
+}
+
 /* Needs no escapes: it is read by people. */
 static bool make_shown_url(struct client *client) {
     const struct uri *uri = &client->uri;
     int database = client->connection_settings.database;
     size_t size = strlen(uri->path ? uri->path : uri->host) + sizeof "redis://[]:65535/" + 12;
+    if (uri->service) {
+        return make_sentinel_url(client, database);
+    }
     client->shown_url = malloc(size);
     if (client->shown_url && uri->path) {
         snprintf(client->shown_url, size, "unix://%s?db=%d", uri->path, database);
@@ -215,6 +237,10 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     client->connection_settings.username = client->username;
     client->connection_settings.password = client->password;
     make_name(client);
+    if (!current_server_init(client)) {
+        client_drop(client);
+        return NULL;
+    }
     return client;
 }
 
