@@ -237,7 +237,7 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     client->connection_settings.username = client->username;
     client->connection_settings.password = client->password;
     make_name(client);
-    if (!current_server_init(client)) {
+    if (!current_server_init(client) || !listener_init(client)) {
         client_drop(client);
         return NULL;
     }

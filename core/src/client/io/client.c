@@ -116,6 +116,7 @@ void client_drop(struct client *client) {
     }
     reply_holder_clear(&client->subscriber.holder);
     connection_free(&client->subscriber.connection);
+    listener_free(client);
     current_server_free(client);
     uri_free(&client->uri);
     free(client->username);

@@ -22,9 +22,9 @@ struct current_server {
     struct search *search;    /* for the master; NULL: the URL names the server itself */
     struct endpoint endpoint; /* of the master; its host is empty before it is found */
     struct addresses addresses;
-    struct uri where;                     /* the same, for messages */
+    struct uri where;                         /* the same, for messages */
     char run_id[PROCESS_ID_SIZE];             /* empty: not known */
-    int64_t moved_at;                     /* connections that were begun before lead to where the client was */
+    int64_t moved_at;                         /* connections that were begun before lead to where the client was */
     char left[SERVERS_LEFT][PROCESS_ID_SIZE]; /* where it was before */
     int left_count;
     int returns; /* moves back to one of these, since: */
