@@ -149,6 +149,8 @@ void lua_values_free_redlatch_client_options(redlatch_client_options *options) {
         free_text(options->name_prefix);
         free_text(options->username);
         free_text(options->password);
+        free_text(options->sentinel_username);
+        free_text(options->sentinel_password);
         free(options);
     }
 }

@@ -192,6 +192,8 @@ typedef struct redlatch_client_options {
     int32_t language;        /* enum redlatch_language, for messages; LANGUAGE_C */
     int64_t fair_timeout_ms; /* fair locks: a waiter without a heartbeat for this long loses its queue position; 100 or
                                 more, the same in every process that uses a lock; 30000 */
+    const char *sentinel_username; /* redis+sentinel: overrides the URL's; NULL */
+    const char *sentinel_password; /* redis+sentinel: overrides the URL's; NULL */
 } redlatch_client_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_client_options). INVALID: `options` is NULL, or the size

@@ -32,6 +32,8 @@ redlatch._VERSION = core.version()
 ---@field lazy? boolean connects at the first use, for servers that may be down now
 ---@field username? string wins over the URL's
 ---@field password? string wins over the URL's
+---@field sentinel_username? string for the sentinels of a redis+sentinel URL; wins over the URL's
+---@field sentinel_password? string the same
 ---@field database? integer wins over the URL's
 ---@field connect_timeout? number seconds that a connection may take; 5
 ---@field command_timeout? number seconds that a call may take which does not wait for others; 5

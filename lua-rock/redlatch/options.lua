@@ -230,6 +230,8 @@ local OF_CLIENT = {
     end,
     username = options.check_text,
     password = options.check_text,
+    sentinel_username = options.check_text,
+    sentinel_password = options.check_text,
     name_prefix = options.bytes,
     tuning = function(value, name)
         if type(value) ~= "table" then

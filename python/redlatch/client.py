@@ -33,6 +33,8 @@ def connect(
     lazy: bool = False,
     username: Optional[str] = None,
     password: Optional[str] = None,
+    sentinel_username: Optional[str] = None,
+    sentinel_password: Optional[str] = None,
     database: Optional[int] = None,
     connect_timeout: Seconds = CONNECT_TIMEOUT,
     command_timeout: Seconds = COMMAND_TIMEOUT,
@@ -51,6 +53,8 @@ def connect(
         lazy: Connects at the first use, for servers that may be down now.
         username: Wins over the URL's, as do the next two.
         password: Is never shown.
+        sentinel_username: For the sentinels of a redis+sentinel URL; wins over the URL's.
+        sentinel_password: The same; is never shown.
         database: Its number.
         connect_timeout: How long a connection may take.
         command_timeout: How long a call may take that does not wait for others.
@@ -76,6 +80,8 @@ def connect(
             "lazy": lazy,
             "username": username,
             "password": password,
+            "sentinel_username": sentinel_username,
+            "sentinel_password": sentinel_password,
             "database": database,
             "connect_timeout": connect_timeout,
             "command_timeout": command_timeout,

@@ -109,7 +109,7 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "busy_poll": ("busy_poll", flag),
     "database": ("database", _whole(0, 1_000_000)),
 }
-_STRINGS = ("username", "password")
+_STRINGS = ("username", "password", "sentinel_username", "sentinel_password")
 _OF_URL = (*_STRINGS, "database")
 
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.

@@ -133,6 +133,16 @@ static bool copy_text(char **to, const char *option, const char *from_url) {
     return !text || *to;
 }
 
+/* An option that overrides a part of the URL. */
+static bool replace_text(char **part, const char *option) {
+    if (!option) {
+        return true;
+    }
+    free(*part);
+    *part = strdup(option);
+    return *part;
+}
+
 static bool copy_strings(struct client *client, const redlatch_client_options *options) {
     if (options->name_prefix_size > 0) {
         client->name_prefix = malloc(options->name_prefix_size);
@@ -142,7 +152,9 @@ static bool copy_strings(struct client *client, const redlatch_client_options *o
         memcpy(client->name_prefix, options->name_prefix, options->name_prefix_size);
         client->name_prefix_size = options->name_prefix_size;
     }
-    return copy_text(&client->username, options->username, client->uri.username) &&
+    return replace_text(&client->uri.sentinel_username, options->sentinel_username) &&
+           replace_text(&client->uri.sentinel_password, options->sentinel_password) &&
+           copy_text(&client->username, options->username, client->uri.username) &&
            copy_text(&client->password, options->password, client->uri.password);
 }
 

@@ -35,6 +35,7 @@ struct current_server {
     int search_failure;      /* with this status */
     int64_t read_only_until; /* the server was found to be a replica, and the same server was found again */
     struct move_event move;
+    struct move_event reported_move; /* whose addresses the host may be reading */
 };
 
 /* What a greeting says about where the client is. */
