@@ -6,9 +6,9 @@ local outcome = require "redlatch.outcome"
 local started = require "redlatch.started"
 
 ---@class redlatch.Event
----@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned"|"moved" which started
----call is done, "answered" for all that ask or change something, or what became of a hold or a permit; "moved" when
----the sentinels have made another server the master
+---@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned"|"moved" which
+---started call is done, "answered" for all that ask or change something, or what became of a hold or a permit, or
+---"moved": the sentinels have made another server the master
 ---@field ok boolean whether the call succeeded; false for "lost" and "abandoned"
 ---@field message? string what went wrong, with which lock, on which server
 ---@field code? string what went wrong, such as "timeout"

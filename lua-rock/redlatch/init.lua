@@ -70,7 +70,8 @@ function redlatch.redlock(members, given)
 end
 
 --- Opens a client and connects, unless told to be lazy.
----@param url? string redis://[user[:password]@]host[:port][/database] or unix://[user[:password]@]/path[?db=N]; nil
+---@param url? string redis://[user[:password]@]host[:port][/database], unix://[user[:password]@]/path[?db=N] or
+---redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database]; nil
 ---means the environment's REDIS_URL, else redis://127.0.0.1:6379/0
 ---@param given? redlatch.ConnectOptions
 ---@return redlatch.Client? client, string? message, string? code

@@ -46,8 +46,13 @@ def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
     """Runs the command with these variables, and none else that say where a server is."""
     usual = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "REDISCLI_AUTH")}
     return subprocess.run(
-        [program(), *arguments], capture_output=True, text=True, timeout=60, check=False,
-        env={**usual, **variables}, stdin=subprocess.DEVNULL,
+        [program(), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**usual, **variables},
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -83,8 +88,12 @@ def test_lua_is_notified_of_a_move(watched: Watched, lock_name: str) -> None:
     """The event has both addresses; the hold goes on."""
     old = watched.master
     with subprocess.Popen(
-        ["lua5.4", "-", watched.url(), lock_name, SECRET], env=environment("lua5.4"), text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ["lua5.4", "-", watched.url(), lock_name, SECRET],
+        env=environment("lua5.4"),
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     ) as lua:
         assert lua.stdin is not None and lua.stdout is not None
         lua.stdin.write(LUA)
