@@ -58,7 +58,7 @@ def connect(
         connect_timeout: How long a connection may take.
         command_timeout: How long a call may take that does not wait for others.
         unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
-        fair_timeout: Waiters of a fair lock whose client is silent for this long lose their positions; the same for all.
+        fair_timeout: Waiters of a fair lock whose client is silent for this long lose their places; the same for all.
         release_on_close: Whether close() releases what is held, or leaves it to run out.
         tuning: Options that few programs change; None means its defaults.
 
