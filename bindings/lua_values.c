@@ -156,6 +156,8 @@ void lua_values_free_redlatch_client_options(redlatch_client_options *options) {
         free_text(options->tls_server_name);
         free_text(options->tls_verify);
         free_text(options->tls_min_version);
+        free_text(options->sentinel_username);
+        free_text(options->sentinel_password);
         free(options);
     }
 }

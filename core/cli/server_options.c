@@ -29,7 +29,34 @@ static char *find_password(const char *url, char **at_out) {
     return colon ? colon + 1 : NULL;
 }
 
-char *url_without_password(const char *url) {
+static const char SENTINEL_PASSWORD[] = "sentinel_password=";
+
+/* The next option that has the sentinels' password, from the ? or & before an option on; NULL without. */
+static char *next_sentinel_password(char *option) {
+    while (option && strncmp(option + 1, SENTINEL_PASSWORD, sizeof SENTINEL_PASSWORD - 1) != 0) {
+        option = strchr(option + 1, '&');
+    }
+    return option ? option + 1 : NULL;
+}
+
+static char *find_sentinel_password(const char *url) {
+    return next_sentinel_password(strchr(url, '?'));
+}
+
+/* Takes the option off, wherever it stands. */
+static void remove_sentinel_password(char *url) {
+    char *option;
+    while ((option = find_sentinel_password(url)) != NULL) {
+        const char *next = option + strcspn(option, "&");
+        if (*next == '&') {
+            memmove(option, next + 1, strlen(next + 1) + 1);
+        } else {
+            option[-1] = '\0';
+        }
+    }
+}
+
+static char *copy_without_login_password(const char *url) {
     char *at;
     const char *password = find_password(url, &at);
     if (!password) {
@@ -46,20 +73,36 @@ char *url_without_password(const char *url) {
     return bare;
 }
 
+char *url_without_password(const char *url) {
+    char *bare = copy_without_login_password(url);
+    if (bare) {
+        remove_sentinel_password(bare);
+    }
+    return bare;
+}
+
 /* Keeps a URL of the command line, and blots the password out there: everybody can read it, as the list of processes
  * shows it. */
 static void take_url(struct server_options *server, char *url) {
     static char *kept; /* as long as the program runs */
     char *at;
     char *password = find_password(url, &at);
+    char *option = find_sentinel_password(url);
     server->url = url;
-    if (!password) {
+    if (!password && !option) {
         return;
     }
     free(kept);
     kept = strdup(url);
     server->url = kept ? kept : "";
-    memset(password, '*', (size_t)(at - password));
+    if (password) {
+        memset(password, '*', (size_t)(at - password));
+    }
+    while (option) {
+        option += sizeof SENTINEL_PASSWORD - 1;
+        memset(option, '*', strcspn(option, "&"));
+        option = next_sentinel_password(strchr(option, '&'));
+    }
     notice("the password in -u can be read by others on this machine, and CMD does not get it:"
            " use --password-file, REDISCLI_AUTH or REDIS_URL");
 }

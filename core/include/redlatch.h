@@ -200,6 +200,8 @@ typedef struct redlatch_client_options {
     const char *tls_server_name; /* rediss: the name in the server's certificate; NULL: the URL's host */
     const char *tls_verify;      /* rediss: "full"; "ca": the CA, not the name; "none": nothing. NULL: "full" */
     const char *tls_min_version; /* rediss: "1.2" or "1.3"; NULL: "1.2" */
+    const char *sentinel_username; /* redis+sentinel: overrides the URL's; NULL */
+    const char *sentinel_password; /* redis+sentinel: overrides the URL's; NULL */
 } redlatch_client_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_client_options). INVALID: `options` is NULL, or the size
@@ -208,19 +210,27 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
 
 /* Opens a client and connects it, unless options->lazy is 1. Blocks for the connect timeout at most.
  *
- * url: redis://[user[:password]@]host[:port][/database][?option=value&...], the same with rediss:// for TLS, or
- * unix://[user[:password]@]/path[?db=N], NUL-terminated. NULL: the environment variable REDIS_URL, or else
- * redis://127.0.0.1:6379/0. The URL's options are connect_timeout, command_timeout and dead_peer_timeout (seconds,
- * fractions allowed), name_prefix, db, and those of TLS by the names of their fields.
+ * url: redis://[user[:password]@]host[:port][/database][?option=value&...], the same with rediss:// for TLS,
+ * unix://[user[:password]@]/path[?db=N] or
+ * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database], NUL-terminated. NULL: the
+ * environment variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are connect_timeout,
+ * command_timeout and dead_peer_timeout (seconds, fractions allowed), name_prefix and db; of rediss also those of TLS,
+ * and of redis+sentinel sentinel_username and sentinel_password, by the names of their fields.
+ *
+ * redis+sentinel: the hosts are sentinels, with port 26379 by default. The client is on the master that they announce,
+ * and moves with it.
+ *
  * options: NULL for the defaults. An option that is set overrides the URL.
  * client_out: the client. The caller owns it and frees it with redlatch_client_free.
  *
  *   status              when                                                  what to do
- *   UNSUPPORTED         the URL is a redis+sentinel or redis+cluster URL; or  use another URL, or a build with
- *                       rediss, and the library was built without TLS         TLS
- *   INVALID             also: a file of a TLS option cannot be used, or a     read redlatch_last_error
- *                       TLS option was given without a rediss URL
- *   UNREACHABLE         no connection before the connect timeout              call again later
+ *   INVALID             also: a file of a TLS option cannot be used, a TLS    read redlatch_last_error
+ *                       option was given without a rediss URL, or no
+ *                       sentinel knows the service
+ *   UNSUPPORTED         the URL is a rediss+sentinel or redis+cluster URL;    use another URL, or a build with
+ *                       or rediss, and the library was built without TLS      TLS
+ *   UNREACHABLE         no connection before the connect timeout, or no       call again later
+ *                       master was found
  *   NO_REPLY            connected, but no reply before the connect timeout    call again later
  *   AUTHENTICATION      the user name or password is missing or wrong; or     correct it
  *                       one of both refused the other's certificate
@@ -242,9 +252,9 @@ REDLATCH_API void redlatch_client_free(redlatch_client *client);
  * the client is freed. NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_uuid(const redlatch_client *client);
 
-/* Returns the URL in use: redis://host:port/database, the same with rediss:// or unix:///path?db=N, without user and
- * password. It has the parts that the given URL left out. %XX escapes are resolved. Valid until the client is freed.
- * NULL for a bad handle. Since 0.1. */
+/* Returns the URL in use: redis://host:port/database, the same with rediss://, unix:///path?db=N or
+ * redis+sentinel://host:port,host:port/service/database, without user and password. It has the parts that the given URL
+ * left out. %XX escapes are resolved. Valid until the client is freed. NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_url(const redlatch_client *client);
 
 /* Issues an owner number, for calls with an explicit owner. It is new in this process and below 2^53, so that a double

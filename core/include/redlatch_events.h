@@ -36,7 +36,8 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_OPENED = 6,    /* a started wait for a latch is done; see status */
     REDLATCH_EVENT_COUNTED = 7,   /* a started count-down is done; see status */
     REDLATCH_EVENT_FREE = 8,      /* a started wait until a name is free is done; see status */
-    REDLATCH_EVENT_ANSWERED = 9   /* any other started call is done; see status */
+    REDLATCH_EVENT_ANSWERED = 9,  /* any other started call is done; see status */
+    REDLATCH_EVENT_MOVED = 10     /* redis+sentinel: the client moved to another master; see old_address */
 };
 
 /* An event: the completion of a started call, or a loss. Since 0.1. */
@@ -59,6 +60,9 @@ typedef struct redlatch_event {
     const char *message;              /* the message of a failure, as of redlatch_last_error; empty without one, never
                                          NULL. Valid until the next call of the function that returned the event, in any
                                          thread */
+    const char *old_address;          /* MOVED: host:port of the master before. Else NULL. Valid as long as `message` */
+    const char *new_address; /* MOVED: host:port of the master now. Holds are being verified there; those that it does
+                                not have follow as LOST. Moves that were not collected in time become one event */
 } redlatch_event;
 
 /* Returns a descriptor that is readable while redlatch_client_next_event has work: completions of this client's started

@@ -6,8 +6,9 @@ local outcome = require "redlatch.outcome"
 local started = require "redlatch.started"
 
 ---@class redlatch.Event
----@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned" which started
----call is done, "answered" for all that ask or change something, or what became of a hold or a permit
+---@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned"|"moved" which
+---started call is done, "answered" for all that ask or change something, or what became of a hold or a permit, or
+---"moved": the sentinels have made another server the master
 ---@field ok boolean whether the call succeeded; false for "lost" and "abandoned"
 ---@field message? string what went wrong, with which lock, on which server
 ---@field code? string what went wrong, such as "timeout"
@@ -22,6 +23,8 @@ local started = require "redlatch.started"
 ---@field reason? "expired"|"missing"|"max_hold"|"abandoned" why a hold was lost, also
 ---of a call whose code is "lost"
 ---@field serial integer|string|nil names the hold, as Hold:serial() does, or the first of the permits
+---@field old_address? string of "moved": host:port of the master before
+---@field new_address? string of "moved": host:port of the master now
 ---@field name string the lock's name, prefix included; its first 255 bytes
 
 local KINDS = {
@@ -34,6 +37,7 @@ local KINDS = {
     [core.EVENT_COUNTED] = "counted",
     [core.EVENT_FREE] = "free",
     [core.EVENT_ANSWERED] = "answered",
+    [core.EVENT_MOVED] = "moved",
 }
 local event = {}
 
@@ -54,6 +58,10 @@ function event.of(client, record, report, state_of_lock)
     local state = client._states[record.serial]
     if state and status == core.LOST then
         state.lost, state.reason = true, record.reason
+    end
+    if made.kind == "moved" then
+        made.old_address, made.new_address = record.old_address, record.new_address
+        return made
     end
     local what
     if made.kind ~= "lost" and made.kind ~= "abandoned" then

@@ -32,6 +32,8 @@ redlatch._VERSION = core.version()
 ---@field lazy? boolean connects at the first use, for servers that may be down now
 ---@field username? string wins over the URL's
 ---@field password? string wins over the URL's
+---@field sentinel_username? string for the sentinels of a redis+sentinel URL; wins over the URL's
+---@field sentinel_password? string the same
 ---@field database? integer wins over the URL's
 ---@field connect_timeout? number seconds that a connection may take; 5
 ---@field command_timeout? number seconds that a call may take which does not wait for others; 5
@@ -75,8 +77,9 @@ function redlatch.redlock(members, given)
 end
 
 --- Opens a client and connects, unless told to be lazy.
----@param url? string redis://[user[:password]@]host[:port][/database], the same with rediss:// for TLS, or
----unix://[user[:password]@]/path[?db=N]; nil means the environment's REDIS_URL, else redis://127.0.0.1:6379/0
+---@param url? string redis://[user[:password]@]host[:port][/database], the same with rediss:// for TLS,
+---unix://[user[:password]@]/path[?db=N] or redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service; nil
+---means the environment's REDIS_URL, else redis://127.0.0.1:6379/0
 ---@param given? redlatch.ConnectOptions
 ---@return redlatch.Client? client, string? message, string? code
 function redlatch.connect(url, given)

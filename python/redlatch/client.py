@@ -33,6 +33,8 @@ def connect(
     lazy: bool = False,
     username: Optional[str] = None,
     password: Optional[str] = None,
+    sentinel_username: Optional[str] = None,
+    sentinel_password: Optional[str] = None,
     database: Optional[int] = None,
     connect_timeout: Seconds = CONNECT_TIMEOUT,
     command_timeout: Seconds = COMMAND_TIMEOUT,
@@ -51,20 +53,20 @@ def connect(
     """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas.
 
     Args:
-        url: redis://[user[:password]@]host[:port][/database], the same with rediss:// for TLS, or
-            unix://[user[:password]@]/path[?db=N]; None means the environment's REDIS_URL, else
-            redis://127.0.0.1:6379/0. What is given here as well wins over the URL.
+        url: redis://[user[:password]@]host[:port][/database], the same with rediss:// for TLS,
+            unix://[user[:password]@]/path[?db=N] or
+            redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database]; None means the
+            environment's REDIS_URL, else redis://127.0.0.1:6379/0. What is given here as well wins over the URL.
         watchdog_lease: The lease of a lock that is renewed.
         name_prefix: Is put before every name.
         lazy: Connects at the first use, for servers that may be down now.
-        username: Wins over the URL's, as do the next two.
-        password: Is never shown.
+        username, password: For the server. No password is ever shown.
+        sentinel_username, sentinel_password: For the sentinels of a redis+sentinel URL.
         database: Its number.
         connect_timeout: How long a connection may take.
         command_timeout: How long a call may take that does not wait for others.
         unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
-        fair_timeout: Waiters of a fair lock whose client is silent for this long lose their positions; to be the same
-            in every process that uses a lock.
+        fair_timeout: Waiters of a fair lock whose client is silent for this long lose their places; the same for all.
         release_on_close: Whether close() releases what is held, or leaves it to run out.
         tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
         tls_ca_dir: A folder of them, as `openssl rehash` makes it.

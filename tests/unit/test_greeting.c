@@ -140,9 +140,11 @@ static void a_subscriber_says_less(void) {
     dial();
     hears("AUTH word");
     hears("CLIENT SETNAME redlatch:unit");
-    fake_say(&server, "+OK\r\n+OK\r\n");
+    hears("INFO server");
+    fake_say(&server, "+OK\r\n+OK\r\n" INFO);
     CHECK_EQ_INT(outcome(), REDLATCH_OK);
     CHECK_EQ_INT(connection.server_id, 0);
+    CHECK_STR(connection.run_id, FAKE_RUN_ID);
     end();
 }
 

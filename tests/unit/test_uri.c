@@ -60,6 +60,36 @@ static void tls(void) {
     uri_free(&uri);
 }
 
+static void check_endpoint(const struct uri *uri, int number, const char *host, int port) {
+    CHECK_STR(uri->servers.list[number].host, host);
+    CHECK_EQ_INT(uri->servers.list[number].port, port);
+}
+
+static void sentinels(void) {
+    struct uri uri = parsed("redis+sentinel://u:p@one:1,two,[::1]:3,two:26379/my%20master/4"
+                            "?sentinel_username=su&sentinel_password=s%3fp&name_prefix=x");
+    CHECK_EQ_INT(uri.servers.count, 3);
+    check_endpoint(&uri, 0, "one", 1);
+    check_endpoint(&uri, 1, "two", 26379);
+    check_endpoint(&uri, 2, "::1", 3);
+    CHECK_STR(uri.host, "one");
+    CHECK_EQ_INT(uri.port, 1);
+    CHECK_STR(uri.service, "my master");
+    CHECK_STR(uri.username, "u");
+    CHECK_STR(uri.password, "p");
+    CHECK_STR(uri.sentinel_username, "su");
+    CHECK_STR(uri.sentinel_password, "s?p");
+    CHECK_STR(uri.name_prefix, "x");
+    CHECK_EQ_INT(uri.database, 4);
+    uri_free(&uri);
+    uri = parsed("redis+sentinel://one/service");
+    CHECK_EQ_INT(uri.servers.count, 1);
+    check_endpoint(&uri, 0, "one", 26379);
+    CHECK_EQ_INT(uri.database, -1);
+    CHECK(uri.sentinel_username == NULL && uri.sentinel_password == NULL);
+    uri_free(&uri);
+}
+
 static void credentials(void) {
     check_tcp("redis://user@h", "h", 6379, "user", NULL, -1);
     check_tcp("redis://user:pass@h:7", "h", 7, "user", "pass", -1);
@@ -139,10 +169,26 @@ static const struct error_reply_row {
     {"rediss://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"rediss://u:SECRET@h?tls_ca=x", REDLATCH_INVALID, "URL option \"tls_ca\"", "tls_ca_file"},
     {"rediss://h?tls_ca_file=%0", REDLATCH_INVALID, "tls_ca_file", "two hexadecimal digits"},
-    {"redis+sentinel://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+sentinel://", "redis://, rediss:// or unix://"},
-    {"redis+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+cluster://", "redis://, rediss:// or unix://"},
-    {"rediss+sentinel://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+sentinel://", "redis://, rediss:// or unix://"},
-    {"rediss+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+cluster://", "redis://, rediss:// or unix://"},
+    {"redis+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+cluster://",
+     "expected redis://, rediss://, unix:// or redis+sentinel://"},
+    {"rediss+sentinel://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+sentinel://",
+     "expected redis://, rediss://, unix:// or redis+sentinel://"},
+    {"rediss+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+cluster://",
+     "expected redis://, rediss://, unix:// or redis+sentinel://"},
+    {"redis+sentinel://:SECRET@h", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
+    {"redis+sentinel://h/", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
+    {"redis+sentinel://h?db=1", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
+    {"redis+sentinel:///s", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis+sentinel://a,,b/s", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis+sentinel://a,/s", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis+sentinel://a,b:0/s", REDLATCH_INVALID, "port \"0\"", "a number from 1 to 65535"},
+    {"redis+sentinel://u:SECRET,b/s", REDLATCH_INVALID, "port \"...\"", "a number from 1 to 65535"},
+    {"redis+sentinel://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q/s", REDLATCH_INVALID, "hosts \"a,b,", "at most 16"},
+    {"redis+sentinel://h/s/x", REDLATCH_INVALID, "database \"x\"", "a number from 0 to 1000000"},
+    {"redis+sentinel://h/s?sentinel_password=SECRET%", REDLATCH_INVALID, "sentinel_password \"...\"", "%XX escapes"},
+    {"redis+sentinel://h/s?timeout=3", REDLATCH_INVALID, "URL option \"timeout\"", "sentinel_password"},
+    {"redis://h,i", REDLATCH_INVALID, "host \"h,i\"", "a host name without blanks, control bytes and commas"},
+    {"redis://h?sentinel_password=SECRET", REDLATCH_INVALID, "URL option \"sentinel_password\"", "name_prefix"},
     {"redis://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis:///0", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis://:6379", REDLATCH_INVALID, "host \"\"", "a host name or address"},
@@ -257,6 +303,7 @@ static void a_long_reason_is_cut(void) {
 int main(void) {
     RUN(hosts_ports_and_databases);
     RUN(tls);
+    RUN(sentinels);
     RUN(credentials);
     RUN(unix_paths);
     RUN(options);

@@ -105,8 +105,14 @@ void connection_fail(struct connection *connection, const char *why, int64_t now
     }
 }
 
+void connection_reject(struct connection *connection, const char *why, int64_t now) {
+    connection->state = CONNECTION_GREETING;
+    connection_fail(connection, why, now);
+}
+
 int connection_open(struct connection *connection, int64_t now) {
     const struct connection_settings *settings = connection->settings;
+    connection->opened_at = now;
     connection->deadline = now + settings->connect_timeout;
     if (!replies_open(&connection->replies)) {
         connection_fail(connection, "out of memory", now);
@@ -189,6 +195,9 @@ static int take_answers(struct connection *connection, int64_t now) {
     }
     if (result == REDLATCH_AGAIN) {
         return REDLATCH_AGAIN;
+    }
+    if (result == REDLATCH_READ_ONLY) {
+        return fail(connection, result, "a replica: expected the master", now);
     }
     char why[240];
     snprintf(why, sizeof why, "the server returned an error: %.150s", connection->detail);

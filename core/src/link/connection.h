@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "engine.h"
+#include "info.h"
 #include "output.h"
 #include "replies.h"
 #include "resolver.h"
@@ -29,9 +30,10 @@ struct connection_settings {
     int64_t connect_timeout; /* microseconds */
     int64_t dead_peer_timeout;
     struct tls_context *tls; /* NULL: without TLS */
+    bool master_only;        /* the greeting fails with READ_ONLY at a replica */
 };
 
-enum greeting_step { GREET_AUTH, GREET_SELECT, GREET_NAME, GREET_ID, GREET_INFO, GREET_KILL, GREET_STEPS };
+enum greeting_step { GREET_AUTH, GREET_SELECT, GREET_NAME, GREET_ID, GREET_INFO, GREET_ROLE, GREET_KILL, GREET_STEPS };
 
 struct connection {
     const struct connection_settings *settings;
@@ -47,6 +49,7 @@ struct connection {
     struct replies replies;
     struct addresses addresses;
     int address;           /* the one to try next */
+    int64_t opened_at;     /* when it was begun */
     int64_t deadline;      /* of opening and greeting */
     int64_t retry_at;      /* CLOSED: not to be opened before */
     int64_t retry_soon_at; /* the same where something is urgent */
@@ -122,6 +125,10 @@ const char *connection_why(const struct connection *connection, const char *othe
 /* Gives the connection up after a failure, abortively: unsent bytes are dropped and the server hears of it at once.
  * Who gives up a READY one first says in `unanswered` whether it owes replies. */
 void connection_fail(struct connection *connection, const char *why, int64_t now);
+
+/* The same for one that has just become READY and is not to be used: what the connection before left stays to be
+ * resolved by the next one. */
+void connection_reject(struct connection *connection, const char *why, int64_t now);
 
 /* Closes in good order at the end of a client. connection_forget only closes the descriptor: for a forked child. */
 void connection_close(struct connection *connection);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error_reply.h"
+#include "info.h"
 
 /* So much of an error is shown. */
 enum { WORDS_MAX = 150 };
@@ -46,8 +47,13 @@ int greeting_begin(struct connection *connection) {
     replied = replied && say(connection, GREET_NAME, 3, name);
     if (!connection->subscriber) {
         static const char *const id[] = {"CLIENT", "ID"};
-        static const char *const info[] = {"INFO", "server"};
-        replied = replied && say(connection, GREET_ID, 2, id) && say(connection, GREET_INFO, 2, info);
+        replied = replied && say(connection, GREET_ID, 2, id);
+    }
+    static const char *const info[] = {"INFO", "server"};
+    static const char *const role[] = {"INFO", "replication"};
+    replied = replied && say(connection, GREET_INFO, 2, info);
+    if (settings->master_only) {
+        replied = replied && say(connection, GREET_ROLE, 2, role);
     }
     return replied ? REDLATCH_OK : REDLATCH_NO_MEMORY;
 }
@@ -110,18 +116,6 @@ static int judge_error(struct connection *connection, enum greeting_step step, c
     return REDLATCH_OK;
 }
 
-static void take_run_id(struct connection *connection, const struct reply *reply) {
-    static const char mark[] = "\nrun_id:";
-    size_t length = sizeof mark - 1;
-    for (size_t i = 0; i + length + 40 <= reply->size; i++) {
-        if (memcmp(reply->text + i, mark, length) == 0) {
-            memcpy(connection->run_id, reply->text + i + length, 40);
-            connection->run_id[40] = '\0';
-            return;
-        }
-    }
-}
-
 /* What is known of a connection that may not be killed: what it was sent is in doubt, unless all was answered. */
 static enum resolution not_killed(const struct connection *connection) {
     return connection->unanswered ? RESOLUTION_DENIED : RESOLVED_BY_KILL;
@@ -159,7 +153,10 @@ int greeting_answer(struct connection *connection, const struct reply *reply) {
     } else if (step == GREET_ID && reply->kind == REPLY_INTEGER) {
         connection->server_id = (uint64_t)reply->integer;
     } else if (step == GREET_INFO && reply->kind == REPLY_STRING) {
-        take_run_id(connection, reply);
+        info_run_id(reply->text, reply->size, connection->run_id);
+    } else if (step == GREET_ROLE && reply->kind == REPLY_STRING &&
+               info_role(reply->text, reply->size) == ROLE_REPLICA) {
+        return REDLATCH_READ_ONLY;
     }
     if (step == GREET_KILL) {
         connection->resolution = (uint8_t)(reply->kind == REPLY_INTEGER ? RESOLVED_BY_KILL : not_killed(connection));

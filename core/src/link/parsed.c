@@ -1,4 +1,4 @@
-/* From redisReply to struct reply: one level of elements is all our scripts and messages have.
+/* From redisReply to struct reply: one level of elements is all our scripts and messages have; sentinels send two.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "parsed.h"
 
@@ -55,4 +55,15 @@ bool reply_holder_show(struct reply_holder *holder, void *parsed) {
         holder->reply.count = count;
     }
     return known;
+}
+
+size_t reply_holder_inner(const struct reply_holder *holder, size_t element, struct reply *elements, size_t size) {
+    const redisReply *top = holder->parsed;
+    const redisReply *inner = top && element < top->elements ? top->element[element] : NULL;
+    size_t count = 0;
+    while (inner && inner->type == REDIS_REPLY_ARRAY && count < inner->elements && count < size &&
+           show(&elements[count], inner->element[count])) {
+        count++;
+    }
+    return count;
 }

@@ -25,7 +25,7 @@ struct bounded_functions {
 
 static void *create_array(const redisReadTask *task, element_count count) {
     struct replies *replies = task->privdata;
-    if (task->parent || count > ELEMENTS_MAX) {
+    if ((task->parent && !replies->nested) || count > ELEMENTS_MAX) {
         replies->refused = true;
         return NULL;
     }

@@ -70,3 +70,10 @@ void socket_abort(int fd) {
     }
     close(fd);
 }
+
+void socket_wake(int fd) {
+    struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+    if (shutdown(fd, SHUT_RDWR) != 0) { /* it is still connecting */
+        connect(fd, &nowhere, sizeof nowhere);
+    }
+}

@@ -21,4 +21,7 @@ void socket_let_sleep(int fd, int64_t most);
  * itself, also when a forked child has a copy of the descriptor. */
 void socket_abort(int fd);
 
+/* Ends a connection that another thread may be waiting for, which is woken and closes the descriptor. */
+void socket_wake(int fd);
+
 #endif

@@ -1,5 +1,7 @@
-/* URLs of servers: redis://[user[:password]@]host[:port][/database][?options], the same with rediss:// for TLS, and
- * unix://[user[:password]@]/path[?options]. SPDX-License-Identifier: Apache-2.0 */
+/* URLs of servers: redis://[user[:password]@]host[:port][/database][?options], the same with rediss:// for TLS,
+ * unix://[user[:password]@]/path[?options] and
+ * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database][?options].
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _DEFAULT_SOURCE
 #include "uri.h"
 
@@ -10,7 +12,7 @@
 
 #include "redlatch.h"
 
-enum { URL_SIZE_MAX = 4096, TIMEOUT_MAX_SECONDS = 86400 };
+enum { URL_SIZE_MAX = 4096, TIMEOUT_MAX_SECONDS = 86400, REDIS_PORT = 6379, SENTINEL_PORT = 26379 };
 
 struct parse {
     struct uri *uri;
@@ -110,7 +112,8 @@ static bool is(const char *text, size_t size, const char *word) {
 
 static bool is_option(const char *key, size_t size) {
     return is(key, size, "connect_timeout") || is(key, size, "command_timeout") || is(key, size, "dead_peer_timeout") ||
-           is(key, size, "db") || is(key, size, "name_prefix") || tls_option_of(key, size) >= 0;
+           is(key, size, "db") || is(key, size, "name_prefix") || is(key, size, "sentinel_username") ||
+           is(key, size, "sentinel_password") || tls_option_of(key, size) >= 0;
 }
 
 /* What stands behind a ? may be the rest of a password in which it was not escaped. */
@@ -141,9 +144,18 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
         return unescape(parse, tls_option_name((enum tls_option)tls), false, value, value_size,
                         &uri->tls_options.texts[tls]);
     }
+    if (uri->service && is(key, key_size, "sentinel_username")) {
+        return unescape(parse, "sentinel_username", true, value, value_size, &uri->sentinel_username);
+    }
+    if (uri->service && is(key, key_size, "sentinel_password")) {
+        return unescape(parse, "sentinel_password", true, value, value_size, &uri->sentinel_password);
+    }
     return refuse_option(parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
-                         "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix or one of TLS, such as "
-                         "tls_ca_file");
+                         uri->service
+                             ? "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix, "
+                               "sentinel_username or sentinel_password"
+                             : "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix or one of "
+                               "TLS, such as tls_ca_file");
 }
 
 static int options(struct parse *parse, const char *text) {
@@ -189,7 +201,7 @@ static int credentials(struct parse *parse, const char **text) {
 }
 
 /* host, host:port, [v6], [v6]:port. */
-static int host_and_port(struct parse *parse, const char *text, size_t size) {
+static int host_and_port(struct parse *parse, const char *text, size_t size, int default_port) {
     const char *host = text;
     size_t host_size = size;
     const char *port = NULL;
@@ -211,7 +223,7 @@ static int host_and_port(struct parse *parse, const char *text, size_t size) {
     if (host_size == 0) {
         return refuse(parse, REDLATCH_INVALID, "host", "", 0, "a host name or address");
     }
-    parse->uri->port = 6379;
+    parse->uri->port = default_port;
     int status = REDLATCH_OK;
     if (port) {
         size_t port_size = (size_t)(text + size - port);
@@ -222,26 +234,75 @@ static int host_and_port(struct parse *parse, const char *text, size_t size) {
         status = unescape(parse, "host", true, host, host_size, &parse->uri->host); /* has no escapes, a password may */
     }
     for (size_t i = 0; status == REDLATCH_OK && parse->uri->host[i]; i++) {
-        if ((unsigned char)parse->uri->host[i] <= ' ') {
-            status = refuse(parse, REDLATCH_INVALID, "host", text, size, "a host name without blanks or control bytes");
+        if ((unsigned char)parse->uri->host[i] <= ' ' || parse->uri->host[i] == ',') {
+            status = refuse(parse, REDLATCH_INVALID, "host", text, size,
+                            "a host name without blanks, control bytes and commas");
         }
     }
     return status;
 }
 
-static int redis_url(struct parse *parse, const char *text) {
-    int status = credentials(parse, &text);
-    size_t size = strcspn(text, "/?");
-    if (status == REDLATCH_OK && strchr(text, '@')) { /* some part of it may be a password: show nothing */
+/* host[:port][,host[:port]...]; the first one is left as the URI's host. */
+static int hosts_and_ports(struct parse *parse, const char *text, size_t size, int default_port) {
+    struct uri *uri = parse->uri;
+    int status = REDLATCH_OK;
+    for (size_t at = 0; status == REDLATCH_OK && at <= size;) {
+        const char *comma = memchr(text + at, ',', size - at);
+        size_t length = comma ? (size_t)(comma - text) - at : size - at;
+        struct endpoint endpoint;
+        status = host_and_port(parse, text + at, length, default_port);
+        if (status == REDLATCH_OK && !endpoint_set(&endpoint, uri->host, strlen(uri->host), uri->port)) {
+            status = refuse(parse, REDLATCH_INVALID, "host", text + at, length, "at most 255 bytes");
+        }
+        if (status == REDLATCH_OK && !endpoints_add(&uri->servers, &endpoint) && uri->servers.count == ENDPOINTS_MAX) {
+            status = refuse(parse, REDLATCH_INVALID, "hosts", text, size, "at most 16");
+        }
+        at += length + 1;
+    }
+    if (status == REDLATCH_OK) {
+        free(uri->host);
+        uri->host = strdup(uri->servers.list[0].host);
+        uri->port = uri->servers.list[0].port;
+        status = uri->host ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+    }
+    return status;
+}
+
+/* What stands between the // and the first slash; *text is moved behind it. */
+static int authority(struct parse *parse, const char **text, bool several, int default_port) {
+    int status = credentials(parse, text);
+    size_t size = strcspn(*text, "/?");
+    if (status == REDLATCH_OK && strchr(*text, '@')) { /* some part of it may be a password: show nothing */
         return refuse(parse, REDLATCH_INVALID, "URL", "...", 3,
                       "@ after the host written as %40, / and ? in a password as %2F and %3F");
     }
     if (status == REDLATCH_OK) {
-        status = host_and_port(parse, text, size);
+        status = (several ? hosts_and_ports : host_and_port)(parse, *text, size, default_port);
     }
-    text += size;
+    *text += size;
+    return status;
+}
+
+/* /service of a redis+sentinel URL. */
+static int service_name(struct parse *parse, const char **text) {
+    size_t size = **text == '/' ? strcspn(*text + 1, "/?") : 0;
+    if (size == 0) {
+        return refuse(parse, REDLATCH_INVALID, "service", "", 0,
+                      "redis+sentinel://host[:port][,host[:port]...]/service[/database]");
+    }
+    const char *name = *text + 1;
+    *text += 1 + size;
+    return unescape(parse, "service", false, name, size, &parse->uri->service);
+}
+
+/* Everything behind the //, of all schemes but unix. */
+static int redis_url(struct parse *parse, const char *text, bool sentinels, bool several) {
+    int status = authority(parse, &text, several, sentinels ? SENTINEL_PORT : REDIS_PORT);
+    if (status == REDLATCH_OK && sentinels) {
+        status = service_name(parse, &text);
+    }
     if (status == REDLATCH_OK && *text == '/') {
-        size = strcspn(text + 1, "?");
+        size_t size = strcspn(text + 1, "?");
         if (size > 0) {
             status = number(parse, "database", text + 1, size, 0, 1000000, &parse->uri->database);
         }
@@ -269,16 +330,19 @@ static int unix_url(struct parse *parse, const char *text) {
 }
 
 static int dispatch(struct parse *parse, const char *text) {
-    static const char *later[] = {"redis+sentinel://", "redis+cluster://", "rediss+sentinel://", "rediss+cluster://"};
+    static const char *later[] = {"redis+cluster://", "rediss+sentinel://", "rediss+cluster://"};
     if (strlen(text) > URL_SIZE_MAX) {
         return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* with a password, maybe */
     }
     if (strncmp(text, "redis://", 8) == 0) {
-        return redis_url(parse, text + 8);
+        return redis_url(parse, text + 8, false, false);
+    }
+    if (strncmp(text, "redis+sentinel://", 17) == 0) {
+        return redis_url(parse, text + 17, true, true);
     }
     if (strncmp(text, "rediss://", 9) == 0) {
         parse->uri->tls = true;
-        return redis_url(parse, text + 9);
+        return redis_url(parse, text + 9, false, false);
     }
     if (strncmp(text, "unix://", 7) == 0) {
         return unix_url(parse, text + 7);
@@ -286,14 +350,16 @@ static int dispatch(struct parse *parse, const char *text) {
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         if (strncmp(text, later[i], strlen(later[i])) == 0) {
             snprintf(parse->why, parse->why_size,
-                     "%s URLs are not supported yet; expected redis://, rediss:// or unix://", later[i]);
+                     "%s URLs are not supported yet; expected redis://, rediss://, unix:// or redis+sentinel://",
+                     later[i]);
             return REDLATCH_UNSUPPORTED;
         }
     }
     /* What stands before "://" is no secret; what follows may be. */
     const char *mark = strstr(text, "://");
     return refuse(parse, REDLATCH_INVALID, "URL scheme", mark ? text : "", mark ? (size_t)(mark - text) : 0,
-                  "redis://host[:port][/database], the same with rediss:// for TLS, or unix:///path");
+                  "redis://host[:port][/database], the same with rediss:// for TLS, unix:///path or "
+                  "redis+sentinel://host[:port]/service");
 }
 
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size) {
@@ -319,5 +385,8 @@ void uri_free(struct uri *uri) {
     free(uri->password);
     free(uri->name_prefix);
     tls_options_free(&uri->tls_options);
+    free(uri->service);
+    free(uri->sentinel_username);
+    free(uri->sentinel_password);
     memset(uri, 0, sizeof *uri);
 }

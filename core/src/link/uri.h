@@ -1,4 +1,4 @@
-/* Where the server is and how to be let in: the parts of a redis://, rediss:// or unix:// URL.
+/* Where the server is and how to be let in: the parts of a URL.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef URI_H
 #define URI_H
@@ -6,17 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "endpoint.h"
 #include "tls_options.h"
 
 /* All strings belong to the struct; uri_free gives them back. A part that was not given is NULL or -1. */
 struct uri {
-    char *host; /* redis://, rediss:// */
+    char *host; /* redis://, rediss://; the first of several */
     char *path; /* unix:// */
     char *username;
     char *password;
     char *name_prefix;
     bool tls; /* rediss:// */
     struct tls_options tls_options;
+    char *service; /* redis+sentinel://: the name that the sentinels have for the master */
+    char *sentinel_username;
+    char *sentinel_password;
+    struct endpoints servers; /* redis+sentinel://: sentinels; redis+replicas://: a master and its replicas */
     int port;
     int database;
     int64_t connect_timeout_ms;

@@ -444,3 +444,33 @@ void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, in
         }
     }
 }
+
+void engine_refused_by_replica(struct engine *engine, enum pipeline_role number) {
+    struct pipeline *pipeline = &engine->pipelines[number];
+    struct list_link *link = list_first(&pipeline->sent);
+    if (engine->broken || !INVARIANT(&engine->broken, link)) {
+        return;
+    }
+    struct command *command = container_of(link, struct command, link);
+    if (command->abandoned || (command->kind == COMMAND_HAND_OVER && !receiver_of(command))) {
+        return; /* in doubt, as are those behind it */
+    }
+    list_remove(link);
+    pipeline->in_flight--;
+    command->was_sent = command->repeated;
+    list_prepend(&pipeline->unsent, link);
+}
+
+void engine_server_changed(struct engine *engine, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
+    renewal_verify_all(engine, now);
+    for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
+        struct operation *operation = container_of(link, struct operation, all);
+        if (has_machine(operation) && (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED)) {
+            operation->recheck_at = now;
+            arm_operation(engine, operation);
+        }
+    }
+}

@@ -146,6 +146,13 @@ void engine_pipeline_ready(struct engine *engine, enum pipeline_role number, enu
  * itself. */
 void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, int64_t now);
 
+/* The reply to the oldest unanswered command says that the server is a replica: it was not carried out. It goes again
+ * when the connection, which is to be given up, has been made anew. */
+void engine_refused_by_replica(struct engine *engine, enum pipeline_role number);
+
+/* The client is on another server: all holds are verified there, and whoever waits rechecks. */
+void engine_server_changed(struct engine *engine, int64_t now);
+
 /* Subscriptions: take them off subscription_changes, then report what the server says, of one, of all that a channel
  * serves, or of all that are there (lost). A server answers in order: a driver may keep those that it sent in a list,
  * by their link `sent`, from which the engine takes what was confirmed; an error is about the oldest that is left.

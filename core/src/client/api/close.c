@@ -28,6 +28,12 @@ static void close_in_child(struct client *client) {
         connection_forget(&client->ios[i].connection);
     }
     connection_forget(&client->subscriber.connection);
+    if (current_server_is_searched(&client->server)) {
+        search_forget(client->server.search);
+    }
+    if (client->listener) {
+        connection_forget(&client->listener->connection);
+    }
     client_close_descriptor(&client->background_signal);
     client_close_descriptor(&client->background_alarm);
     close_events(client);
@@ -144,6 +150,10 @@ static void close_client(struct client *client) {
         client->ios[i].lookup = NULL;
     }
     connection_close(&client->subscriber.connection);
+    listener_close(client);
+    if (current_server_is_searched(&client->server)) {
+        search_close(client->server.search);
+    }
     events_discard(client);
     close_events(client);
     client_unlock(client);
@@ -178,6 +188,8 @@ const char *redlatch_client_url(const redlatch_client *handle) {
 
 static uint64_t open_connections(const struct client *client) {
     uint64_t count = client->subscriber.connection.fd >= 0;
+    count += current_server_is_searched(&client->server) && client->server.search->connection.fd >= 0;
+    count += client->listener && client->listener->connection.fd >= 0;
     for (int i = 0; i < PIPELINE_COUNT; i++) {
         count += client->ios[i].connection.fd >= 0;
     }

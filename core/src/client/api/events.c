@@ -138,6 +138,20 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
     return true;
 }
 
+/* The move that was not reported yet; the addresses are copied to where the caller may read them. */
+static bool take_move(struct client *client, redlatch_event *event) {
+    struct current_server *server = &client->server;
+    if (!server->move.pending) {
+        return false;
+    }
+    server->move.pending = false;
+    server->reported_move = server->move;
+    event->kind = REDLATCH_EVENT_MOVED;
+    event->old_address = server->reported_move.from;
+    event->new_address = server->reported_move.to;
+    return true;
+}
+
 /* Reads the host's pipeline on the host's own thread, unless the background thread does. */
 static void poll_host_pipeline(struct client *client, int64_t now) {
     struct pipeline_io *io = &client->ios[PIPELINE_HOST];
@@ -154,7 +168,8 @@ static void poll_host_pipeline(struct client *client, int64_t now) {
 static bool has_events(struct client *client) {
     return !list_is_empty(&client->events) ||
            (!atomic_load(&client->broken) &&
-            (engine_first_loss(&client->engine, LOSS_EVENTS) || composite_has_loss(client, LOSS_EVENTS)));
+            (client->server.move.pending || engine_first_loss(&client->engine, LOSS_EVENTS) ||
+             composite_has_loss(client, LOSS_EVENTS)));
 }
 
 /* The descriptor stays readable exactly as long as something is left. */
@@ -192,7 +207,8 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
     }
     struct composite *composite = NULL;
     bool found = request_next_event(client, &event, &composite) ||
-                 (!atomic_load(&client->broken) && take_loss(client, LOSS_EVENTS, &event));
+                 (!atomic_load(&client->broken) &&
+                  (take_move(client, &event) || take_loss(client, LOSS_EVENTS, &event)));
     client->engine.stats.empty_polls += !found;
     client->event_polling = false;
     update_signal(client);

@@ -10,6 +10,7 @@
 #include "background.h"
 #include "client_lock.h"
 #include "errors.h"
+#include "find_server.h"
 #include "handles.h"
 #include "options.h"
 #include "owners.h"
@@ -132,6 +133,16 @@ static bool copy_text(char **to, const char *option, const char *from_url) {
     return !text || *to;
 }
 
+/* An option that overrides a part of the URL. */
+static bool replace_text(char **part, const char *option) {
+    if (!option) {
+        return true;
+    }
+    free(*part);
+    *part = strdup(option);
+    return *part;
+}
+
 static bool copy_strings(struct client *client, const redlatch_client_options *options) {
     if (options->name_prefix_size > 0) {
         client->name_prefix = malloc(options->name_prefix_size);
@@ -141,7 +152,9 @@ static bool copy_strings(struct client *client, const redlatch_client_options *o
         memcpy(client->name_prefix, options->name_prefix, options->name_prefix_size);
         client->name_prefix_size = options->name_prefix_size;
     }
-    return copy_text(&client->username, options->username, client->uri.username) &&
+    return replace_text(&client->uri.sentinel_username, options->sentinel_username) &&
+           replace_text(&client->uri.sentinel_password, options->sentinel_password) &&
+           copy_text(&client->username, options->username, client->uri.username) &&
            copy_text(&client->password, options->password, client->uri.password);
 }
 
@@ -191,11 +204,32 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
     list_init(&client->subscriber.unanswered);
 }
 
+/* redis+sentinel://host:port,host:port/service/database */
+static bool make_sentinel_url(struct client *client, int database) {
+    const struct endpoints *sentinels = &client->uri.servers;
+    size_t size = (size_t)sentinels->count * ENDPOINT_TEXT_SIZE + strlen(client->uri.service) + 40;
+    client->shown_url = malloc(size);
+    if (!client->shown_url) {
+        return false;
+    }
+    int used = snprintf(client->shown_url, size, "redis+sentinel://");
+    for (int i = 0; i < sentinels->count; i++) {
+        char text[ENDPOINT_TEXT_SIZE];
+        endpoint_text(&sentinels->list[i], text);
+        used += snprintf(client->shown_url + used, size - (size_t)used, "%s%s", i > 0 ? "," : "", text);
+    }
+    snprintf(client->shown_url + used, size - (size_t)used, "/%s/%d", client->uri.service, database);
+    return true;
+}
+
 /* Needs no escapes: it is read by people. */
 static bool make_shown_url(struct client *client) {
     const struct uri *uri = &client->uri;
     int database = client->connection_settings.database;
     size_t size = strlen(uri->path ? uri->path : uri->host) + sizeof "rediss://[]:65535/" + 12;
+    if (uri->service) {
+        return make_sentinel_url(client, database);
+    }
     client->shown_url = malloc(size);
     if (client->shown_url && uri->path) {
         snprintf(client->shown_url, size, "unix://%s?db=%d", uri->path, database);
@@ -240,6 +274,10 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     client->connection_settings.username = client->username;
     client->connection_settings.password = client->password;
     make_name(client);
+    if (!current_server_init(client) || !listener_init(client)) {
+        client_drop(client);
+        return NULL;
+    }
     return client;
 }
 

@@ -47,13 +47,12 @@ static int set_error(const struct composite *composite, const struct culprit *cu
     char before[400];
     int reason = redlatch_last_reason();
     snprintf(before, sizeof before, "%s", redlatch_last_error());
-    const struct uri *uri = &client->uri;
+    char where[ENDPOINT_TEXT_SIZE];
+    connection_describe(&client->connection_settings, where, sizeof where);
     if (composite->majority && culprit->failed > 0) {
         fail_with(status, "%s, on %u of %u servers", before, culprit->failed, composite->group_count);
-    } else if (!status_has_detail(status) && uri->path) {
-        fail_with(status, "%s, on %.100s", before, uri->path);
     } else if (!status_has_detail(status)) {
-        fail_with(status, "%s, on %.100s:%d", before, uri->host, uri->port);
+        fail_with(status, "%s, on %.110s", before, where);
     }
     return fail_for(status, reason);
 }

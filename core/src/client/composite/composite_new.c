@@ -21,6 +21,7 @@ static int compare_servers(const struct client *one, const struct client *other)
     int order = compare_text(left->path, right->path);
     order = order ? order : compare_text(left->host, right->host);
     order = order ? order : (left->port > right->port) - (left->port < right->port);
+    order = order ? order : compare_text(left->service, right->service);
     if (order) {
         return order;
     }

@@ -9,6 +9,7 @@
 
 #include "client_lock.h"
 #include "composite_async.h"
+#include "find_server.h"
 #include "outputs.h"
 #include "pipeline_io.h"
 #include "preallocate.h"
@@ -82,6 +83,7 @@ static int64_t earlier(int64_t one, int64_t other) {
 static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_out, int64_t now) {
     int64_t wake = earlier(subscriber_next_time(client), engine_next_timer(&client->engine));
     wake = earlier(wake, composite_next_time(client));
+    wake = earlier(wake, earlier(server_search_next_time(client, now), listener_next_time(client)));
     size_t count = 0;
     fds[count++] = (struct pollfd){client->background_signal, POLLIN, 0};
     fds[count++] = (struct pollfd){client->background_alarm, POLLIN, 0};
@@ -101,6 +103,11 @@ static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_o
         }
     }
     fds[count++] = (struct pollfd){client->subscriber.connection.fd, subscriber_events(client), 0};
+    short events;
+    int search = server_search_descriptor(client, &events);
+    fds[count++] = (struct pollfd){search, events, 0};
+    int sentinel = listener_descriptor(client, &events);
+    fds[count++] = (struct pollfd){sentinel, events, 0};
     *count_out = count;
     return wake;
 }
@@ -122,6 +129,8 @@ static void work(struct client *client) {
     int64_t now = system_now();
     engine_run_timers(&client->engine, now);
     client_notify_losses(client);
+    listener_step(client, now);
+    server_search_step(client, now);
     subscriber_step(client, now);
     client_outputs(client, now);
     for (int i = 0; i < PIPELINE_COUNT; i++) {
@@ -159,7 +168,7 @@ void *background_run(void *argument) {
             composite_step_all(client);
             client_lock(client);
         }
-        struct pollfd fds[PIPELINE_COUNT + 3];
+        struct pollfd fds[PIPELINE_COUNT + 5];
         size_t count;
         int64_t wake = survey(client, fds, &count, system_now());
         client->background_wakes_at = wake > 1 ? wake : 1;

@@ -117,6 +117,8 @@ void client_drop(struct client *client) {
     reply_holder_clear(&client->subscriber.holder);
     connection_free(&client->subscriber.connection);
     tls_context_free(client->connection_settings.tls);
+    listener_free(client);
+    current_server_free(client);
     uri_free(&client->uri);
     free(client->username);
     free(client->password);

@@ -12,8 +12,10 @@
 #include <stdatomic.h>
 
 #include "connection.h"
+#include "current_server.h"
 #include "engine.h"
 #include "errors.h"
+#include "listener.h"
 #include "parsed.h"
 #include "adaptive_spin.h"
 #include "system.h"
@@ -69,6 +71,8 @@ struct pipeline_io {
     enum reader reader;    /* who reads; changed by reader.c */
     bool writing;          /* somebody writes, without the mutex; nobody else touches the output then */
     bool wanted;           /* the background thread is to open it ahead of need */
+    bool moves;            /* the client is on another server: the connection is given up by who may */
+    bool searched;         /* its addresses are those of a search, and were not used since */
     bool must_lookup;      /* addresses that served another pipeline were of no use */
     struct lookup *lookup; /* of the server's name, under way; else NULL */
     int64_t lookup_until;
@@ -87,6 +91,7 @@ struct pipeline_io {
 struct subscriber {
     struct connection connection;
     struct reply_holder holder;
+    bool moves;             /* the client is on another server: the connection is to be given up */
     int64_t received_at;    /* when a message was last complete */
     int64_t pinged_at;      /* 0: no reply owed */
     int64_t read_at;        /* more came than one step reads: the rest is not read before; 0: not so */
@@ -118,6 +123,8 @@ struct client {
     char *shown_url;
     char *username, *password;
     struct connection_settings connection_settings;
+    struct current_server server;
+    struct listener *listener; /* NULL: the URL names no sentinels */
 
     pthread_mutex_t mutex;
     struct engine engine;

@@ -12,6 +12,7 @@
 
 #include "adaptive_spin.h"
 #include "client_lock.h"
+#include "find_server.h"
 #include "handles.h"
 #include "outputs.h"
 #include "pipeline_io.h"

@@ -94,7 +94,7 @@ void client_outputs(struct client *client, int64_t now) {
     if (engine->losses[LOSS_SETS]) {
         composite_take_losses(client);
     }
-    if (engine->losses[LOSS_EVENTS]) {
+    if (engine->losses[LOSS_EVENTS] || client->server.move.pending) {
         raise_event(client);
     }
     if (engine->losses[LOSS_THREADS]) {

@@ -5,6 +5,8 @@
 #include <poll.h>
 
 #include "client_lock.h"
+#include "error_reply.h"
+#include "socket.h"
 
 /* With this many commands under way a connection is shared, and writing is left to its reader, who gathers them, unless
  * as many are waiting to be written as are worth a write of their own. While yielding does not pay, a stranger has the
@@ -51,7 +53,7 @@ static bool needs_release(const struct list *list) {
 }
 
 /* CLOSED: when it may be opened again. */
-static int64_t retry_at(const struct pipeline_io *io) {
+int64_t io_retry_at(const struct pipeline_io *io) {
     const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
     bool urgent = needs_release(&pipeline->unsent) || needs_release(&pipeline->in_doubt);
     return urgent ? io->connection.retry_soon_at : io->connection.retry_at;
@@ -60,6 +62,24 @@ static int64_t retry_at(const struct pipeline_io *io) {
 /* On its way to being READY. */
 bool io_is_opening(const struct pipeline_io *io) {
     return io->connection.state == CONNECTION_OPENING || io->connection.state == CONNECTION_GREETING;
+}
+
+/* The next connection is made at once, to wherever the server is found then. */
+static void forget_address(struct pipeline_io *io, int64_t now) {
+    struct connection *connection = &io->connection;
+    connection->addresses.count = 0;
+    connection->address = 0;
+    connection->down_since = 0;
+    connection->retry_at = now;
+    connection->retry_soon_at = now;
+}
+
+/* Gives up a connection that is not READY yet, as the client is on another server now. */
+static void end_opening(struct pipeline_io *io, int64_t now) {
+    io->moves = false;
+    connection_fail(&io->connection, io->failure, now);
+    io->failure = NULL;
+    forget_address(io, now);
 }
 
 /* The connection is of no more use. While somebody writes to it without the mutex, that one will see to it. */
@@ -76,11 +96,57 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
         system_set_remove(client->event_set, connection->fd);
         io->in_set = false;
     }
-    connection->unanswered = client->engine.pipelines[io->pipeline].in_flight > 0;
+    if (!io->moves) { /* else that was noted when it was found to */
+        connection->unanswered = client->engine.pipelines[io->pipeline].in_flight > 0;
+    }
     /* Made again ahead of need where something is held; but not if it was, and nobody needed it. */
     io->wanted = io->wanted || (client->engine.stats.held > 0 && connection->served);
     connection_fail(connection, why, now);
+    if (io->moves) {
+        io->moves = false;
+        forget_address(io, now);
+    }
     engine_pipeline_lost(&client->engine, io->pipeline, now);
+    client_kick_background(client);
+}
+
+static const char MOVED[] = "the client moved to another server";
+
+/* Has the pipeline's connection given up, since the client is on another server now. Nothing that the old one still
+ * says is believed. Whoever reads the connection closes it; until then it is not written to. */
+static void move(struct pipeline_io *io, int64_t now) {
+    struct client *client = io->client;
+    struct connection *connection = &io->connection;
+    if (connection->state == CONNECTION_CLOSED) {
+        forget_address(io, now);
+        return;
+    }
+    io->moves = true;
+    io->failure = MOVED;
+    connection->unanswered = client->engine.pipelines[io->pipeline].in_flight > 0;
+    if (connection->state == CONNECTION_READY) {
+        engine_pipeline_lost(&client->engine, io->pipeline, now);
+    }
+    if (io_is_read(io) || io->writing) {
+        socket_wake(connection->fd);
+    } else if (connection->state == CONNECTION_READY) {
+        broken(io, MOVED, now);
+    } else {
+        end_opening(io, now);
+    }
+}
+
+void io_move_all(struct client *client, const struct pipeline_io *except, int64_t now) {
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        if (&client->ios[i] != except) {
+            move(&client->ios[i], now);
+        }
+    }
+    client->subscriber.moves = client->subscriber.connection.state != CONNECTION_CLOSED;
+    client->subscriber.connection.addresses.count = 0;
+    client->subscriber.connection.address = 0;
+    client->subscriber.connection.retry_at = now;
+    engine_server_changed(&client->engine, now);
     client_kick_background(client);
 }
 
@@ -220,12 +286,24 @@ static struct reply_bounds bounds_of_next(const struct pipeline_io *io) {
                                  .skips = engine_reply_is_optional(engine, io->pipeline)};
 }
 
+static bool is_read_only(const struct reply *reply) {
+    return reply->kind == REPLY_ERROR && error_reply_of(reply->text, reply->size).status == REDLATCH_READ_ONLY;
+}
+
+/* The server is a replica now. */
+static void search_elsewhere(struct pipeline_io *io, int64_t now) {
+    broken(io, "the server is a replica now", now);
+    io->connection.addresses.count = 0;
+    io->connection.address = 0;
+    io->must_lookup = true;
+}
+
 /* Takes what the reader has read (< 0: the end of the connection) and steps the machines. */
 void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     struct client *client = io->client;
     struct connection *connection = &io->connection;
-    if (got < 0) {
-        broken(io, "the server closed the connection", now);
+    if (got < 0 || io->moves) {
+        broken(io, io->moves ? MOVED : "the server closed the connection", now);
         return;
     }
     if (got > 0 && connection_feed(connection, io->staging, (size_t)got) != REDLATCH_OK) {
@@ -239,6 +317,11 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
         if (engine->pipelines[io->pipeline].in_flight == 0) {
             status = REDLATCH_PROTOCOL; /* a reply to nothing */
             break;
+        }
+        if (is_read_only(&io->holder.reply) && current_server_may_be_elsewhere(client, now)) {
+            engine_refused_by_replica(engine, io->pipeline);
+            search_elsewhere(io, now);
+            return;
         }
         io->received_at = now; /* pieces do not count: a peer that drips is as good as dead */
         engine_replied(engine, io->pipeline, &io->holder.reply, now);
@@ -274,8 +357,12 @@ int64_t io_next_time(const struct pipeline_io *io) {
     if (io->lookup) {
         return system_now() + LOOKUP_PAUSE;
     }
+    if (connection->state == CONNECTION_CLOSED && current_server_is_searched(&io->client->server) &&
+        search_is_running(io->client->server.search)) {
+        return search_next_time(io->client->server.search, system_now());
+    }
     if (connection->state == CONNECTION_CLOSED) {
-        return io_has_work(io) || io->wanted ? retry_at(io) : NEVER;
+        return io_has_work(io) || io->wanted ? io_retry_at(io) : NEVER;
     }
     if (connection->state != CONNECTION_READY) {
         return connection->deadline;
@@ -286,21 +373,55 @@ int64_t io_next_time(const struct pipeline_io *io) {
     return starved && io->starved_until < limit ? io->starved_until : limit;
 }
 
-static void became_ready(struct pipeline_io *io, int64_t now) {
+/* A connection stands. AGAIN if it leads to where the client is not any more. */
+static int became_ready(struct pipeline_io *io, int64_t now) {
     struct client *client = io->client;
+    enum server_change change = current_server_greeted(client, &io->connection, now);
+    if (change == SERVER_STALE) {
+        connection_reject(&io->connection, MOVED, now);
+        forget_address(io, now);
+        return REDLATCH_AGAIN;
+    }
+    if (change == SERVER_ALTERNATES) {
+        connection_reject(
+            &io->connection,
+            "connections reach several server processes in turn: expected one server, or a proxy that does "
+            "not balance",
+            now);
+        return REDLATCH_UNSUPPORTED;
+    }
+    if (change == SERVER_MOVED) {
+        io_move_all(client, io, now);
+    }
     client->engine.stats.reconnects += io->connection.generation > 1;
     io->received_at = now;
     io->wanted = false;
     io->must_lookup = false;
+    io->searched = false;
     engine_pipeline_ready(&client->engine, io->pipeline, (enum resolution)io->connection.resolution, now);
     client_kick_background(client); /* to watch for its end */
+    return REDLATCH_OK;
 }
 
-/* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */
-static void pipeline_failed(struct pipeline_io *io, int status, int64_t now) {
+void io_failed(struct pipeline_io *io, int status, int64_t now) {
     io->must_lookup = true;
+    io->searched = false;
     engine_pipeline_failed(&io->client->engine, io->pipeline,
                            status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status, now);
+}
+
+/* No connection could be made to where the master was; AGAIN if it may be somewhere else now. */
+static int connect_failed(struct pipeline_io *io, int status, int64_t now) {
+    if (io->connection.address > 0) {
+        return REDLATCH_AGAIN; /* the name has further addresses */
+    }
+    if (current_server_is_searched(&io->client->server) && !io->searched) {
+        io->must_lookup = true;
+        forget_address(io, now);
+        return REDLATCH_AGAIN;
+    }
+    io_failed(io, status == REDLATCH_READ_ONLY ? REDLATCH_UNREACHABLE : status, now);
+    return status;
 }
 
 /* Goes one step towards a connection. OK when it is there, AGAIN while there is something to wait for, else why an
@@ -310,9 +431,12 @@ int io_connect(struct pipeline_io *io, int64_t now) {
     if (connection->state == CONNECTION_READY) {
         return REDLATCH_OK;
     }
+    if (io->moves) {
+        end_opening(io, now);
+    }
     int status = REDLATCH_OK;
     if (connection->state == CONNECTION_CLOSED) {
-        if (now < retry_at(io)) {
+        if (connection->addresses.count == 0 || now < io_retry_at(io)) {
             return REDLATCH_AGAIN;
         }
         status = connection_open(connection, now);
@@ -321,75 +445,7 @@ int io_connect(struct pipeline_io *io, int64_t now) {
         status = connection_advance(connection, now);
     }
     if (status == REDLATCH_OK) {
-        became_ready(io, now);
-    } else if (status != REDLATCH_AGAIN && connection->address > 0) {
-        status = REDLATCH_AGAIN; /* the name has further addresses */
-    } else if (status != REDLATCH_AGAIN) {
-        pipeline_failed(io, status, now);
+        status = became_ready(io, now);
     }
-    return status;
-}
-
-/* Takes the addresses of a pipeline that is connected: a look-up may take long, and a renewal may be due. */
-static bool borrow_addresses(struct pipeline_io *io) {
-    for (int i = 0; i < PIPELINE_COUNT && !io->must_lookup; i++) {
-        const struct connection *other = &io->client->ios[i].connection;
-        if (other->state == CONNECTION_READY) {
-            io->connection.addresses = other->addresses;
-            return true;
-        }
-    }
-    return false;
-}
-
-static const char *lookup_failure(int status) {
-    switch (status) {
-    case REDLATCH_AGAIN:
-        return "the host name was not resolved in time";
-    case REDLATCH_SYSTEM:
-        return "no thread can be started: expected one that resolves the host name";
-    case REDLATCH_NO_MEMORY:
-        return "no memory to resolve the host name";
-    default:
-        return "the host name has no address";
-    }
-}
-
-/* Looks up the server's addresses if they are not known, without the mutex, waiting until `until` at most; only for the
- * reader. OK if there was nothing to wait for or it went well, AGAIN while it goes on, or how it failed. */
-int io_lookup(struct pipeline_io *io, int64_t until) {
-    struct client *client = io->client;
-    struct connection *connection = &io->connection;
-    int64_t now = system_now();
-    if (connection->state != CONNECTION_CLOSED || connection->addresses.count > 0 || now < retry_at(io) ||
-        resolve_at_once(&client->uri, &connection->addresses) || borrow_addresses(io)) {
-        return REDLATCH_OK;
-    }
-    if (!io->lookup) {
-        io->lookup_until = now + client->connection_settings.connect_timeout;
-    }
-    until = until < io->lookup_until ? until : io->lookup_until;
-    if (now < until) {
-        client_unlock(client);
-    }
-    struct addresses found;
-    int status = resolve(&client->uri, &io->lookup, until, &client->stopping, &found);
-    if (now < until) {
-        client_lock(client);
-        now = system_now();
-    }
-    if (status == REDLATCH_OK) {
-        connection->addresses = found;
-        return REDLATCH_OK;
-    }
-    bool late = status == REDLATCH_AGAIN;
-    if (late && now < io->lookup_until && !atomic_load(&client->stopping)) {
-        return REDLATCH_AGAIN;
-    }
-    lookup_drop(io->lookup);
-    io->lookup = NULL;
-    connection_fail(connection, lookup_failure(status), now);
-    status = late ? REDLATCH_UNREACHABLE : status;
-    pipeline_failed(io, status, now);
-    return status;
+    return status == REDLATCH_OK || status == REDLATCH_AGAIN ? status : connect_failed(io, status, now);
 }

@@ -21,6 +21,14 @@ int io_connect(struct pipeline_io *io, int64_t now);
 void io_check_peer(struct pipeline_io *io, int64_t now);
 int64_t io_next_time(const struct pipeline_io *io);
 void io_watch_unread(struct pipeline_io *io, int64_t now);
-int io_lookup(struct pipeline_io *io, int64_t until);
+
+/* CLOSED: when it may be opened again. */
+int64_t io_retry_at(const struct pipeline_io *io);
+
+/* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */
+void io_failed(struct pipeline_io *io, int status, int64_t now);
+
+/* All connections but that of `except` are given up, since the client is on another server now. */
+void io_move_all(struct client *client, const struct pipeline_io *except, int64_t now);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "numbers.h"
+#include "pipeline_io.h"
 
 /* A connection that was silent this long is asked whether it is still there. */
 static const int64_t QUIET_LIMIT = 10 * SECOND;
@@ -50,7 +51,7 @@ static void broken(struct client *client, const char *why, int64_t now) {
 /* Sends what is to be subscribed to or left, if there is a connection. */
 void subscriber_changes(struct client *client, int64_t now) {
     struct subscriber *subscriber = &client->subscriber;
-    if (subscriber->connection.state != CONNECTION_READY) {
+    if (subscriber->connection.state != CONNECTION_READY || subscriber->moves) {
         return;
     }
     struct list_link *link = list_first(&client->engine.subscription_changes);
@@ -164,16 +165,40 @@ static bool lookup_address(struct client *client, int64_t now) {
             return true;
         }
     }
-    if (resolve_at_once(&client->uri, &connection->addresses)) {
+    if (!current_server_is_searched(&client->server) && resolve_at_once(&client->uri, &connection->addresses)) {
         return true;
     }
     connection->retry_at = now + SECOND / 10;
     return false;
 }
 
+/* The connection stands: it may show that the client has to move, or lead to where it was. */
+static void became_ready(struct client *client, int64_t now) {
+    struct subscriber *subscriber = &client->subscriber;
+    enum server_change change = current_server_greeted(client, &subscriber->connection, now);
+    if (change == SERVER_STALE || change == SERVER_ALTERNATES) {
+        connection_reject(&subscriber->connection, "the client is on another server", now);
+        subscriber->connection.addresses.count = 0;
+        subscriber->connection.address = 0;
+        return;
+    }
+    if (change == SERVER_MOVED) {
+        io_move_all(client, NULL, now);
+        subscriber->moves = false; /* it is where the others are to go */
+    }
+    client->engine.stats.reconnects += subscriber->connection.generation > 1;
+    subscriber->received_at = now;
+    subscriber->read_at = 0;
+}
+
 /* Opens the connection when it is wanted, goes on with opening it, reads what is there. */
 void subscriber_step(struct client *client, int64_t now) {
     struct connection *connection = &client->subscriber.connection;
+    if (client->subscriber.moves) {
+        client->subscriber.moves = false;
+        broken(client, "the client moved to another server", now);
+        connection->retry_at = now;
+    }
     if (connection->state == CONNECTION_READY && now >= client->subscriber.read_at) {
         take_messages(client, now);
     }
@@ -186,9 +211,7 @@ void subscriber_step(struct client *client, int64_t now) {
     }
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {
         if (connection_advance(connection, now) == REDLATCH_OK) {
-            client->engine.stats.reconnects += connection->generation > 1;
-            client->subscriber.received_at = now;
-            client->subscriber.read_at = 0;
+            became_ready(client, now);
         }
     }
     subscriber_changes(client, now);
@@ -197,6 +220,9 @@ void subscriber_step(struct client *client, int64_t now) {
 int64_t subscriber_next_time(const struct client *client) {
     const struct subscriber *subscriber = &client->subscriber;
     const struct connection *connection = &subscriber->connection;
+    if (subscriber->moves) {
+        return 0;
+    }
     if (connection->state == CONNECTION_CLOSED) {
         return subscriber_wanted(client) ? connection->retry_at : NEVER;
     }

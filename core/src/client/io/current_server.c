@@ -1,0 +1,136 @@
+/* The server that a client is on: its process and its address.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "current_server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+
+/* So many moves back to a process that was left, within this time, are no failovers: a proxy balances. */
+enum { RETURNS_MAX = 4 };
+static const int64_t RETURNS_WITHIN = 10 * SECOND;
+
+/* How long a search goes on for which no caller waits. */
+static const int64_t SEARCH_LIMIT = 30 * SECOND;
+
+/* How long a replica that was found again is believed to be the server that is meant. */
+static const int64_t READ_ONLY_BELIEVED = 5 * SECOND;
+
+bool current_server_init(struct client *client) {
+    struct current_server *server = &client->server;
+    if (client->uri.servers.count == 0) {
+        return true;
+    }
+    server->search = malloc(sizeof *server->search);
+    if (!server->search) {
+        return false;
+    }
+    server->where.host = client->uri.host;
+    server->where.port = client->uri.port;
+    client->connection_settings.uri = &server->where;
+    client->connection_settings.master_only = true;
+    search_init(server->search, &client->uri, &client->connection_settings, &client->stopping);
+    return true;
+}
+
+void current_server_free(struct client *client) {
+    if (client->server.search) {
+        search_close(client->server.search);
+        free(client->server.search);
+        client->server.search = NULL;
+    }
+}
+
+/* Notes that the client leaves a process, for which it may have been on the way back to one that it left before. */
+static void note_left(struct current_server *server, const char *run_id, int64_t now) {
+    bool returns = false;
+    for (int i = 0; i < server->left_count; i++) {
+        returns = returns || strcmp(server->left[i], run_id) == 0;
+    }
+    if (now - server->returns_from > RETURNS_WITHIN) {
+        server->returns = 0;
+        server->returns_from = now;
+    }
+    server->returns += returns;
+    if (!returns || server->left_count < SERVERS_LEFT) {
+        int kept = server->left_count < SERVERS_LEFT ? server->left_count : SERVERS_LEFT - 1;
+        memmove(server->left[1], server->left[0], (size_t)kept * PROCESS_ID_SIZE);
+        memcpy(server->left[0], server->run_id, PROCESS_ID_SIZE);
+        server->left_count = kept + 1;
+    }
+}
+
+enum server_change current_server_greeted(struct client *client, const struct connection *connection, int64_t now) {
+    struct current_server *server = &client->server;
+    if (connection->run_id[0] == '\0' || strcmp(connection->run_id, server->run_id) == 0) {
+        return SERVER_SAME;
+    }
+    if (server->run_id[0] == '\0') {
+        memcpy(server->run_id, connection->run_id, PROCESS_ID_SIZE);
+        return SERVER_SAME;
+    }
+    if (connection->opened_at < server->moved_at) {
+        return SERVER_STALE;
+    }
+    note_left(server, connection->run_id, now);
+    if (server->returns > RETURNS_MAX) {
+        return SERVER_ALTERNATES;
+    }
+    memcpy(server->run_id, connection->run_id, PROCESS_ID_SIZE);
+    server->moved_at = now;
+    return SERVER_MOVED;
+}
+
+static void note_move(struct client *client, const struct endpoint *to) {
+    struct move_event *move = &client->server.move;
+    if (!atomic_load(&client->losses_watched[LOSS_EVENTS])) {
+        return;
+    }
+    if (!move->pending) {
+        endpoint_text(&client->server.endpoint, move->from);
+    }
+    endpoint_text(to, move->to);
+    move->pending = true;
+}
+
+bool current_server_found(struct client *client, int64_t now) {
+    struct current_server *server = &client->server;
+    const struct endpoint *found = &server->search->discovery.target;
+    bool known = current_server_is_known(server);
+    bool same = known && endpoint_equal(found, &server->endpoint);
+    server->addresses = server->search->found;
+    server->must_search = false;
+    server->search_from = 0;
+    if (same) {
+        return false;
+    }
+    if (known) {
+        note_move(client, found);
+        server->run_id[0] = '\0';
+        server->moved_at = now;
+    }
+    server->endpoint = *found;
+    server->where.host = server->endpoint.host;
+    server->where.port = server->endpoint.port;
+    return known;
+}
+
+void current_server_request_search(struct client *client, int64_t now) {
+    client->server.must_search = true;
+    client->server.search_from = 0;
+    client->server.search_until = now + SEARCH_LIMIT;
+}
+
+bool current_server_may_be_elsewhere(struct client *client, int64_t now) {
+    struct current_server *server = &client->server;
+    if (current_server_is_searched(server)) {
+        return true;
+    }
+    if (now < server->read_only_until) {
+        return false;
+    }
+    server->read_only_until = now + READ_ONLY_BELIEVED;
+    return true;
+}

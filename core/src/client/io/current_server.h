@@ -1,0 +1,76 @@
+/* Which server a client is on. A client has one server process at a time: when another one answers, as after a
+ * failover or behind a name that was changed, all connections move before anything is resolved or renewed.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The server is known by its run id, which a greeting tells, and by its address, which a search for the master finds.
+ * Everything here belongs to the client's mutex. */
+#ifndef CURRENT_SERVER_H
+#define CURRENT_SERVER_H
+
+#include "search.h"
+
+enum { SERVERS_LEFT = 4 };
+
+/* A move that the host was not notified of yet. */
+struct move_event {
+    bool pending;
+    char from[ENDPOINT_TEXT_SIZE];
+    char to[ENDPOINT_TEXT_SIZE];
+};
+
+struct current_server {
+    struct search *search;    /* for the master; NULL: the URL names the server itself */
+    struct endpoint endpoint; /* of the master; its host is empty before it is found */
+    struct addresses addresses;
+    struct uri where;                         /* the same, for messages */
+    char run_id[PROCESS_ID_SIZE];             /* empty: not known */
+    int64_t moved_at;                         /* connections that were begun before lead to where the client was */
+    char left[SERVERS_LEFT][PROCESS_ID_SIZE]; /* where it was before */
+    int left_count;
+    int returns; /* moves back to one of these, since: */
+    int64_t returns_from;
+    bool must_search;        /* the background thread searches, although connections may stand */
+    int64_t search_until;    /* it gives up then */
+    int64_t search_from;     /* no search before: the last one failed */
+    int search_failure;      /* with this status */
+    int64_t read_only_until; /* the server was found to be a replica, and the same server was found again */
+    struct move_event move;
+    struct move_event reported_move; /* whose addresses the host may be reading */
+};
+
+/* What a greeting says about where the client is. */
+enum server_change {
+    SERVER_SAME,
+    SERVER_MOVED,     /* another process: all other connections are to move */
+    SERVER_STALE,     /* the connection leads to where the client was before */
+    SERVER_ALTERNATES /* connections lead to several processes in turn */
+};
+
+struct client;
+
+/* Sets the search up if the URL asks for one; false without memory. */
+bool current_server_init(struct client *client);
+void current_server_free(struct client *client);
+
+static inline bool current_server_is_searched(const struct current_server *server) {
+    return server->search;
+}
+
+/* Whether the master's address is known. */
+static inline bool current_server_is_known(const struct current_server *server) {
+    return server->endpoint.host[0];
+}
+
+/* Judges a connection that has become READY. */
+enum server_change current_server_greeted(struct client *client, const struct connection *connection, int64_t now);
+
+/* Takes over what a search has found; true if that is another address than before. */
+bool current_server_found(struct client *client, int64_t now);
+
+/* The background thread is to search for the master now, for so long at most. */
+void current_server_request_search(struct client *client, int64_t now);
+
+/* A command was refused by a replica: whether its connection is to be made anew, to look for the master. */
+bool current_server_may_be_elsewhere(struct client *client, int64_t now);
+
+#endif

@@ -1,0 +1,178 @@
+/* Finding the server: a look-up of the URL's host, or a search for the master. A client has one search at a time, which
+ * whoever waits for it steps.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "find_server.h"
+
+#include <poll.h>
+#include <stdio.h>
+
+#include "client_lock.h"
+#include "pipeline_io.h"
+
+/* How soon a search that failed is followed by another one. */
+static const int64_t SEARCH_PAUSE = 50 * MILLISECOND;
+
+/* Who waits for the search's socket rechecks as often: another thread may have stepped it. */
+static const int64_t SHARED_PAUSE = 20 * MILLISECOND;
+
+/* Takes the addresses of a pipeline that is connected: a look-up may take long, and a renewal may be due. */
+static bool borrow_addresses(struct pipeline_io *io) {
+    for (int i = 0; i < PIPELINE_COUNT && !io->must_lookup; i++) {
+        const struct connection *other = &io->client->ios[i].connection;
+        if (other->state == CONNECTION_READY) {
+            io->connection.addresses = other->addresses;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *lookup_failure(int status) {
+    switch (status) {
+    case REDLATCH_AGAIN:
+        return "the host name was not resolved in time";
+    case REDLATCH_SYSTEM:
+        return "no thread can be started: expected one that resolves the host name";
+    case REDLATCH_NO_MEMORY:
+        return "no memory to resolve the host name";
+    default:
+        return "the host name has no address";
+    }
+}
+
+/* Looks the URL's host up. */
+static int find_host(struct pipeline_io *io, int64_t until, int64_t now) {
+    struct client *client = io->client;
+    struct connection *connection = &io->connection;
+    if (resolve_at_once(&client->uri, &connection->addresses) || borrow_addresses(io)) {
+        return REDLATCH_OK;
+    }
+    if (!io->lookup) {
+        io->lookup_until = now + client->connection_settings.connect_timeout;
+    }
+    until = until < io->lookup_until ? until : io->lookup_until;
+    if (now < until) {
+        client_unlock(client);
+    }
+    struct addresses found;
+    int status = resolve(&client->uri, &io->lookup, until, &client->stopping, &found);
+    if (now < until) {
+        client_lock(client);
+        now = system_now();
+    }
+    if (status == REDLATCH_OK) {
+        connection->addresses = found;
+        return REDLATCH_OK;
+    }
+    bool late = status == REDLATCH_AGAIN;
+    if (late && now < io->lookup_until && !atomic_load(&client->stopping)) {
+        return REDLATCH_AGAIN;
+    }
+    lookup_drop(io->lookup);
+    io->lookup = NULL;
+    connection_fail(connection, lookup_failure(status), now);
+    status = late ? REDLATCH_UNREACHABLE : status;
+    io_failed(io, status, now);
+    return status;
+}
+
+/* The master was found: all who wanted it searched for go there. */
+static void found(struct client *client, int64_t now) {
+    bool moved = current_server_found(client, now);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        struct pipeline_io *io = &client->ios[i];
+        io->searched = io->searched || io->must_lookup;
+        io->must_lookup = false;
+    }
+    if (moved) {
+        io_move_all(client, NULL, now);
+    }
+}
+
+/* One step of the search, which is begun if there is none: AGAIN, OK, or how it failed, be it a moment ago. */
+static int search(struct client *client, int64_t now) {
+    struct current_server *server = &client->server;
+    if (!search_is_running(server->search)) {
+        if (now < server->search_from) {
+            return server->search_failure;
+        }
+        search_begin(server->search, now);
+    }
+    int status = search_step(server->search, now);
+    if (status == REDLATCH_OK) {
+        found(client, now);
+    } else if (status != REDLATCH_AGAIN) {
+        server->search_from = now + SEARCH_PAUSE;
+        server->search_failure = status;
+    }
+    return status;
+}
+
+/* Without the mutex: others step the search meanwhile, and may end it. */
+static int64_t wait_for_search(struct client *client, int64_t until, int64_t now) {
+    int64_t next = search_next_time(client->server.search, now);
+    next = next < now + SHARED_PAUSE ? next : now + SHARED_PAUSE;
+    short events;
+    int fd = search_descriptor(client->server.search, &events);
+    struct pollfd socket = {fd, events, 0};
+    client_unlock(client);
+    system_poll(&socket, 1, next < until ? next : until);
+    client_lock(client);
+    return system_now();
+}
+
+static bool knows_master(const struct pipeline_io *io) {
+    return current_server_is_known(&io->client->server) && !io->must_lookup;
+}
+
+static int find_master(struct pipeline_io *io, int64_t until, int64_t now) {
+    struct client *client = io->client;
+    int status = knows_master(io) ? REDLATCH_OK : search(client, now);
+    while (status == REDLATCH_AGAIN && now < until && !atomic_load(&client->stopping)) {
+        now = wait_for_search(client, until, now);
+        status = knows_master(io) ? REDLATCH_OK : search(client, now);
+    }
+    if (status == REDLATCH_OK) {
+        io->connection.addresses = client->server.addresses;
+    } else if (status != REDLATCH_AGAIN) {
+        connection_fail(&io->connection, "", now);
+        snprintf(io->connection.detail, sizeof io->connection.detail, "%.*s", (int)sizeof io->connection.detail - 1,
+                 client->server.search->discovery.why);
+        io_failed(io, status, now);
+    }
+    return status;
+}
+
+int io_lookup(struct pipeline_io *io, int64_t until) {
+    int64_t now = system_now();
+    if (io->connection.state != CONNECTION_CLOSED || io->connection.addresses.count > 0 || now < io_retry_at(io)) {
+        return REDLATCH_OK;
+    }
+    return current_server_is_searched(&io->client->server) ? find_master(io, until, now) : find_host(io, until, now);
+}
+
+void server_search_step(struct client *client, int64_t now) {
+    struct current_server *server = &client->server;
+    if (!current_server_is_searched(server) || (!server->must_search && !search_is_running(server->search))) {
+        return;
+    }
+    int status = search(client, now);
+    bool failed = status != REDLATCH_OK && status != REDLATCH_AGAIN;
+    server->must_search = server->must_search && !(failed && now >= server->search_until);
+}
+
+int64_t server_search_next_time(const struct client *client, int64_t now) {
+    const struct current_server *server = &client->server;
+    if (!current_server_is_searched(server)) {
+        return NEVER;
+    }
+    if (search_is_running(server->search)) {
+        return search_next_time(server->search, now);
+    }
+    return server->must_search ? server->search_from : NEVER;
+}
+
+int server_search_descriptor(const struct client *client, short *events_out) {
+    *events_out = 0;
+    return current_server_is_searched(&client->server) ? search_descriptor(client->server.search, events_out) : -1;
+}

@@ -1,0 +1,103 @@
+/* The search for a master as a state machine.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "discovery.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "redlatch.h"
+
+void discovery_init(struct discovery *discovery, const struct endpoints *sources, const char *service) {
+    memset(discovery, 0, sizeof *discovery);
+    discovery->sources = *sources;
+    discovery->service = service;
+}
+
+static void take_source(struct discovery *discovery) {
+    discovery->target = discovery->sources.list[discovery->next];
+    discovery->step = discovery->service ? DISCOVERY_ASK : DISCOVERY_VERIFY;
+}
+
+void discovery_begin(struct discovery *discovery) {
+    discovery->tried = 0;
+    discovery->status = REDLATCH_OK;
+    discovery->why[0] = '\0';
+    take_source(discovery);
+}
+
+/* A search in which all failed fails as its most telling part did. */
+enum weight { NOBODY_REACHED, REFUSED, SERVICE_UNKNOWN, CANDIDATE_FAILED };
+
+static enum weight weight_of(int status) {
+    return status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY ? NOBODY_REACHED : REFUSED;
+}
+
+static void note(struct discovery *discovery, int status, enum weight weight, const char *why) {
+    if (discovery->status == REDLATCH_OK || (int)weight >= discovery->weight) {
+        discovery->status = status;
+        discovery->weight = (int)weight;
+        snprintf(discovery->why, sizeof discovery->why, "%s", why);
+    }
+}
+
+static void give_up(struct discovery *discovery) {
+    discovery->step = DISCOVERY_FAILED;
+    if (discovery->status == REDLATCH_INVALID && discovery->found_before) {
+        discovery->status = REDLATCH_UNREACHABLE;
+    }
+}
+
+static void go_on(struct discovery *discovery) {
+    discovery->tried++;
+    discovery->next = (discovery->next + 1) % discovery->sources.count;
+    if (discovery->tried < discovery->sources.count) {
+        take_source(discovery);
+    } else {
+        give_up(discovery);
+    }
+}
+
+void discovery_give_up(struct discovery *discovery, const char *why) {
+    note(discovery, REDLATCH_UNREACHABLE, NOBODY_REACHED, why);
+    discovery->next = (discovery->next + 1) % discovery->sources.count;
+    give_up(discovery);
+}
+
+void discovery_announced(struct discovery *discovery, const struct endpoint *master) {
+    discovery->target = *master;
+    discovery->step = DISCOVERY_VERIFY;
+}
+
+void discovery_service_unknown(struct discovery *discovery) {
+    char sentinel[ENDPOINT_TEXT_SIZE];
+    char why[DISCOVERY_WHY_SIZE];
+    endpoint_text(&discovery->target, sentinel);
+    snprintf(why, sizeof why, "service \"%.100s\": unknown to the sentinel %s; expected the name of a monitored master",
+             discovery->service, sentinel);
+    note(discovery, REDLATCH_INVALID, SERVICE_UNKNOWN, why);
+    go_on(discovery);
+}
+
+void discovery_learned(struct discovery *discovery, const struct endpoint *sentinel) {
+    endpoints_add(&discovery->sources, sentinel);
+}
+
+void discovery_verified(struct discovery *discovery, enum server_role role) {
+    if (role != ROLE_REPLICA) {
+        discovery->step = DISCOVERY_FOUND;
+        discovery->found_before = true;
+        return;
+    }
+    char candidate[ENDPOINT_TEXT_SIZE];
+    char why[DISCOVERY_WHY_SIZE];
+    endpoint_text(&discovery->target, candidate);
+    snprintf(why, sizeof why, "%s is a replica: expected the master", candidate);
+    note(discovery, REDLATCH_UNREACHABLE, CANDIDATE_FAILED, why);
+    go_on(discovery);
+}
+
+void discovery_target_failed(struct discovery *discovery, int status, const char *why) {
+    bool candidate = discovery->service && discovery->step == DISCOVERY_VERIFY;
+    note(discovery, status, candidate ? CANDIDATE_FAILED : weight_of(status), why);
+    go_on(discovery);
+}

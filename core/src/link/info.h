@@ -1,0 +1,17 @@
+/* What a server's INFO says about itself: which process it is, and whether it is a master.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef INFO_H
+#define INFO_H
+
+#include <stddef.h>
+
+#include "discovery.h"
+
+enum { PROCESS_ID_SIZE = 41 };
+
+/* The run id, which every server process draws at its start; empty if the text has none. */
+void info_run_id(const char *text, size_t size, char run_id[PROCESS_ID_SIZE]);
+
+enum server_role info_role(const char *text, size_t size);
+
+#endif

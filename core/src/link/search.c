@@ -1,0 +1,264 @@
+/* The connections of a search for a master.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "search.h"
+
+#include <string.h>
+
+#include "error_reply.h"
+#include "numbers.h"
+#include "system.h"
+
+/* The longest reply of a sentinel: what it knows of some dozen others. */
+enum { SENTINEL_REPLY_MAX = 1 << 18 };
+
+/* So many fields of another sentinel are read, names and values. */
+enum { FIELDS_MAX = 64 };
+
+/* One that does not answer must not use up the time for all. */
+enum { ATTEMPTS_IN_TIMEOUT = 4 };
+
+/* How often a name under look-up is asked about. */
+static const int64_t LOOKUP_PAUSE = 10 * MILLISECOND;
+
+struct connection_settings search_sentinel_settings(const struct uri *uri, const struct connection_settings *master) {
+    struct connection_settings settings = *master;
+    settings.username = uri->sentinel_username;
+    settings.password = uri->sentinel_password;
+    settings.database = 0;
+    settings.master_only = false;
+    settings.connect_timeout = master->connect_timeout / ATTEMPTS_IN_TIMEOUT;
+    return settings;
+}
+
+void search_init(struct search *search, const struct uri *uri, const struct connection_settings *master,
+                 const _Atomic bool *stop) {
+    memset(search, 0, sizeof *search);
+    discovery_init(&search->discovery, &uri->servers, uri->service);
+    search->sentinel = search_sentinel_settings(uri, master);
+    search->sentinel.uri = &search->where;
+    search->master = *master;
+    search->master.uri = &search->where;
+    search->master.connect_timeout = search->sentinel.connect_timeout;
+    search->stop = stop;
+    connection_init(&search->connection, &search->sentinel, true);
+}
+
+bool search_is_running(const struct search *search) {
+    return search->discovery.step == DISCOVERY_ASK || search->discovery.step == DISCOVERY_VERIFY;
+}
+
+static void disconnect(struct search *search) {
+    connection_close(&search->connection);
+    connection_free(&search->connection);
+    reply_holder_clear(&search->holder);
+    lookup_drop(search->lookup);
+    search->lookup = NULL;
+}
+
+/* Turns to the target of the discovery. */
+static void turn(struct search *search, int64_t now) {
+    disconnect(search);
+    if (!search_is_running(search)) {
+        return;
+    }
+    bool asks = search->discovery.step == DISCOVERY_ASK;
+    search->where.host = search->discovery.target.host;
+    search->where.port = search->discovery.target.port;
+    connection_init(&search->connection, asks ? &search->sentinel : &search->master, true);
+    search->connection.replies.nested = asks;
+    search->deadline = now + search->sentinel.connect_timeout;
+    search->requested = false;
+    search->announced.host[0] = '\0';
+}
+
+void search_begin(struct search *search, int64_t now) {
+    discovery_begin(&search->discovery);
+    search->give_up_at = now + ATTEMPTS_IN_TIMEOUT * search->sentinel.connect_timeout;
+    turn(search, now);
+}
+
+static int late(struct search *search, const char *why, int64_t now) {
+    connection_fail(&search->connection, why, now);
+    return REDLATCH_UNREACHABLE;
+}
+
+static int find_addresses(struct search *search, int64_t now) {
+    struct addresses *addresses = &search->connection.addresses;
+    if (addresses->count > 0 || resolve_at_once(&search->where, addresses)) {
+        return REDLATCH_OK;
+    }
+    int status = resolve(&search->where, &search->lookup, 0, search->stop, addresses);
+    if (status == REDLATCH_AGAIN) {
+        return now < search->deadline ? status : late(search, "the host name was not resolved in time", now);
+    }
+    return status == REDLATCH_OK ? status : late(search, "the host name has no address", now);
+}
+
+/* Goes on until the connection to the target is READY: AGAIN, OK, or why it can not be. */
+static int connect_target(struct search *search, int64_t now) {
+    struct connection *connection = &search->connection;
+    while (connection->state != CONNECTION_READY) {
+        int status = REDLATCH_OK;
+        if (connection->state == CONNECTION_CLOSED) {
+            status = find_addresses(search, now);
+            if (status != REDLATCH_OK) {
+                return status;
+            }
+            status = connection_open(connection, now);
+        }
+        status = status == REDLATCH_OK ? connection_advance(connection, now) : status;
+        bool further = connection->state == CONNECTION_CLOSED && connection->address > 0 && now < search->deadline;
+        if (status != REDLATCH_OK && !further) {
+            return status;
+        }
+    }
+    return REDLATCH_OK;
+}
+
+static bool request(struct search *search) {
+    const char *service = search->discovery.service;
+    const char *master[] = {"SENTINEL", "get-master-addr-by-name", service};
+    const char *others[] = {"SENTINEL", "sentinels", service};
+    const size_t master_sizes[] = {8, 23, strlen(service)};
+    const size_t others_sizes[] = {8, 9, strlen(service)};
+    struct output *output = &search->connection.output;
+    search->requested = true;
+    return output_arguments(output, 3, master, master_sizes) && output_arguments(output, 3, others, others_sizes);
+}
+
+bool search_address(const struct reply *host, const struct reply *port, struct endpoint *out) {
+    int64_t number;
+    return host->kind == REPLY_STRING && port->kind == REPLY_STRING && server_number(port->text, port->size, &number) &&
+           endpoint_set(out, host->text, host->size, number);
+}
+
+static bool is_field(const struct reply *reply, const char *name) {
+    return reply->kind == REPLY_STRING && reply->size == strlen(name) && memcmp(reply->text, name, reply->size) == 0;
+}
+
+/* What a sentinel knows of another one: names and values in turn. */
+static void learn(struct search *search, const struct reply *fields, size_t count) {
+    const struct reply *host = NULL;
+    const struct reply *port = NULL;
+    for (size_t i = 0; i + 1 < count; i += 2) {
+        host = is_field(&fields[i], "ip") ? &fields[i + 1] : host;
+        port = is_field(&fields[i], "port") ? &fields[i + 1] : port;
+    }
+    struct endpoint other;
+    if (host && port && search_address(host, port, &other)) {
+        discovery_learned(&search->discovery, &other);
+    }
+}
+
+static void refused(struct search *search, const struct reply *reply, int64_t now) {
+    char why[200];
+    size_t size = reply->kind == REPLY_ERROR && reply->size < sizeof why - 1 ? reply->size : 0;
+    for (size_t i = 0; i < size; i++) {
+        why[i] = reply->text[i] >= ' ' && reply->text[i] <= '~' ? reply->text[i] : '.';
+    }
+    why[size] = '\0';
+    int status = error_of_reply(reply).status;
+    connection_fail(&search->connection, size > 0 ? why : "the peer is not a sentinel", now);
+    discovery_target_failed(&search->discovery, status, search->connection.detail);
+}
+
+/* The first reply is the master's address, the second what other sentinels there are. */
+static void take_reply(struct search *search, int64_t now) {
+    const struct reply *reply = &search->holder.reply;
+    if (search->announced.host[0]) {
+        for (size_t i = 0; reply->kind == REPLY_ARRAY && i < reply->count; i++) {
+            struct reply fields[FIELDS_MAX];
+            learn(search, fields, reply_holder_inner(&search->holder, i, fields, FIELDS_MAX));
+        }
+        discovery_announced(&search->discovery, &search->announced);
+    } else if (reply->kind == REPLY_NIL) {
+        discovery_service_unknown(&search->discovery);
+    } else if (reply->kind != REPLY_ARRAY || reply->count != 2 ||
+               !search_address(&reply->elements[0], &reply->elements[1], &search->announced)) {
+        refused(search, reply, now);
+    }
+}
+
+/* Asks a sentinel to which there is a connection. */
+static int ask(struct search *search, int64_t now) {
+    struct connection *connection = &search->connection;
+    static const struct reply_bounds bounds = {.size_max = SENTINEL_REPLY_MAX};
+    if (!search->requested && !request(search)) {
+        return REDLATCH_NO_MEMORY;
+    }
+    char bytes[4096];
+    ssize_t got = connection_flush(connection) == REDLATCH_OK ? connection_read(connection, bytes, sizeof bytes) : -1;
+    int status = got > 0 ? connection_feed(connection, bytes, (size_t)got) : REDLATCH_OK;
+    while (status == REDLATCH_OK && search->discovery.step == DISCOVERY_ASK && connection->state == CONNECTION_READY &&
+           connection_next_reply(connection, &bounds, &search->holder, &status)) {
+        int tried = search->discovery.tried;
+        take_reply(search, now);
+        if (tried != search->discovery.tried) {
+            return REDLATCH_OK;
+        }
+    }
+    if (search->discovery.step != DISCOVERY_ASK || connection->state != CONNECTION_READY) {
+        return REDLATCH_OK;
+    }
+    if (got < 0 || status != REDLATCH_OK || now >= search->deadline) {
+        connection_fail(connection,
+                        got < 0                 ? "the server closed the connection"
+                        : status != REDLATCH_OK ? "the peer is not a sentinel"
+                                                : "no reply before the connect timeout",
+                        now);
+        return got < 0 || status == REDLATCH_OK ? REDLATCH_UNREACHABLE : status;
+    }
+    return REDLATCH_AGAIN;
+}
+
+int search_step(struct search *search, int64_t now) {
+    struct discovery *discovery = &search->discovery;
+    while (search_is_running(search)) {
+        enum discovery_step step = discovery->step;
+        int tried = discovery->tried;
+        int status = connect_target(search, now);
+        if (status == REDLATCH_OK && step == DISCOVERY_ASK) {
+            status = ask(search, now);
+        }
+        if (status == REDLATCH_AGAIN && now < search->give_up_at) {
+            return status;
+        }
+        if (status == REDLATCH_AGAIN) {
+            discovery_give_up(discovery, "no master was found before the connect timeout");
+        } else if (status != REDLATCH_OK && step == discovery->step && tried == discovery->tried) {
+            if (status == REDLATCH_READ_ONLY) {
+                discovery_verified(discovery, ROLE_REPLICA);
+            } else {
+                discovery_target_failed(discovery, status, search->connection.detail);
+            }
+        } else if (step == DISCOVERY_VERIFY) {
+            search->found.list[0] = search->connection.addresses.list[search->connection.address];
+            search->found.count = 1;
+            discovery_verified(discovery, ROLE_MASTER);
+        }
+        turn(search, now);
+    }
+    return discovery->step == DISCOVERY_FOUND ? REDLATCH_OK : discovery->status;
+}
+
+int search_descriptor(const struct search *search, short *events_out) {
+    *events_out = connection_events(&search->connection);
+    return search->connection.fd;
+}
+
+int64_t search_next_time(const struct search *search, int64_t now) {
+    if (!search_is_running(search)) {
+        return NEVER;
+    }
+    int64_t next = search->connection.fd < 0 ? now + LOOKUP_PAUSE : search->deadline;
+    return next < search->give_up_at ? next : search->give_up_at;
+}
+
+void search_close(struct search *search) {
+    search->discovery.step = DISCOVERY_IDLE;
+    disconnect(search);
+}
+
+void search_forget(struct search *search) {
+    connection_forget(&search->connection);
+}

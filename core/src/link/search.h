@@ -1,0 +1,51 @@
+/* The search for a master, over sockets: short-lived connections to sentinels and to the servers that they announce.
+ * Never blocks, but for a name that is looked up; the owner polls search_descriptor and calls search_step.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SEARCH_H
+#define SEARCH_H
+
+#include "connection.h"
+#include "discovery.h"
+#include "parsed.h"
+
+struct search {
+    struct discovery discovery;
+    struct connection_settings sentinel; /* of the connections to sentinels */
+    struct connection_settings master;   /* of those to candidates */
+    struct uri where;                    /* the target, for a look-up and for messages */
+    struct connection connection;
+    struct reply_holder holder;
+    struct lookup *lookup;
+    const _Atomic bool *stop;
+    int64_t give_up_at;
+    int64_t deadline; /* of the connection to the target, and of its replies */
+    bool requested;   /* the sentinel was asked */
+    struct endpoint announced;
+    struct addresses found; /* of the master, once it is found */
+};
+
+/* Settings of connections to sentinels, from those to the master. `uri` and `master` outlive the search. */
+struct connection_settings search_sentinel_settings(const struct uri *uri, const struct connection_settings *master);
+
+void search_init(struct search *search, const struct uri *uri, const struct connection_settings *master,
+                 const _Atomic bool *stop);
+
+void search_begin(struct search *search, int64_t now);
+bool search_is_running(const struct search *search);
+
+/* AGAIN while it goes on; OK: search->discovery.target is the master, `found` its address; else why it failed, with the
+ * words in search->discovery.why. */
+int search_step(struct search *search, int64_t now);
+
+/* What to poll, -1 for nothing, and when to step at the latest. */
+int search_descriptor(const struct search *search, short *events_out);
+int64_t search_next_time(const struct search *search, int64_t now);
+
+/* Ends a search under way. search_forget only closes the descriptor: for a forked child. */
+void search_close(struct search *search);
+void search_forget(struct search *search);
+
+/* Whether a reply is an address as sentinels send it: an array of host and port. */
+bool search_address(const struct reply *host, const struct reply *port, struct endpoint *out);
+
+#endif

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that find their master through sentinels."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Iterator, List
+
+import pytest
+import redlatch
+from support import ScriptedServer, closed_port, wait_until
+from support.sentinels import SERVICE, Watched
+from waiters import Waiting
+
+
+@pytest.fixture(name="watched", scope="module")
+def watched_fixture() -> Iterator[Watched]:
+    """Servers and sentinels that the tests of this module share; each finds some master."""
+    with Watched() as watched:
+        yield watched
+
+
+def test_acquire_and_release(watched: Watched, lock_name: str) -> None:
+    """The lock is on the master that the sentinels announce."""
+    with redlatch.connect(watched.url()) as client:
+        with client.lock(lock_name, timeout=5):
+            assert watched.master.admin.exists(lock_name)
+        assert not watched.master.admin.exists(lock_name)
+
+
+def test_a_hold_survives_an_orderly_failover(watched: Watched, lock_name: str) -> None:
+    """What was replicated is held on the new master, too, and is renewed and released there."""
+    with redlatch.connect(watched.url(), watchdog_lease=3.0) as client:
+        with client.lock(lock_name, timeout=5) as held:
+            wait_until(watched.in_step)
+            master = watched.failover()
+            before = client.stats()["renewals"]
+            wait_until(lambda: client.stats()["renewals"] > before + 1, 10.0)
+            assert not held.lost
+            assert master.admin.pttl(lock_name) > 0
+        assert not master.admin.exists(lock_name)
+
+
+def test_a_hold_that_was_not_replicated_is_lost_at_once(lock_name: str) -> None:
+    """Long before its lease of 60 s ends; a waiter gets the lock on the new master."""
+    with Watched() as watched, redlatch.connect(watched.url(), watchdog_lease=60.0) as client:
+        with client.lock(f"{lock_name}:warm", timeout=5):
+            pass
+        old = watched.master
+        for replica in watched.servers[1:]:  # what is written from now on is on the master alone
+            replica.sigstop()
+        old.admin.execute_command("CLIENT", "KILL", "TYPE", "replica")
+        held = client.lock(lock_name, owner="handle")
+        held.acquire()
+        waiting = Waiting(client.lock(lock_name, owner="handle"), 60.0)
+        wait_until(lambda: client.stats()["waiters"] == 1)
+        old.kill()
+        for replica in watched.servers[1:]:
+            replica.sigcont()
+        master = watched.wait_for_new_master(old)
+        moved_at = time.monotonic()
+        hold = held.held()
+        assert hold is not None
+        wait_until(lambda: hold.lost, 10.0)
+        assert waiting.result(10.0) is True
+        assert time.monotonic() - moved_at < 5.0
+        with pytest.raises(redlatch.LockLostError):
+            held.release()
+        assert not master.admin.exists(lock_name)
+
+
+def test_waiters_go_on_after_the_master_was_killed(lock_name: str) -> None:
+    """Threads contend all the time; after the failover all of them go on, within seconds."""
+    with Watched() as watched, redlatch.connect(watched.url(), watchdog_lease=3.0) as client:
+        over = threading.Event()
+        turns = [0] * 4
+        unexpected: List[BaseException] = []
+
+        def work(number: int) -> None:
+            while not over.is_set():
+                try:
+                    with client.lock(lock_name, timeout=30):
+                        turns[number] += 1
+                except (redlatch.LockLostError, redlatch.UnreachableError, redlatch.NoReplyError):
+                    continue
+                except BaseException as error:
+                    unexpected.append(error)
+                    return
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(len(turns))]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: min(turns) >= 20 or unexpected, 20.0)
+        old = watched.master
+        old.kill()
+        watched.wait_for_new_master(old)
+        moved_at = time.monotonic()
+        before = list(turns)
+        wait_until(lambda: all(now > then + 5 for now, then in zip(turns, before)) or unexpected, 20.0)
+        took = time.monotonic() - moved_at
+        over.set()
+        for thread in threads:
+            thread.join(10.0)
+        assert not unexpected
+        assert took < 6.0, took
+
+
+def test_callers_that_do_not_wait_get_retryable_errors(lock_name: str) -> None:
+    """While there is no master, and only then."""
+    with Watched() as watched, redlatch.connect(watched.url()) as client:
+        lock = client.lock(lock_name)
+        assert lock.acquire(blocking=False)
+        lock.release()
+        old = watched.master
+        for sentinel in watched.sentinels[1:]:  # without a majority nobody is promoted
+            sentinel.kill()
+        old.kill()
+        with pytest.raises(redlatch.RedlatchError) as caught:
+            lock.acquire(blocking=False)
+        assert caught.value.retryable
+        for sentinel in watched.sentinels[1:]:
+            sentinel.start()
+        watched.wait_for_new_master(old)
+        wait_until(lambda: acquires(lock), 10.0)
+        lock.release()
+
+
+def acquires(lock: redlatch.Lock) -> bool:
+    """Whether it is acquired without waiting."""
+    try:
+        return lock.acquire(blocking=False)
+    except redlatch.UnreachableError:
+        return False
+
+
+def test_a_sentinel_that_is_down(watched: Watched, lock_name: str) -> None:
+    """The others are asked; those that the URL does not name are learned."""
+    with closed_port() as port:
+        url = f"redis+sentinel://127.0.0.1:{port},{watched.sentinels[0].address}/{SERVICE}"
+        with redlatch.connect(url) as client, client.lock(lock_name, timeout=5):
+            assert watched.master.admin.exists(lock_name)
+
+
+def test_a_service_that_nobody_knows(watched: Watched) -> None:
+    """The error names it."""
+    url = watched.url().replace(SERVICE, "nobody")
+    with pytest.raises(redlatch.InvalidArgumentError, match='service "nobody": unknown to the sentinel 127'):
+        redlatch.connect(url)
+
+
+def test_no_sentinel_at_all() -> None:
+    """The error is retryable and says which one was not reached."""
+    with closed_port() as port, pytest.raises(redlatch.UnreachableError, match=f"127.0.0.1:{port}: .*refused"):
+        redlatch.connect(f"redis+sentinel://127.0.0.1:{port}/{SERVICE}")
+
+
+def test_sentinels_with_a_password(lock_name: str) -> None:
+    """It is a part of the URL; without it the error is that of the sentinel."""
+    with Watched(sentinels=1, password="S3CR3T") as watched:
+        with redlatch.connect(watched.url(query="?sentinel_password=S3CR3T")) as client:
+            with client.lock(lock_name, timeout=5):
+                assert watched.master.admin.exists(lock_name)
+        with pytest.raises(redlatch.AuthenticationError) as caught:
+            redlatch.connect(watched.url())
+        assert "NOAUTH" in str(caught.value)
+        with pytest.raises(redlatch.AuthenticationError) as caught:
+            redlatch.connect(watched.url(query="?sentinel_password=WR0NG"))
+        assert "WR0NG" not in str(caught.value)
+
+
+def test_a_sentinel_that_announces_a_replica(watched: Watched, lock_name: str) -> None:
+    """It is not believed: the next one is asked."""
+    replica = next(one for one in watched.servers if one is not watched.master)
+    announced = ["127.0.0.1", str(replica.port)]
+    with ScriptedServer(by_word={"SENTINEL": announced}) as liar:
+        url = f"redis+sentinel://127.0.0.1:{liar.port},{watched.sentinels[0].address}/{SERVICE}"
+        with redlatch.connect(url) as client, client.lock(lock_name, timeout=5):
+            assert watched.master.admin.exists(lock_name)
+        with pytest.raises(redlatch.UnreachableError, match=f"127.0.0.1:{replica.port} is a replica"):
+            redlatch.connect(f"redis+sentinel://127.0.0.1:{liar.port}/{SERVICE}")

@@ -1,0 +1,164 @@
+/* The search for a master: who is asked next, what is believed, and what a search that failed says.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "discovery.h"
+
+#include "redlatch.h"
+#include "unit.h"
+
+static struct endpoint at(const char *host, int port) {
+    struct endpoint endpoint = {"", 0};
+    CHECK(endpoint_set(&endpoint, host, strlen(host), port));
+    return endpoint;
+}
+
+static struct discovery searching(const char *service) {
+    struct endpoints sources = {.count = 0};
+    const char *const hosts[] = {"a", "b", "c"};
+    for (int i = 0; i < 3; i++) {
+        struct endpoint source = at(hosts[i], 1);
+        CHECK(endpoints_add(&sources, &source));
+    }
+    struct discovery discovery;
+    discovery_init(&discovery, &sources, service);
+    CHECK_EQ_INT(discovery.step, DISCOVERY_IDLE);
+    discovery_begin(&discovery);
+    return discovery;
+}
+
+static void check_step(const struct discovery *discovery, enum discovery_step step, const char *host) {
+    CHECK_EQ_INT(discovery->step, step);
+    CHECK_STR(discovery->target.host, host);
+}
+
+static void announce(struct discovery *discovery, const char *host) {
+    struct endpoint master = at(host, 2);
+    discovery_announced(discovery, &master);
+}
+
+static void first_sentinel_is_right(void) {
+    struct discovery discovery = searching("s");
+    check_step(&discovery, DISCOVERY_ASK, "a");
+    announce(&discovery, "m");
+    check_step(&discovery, DISCOVERY_VERIFY, "m");
+    discovery_verified(&discovery, ROLE_MASTER);
+    check_step(&discovery, DISCOVERY_FOUND, "m");
+}
+
+static void a_sentinel_that_is_down_is_passed_over(void) {
+    struct discovery discovery = searching("s");
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "a:1: refused");
+    check_step(&discovery, DISCOVERY_ASK, "b");
+    announce(&discovery, "m");
+    discovery_verified(&discovery, ROLE_UNKNOWN); /* access rules hide it */
+    check_step(&discovery, DISCOVERY_FOUND, "m");
+    discovery_begin(&discovery); /* with the one that was right */
+    check_step(&discovery, DISCOVERY_ASK, "b");
+}
+
+static void a_replica_is_not_believed(void) {
+    struct discovery discovery = searching("s");
+    announce(&discovery, "r");
+    discovery_verified(&discovery, ROLE_REPLICA);
+    check_step(&discovery, DISCOVERY_ASK, "b");
+    announce(&discovery, "m");
+    discovery_verified(&discovery, ROLE_MASTER);
+    check_step(&discovery, DISCOVERY_FOUND, "m");
+}
+
+static void the_most_telling_failure_is_reported(void) {
+    struct discovery discovery = searching("s");
+    announce(&discovery, "r");
+    discovery_verified(&discovery, ROLE_REPLICA);
+    discovery_service_unknown(&discovery);
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "c:1: refused");
+    CHECK_EQ_INT(discovery.step, DISCOVERY_FAILED);
+    CHECK_EQ_INT(discovery.status, REDLATCH_UNREACHABLE);
+    CHECK_STR(discovery.why, "r:2 is a replica: expected the master");
+}
+
+static void an_unknown_service_is_an_error_of_the_url(void) {
+    struct discovery discovery = searching("nobody");
+    discovery_target_failed(&discovery, REDLATCH_AUTHENTICATION, "a:1: NOAUTH");
+    discovery_service_unknown(&discovery);
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "c:1: refused");
+    CHECK_EQ_INT(discovery.step, DISCOVERY_FAILED);
+    CHECK_EQ_INT(discovery.status, REDLATCH_INVALID);
+    CHECK_STR(discovery.why,
+              "service \"nobody\": unknown to the sentinel b:1; expected the name of a monitored master");
+    discovery.found_before = true; /* the sentinels have forgotten it for a moment */
+    discovery_begin(&discovery);
+    for (int i = 0; i < 3; i++) {
+        discovery_service_unknown(&discovery);
+    }
+    CHECK_EQ_INT(discovery.step, DISCOVERY_FAILED);
+    CHECK_EQ_INT(discovery.status, REDLATCH_UNREACHABLE);
+}
+
+static void a_refused_password_is_reported(void) {
+    struct discovery discovery = searching("s");
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "a:1: refused");
+    discovery_target_failed(&discovery, REDLATCH_AUTHENTICATION, "b:1: NOAUTH");
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "c:1: refused");
+    CHECK_EQ_INT(discovery.status, REDLATCH_AUTHENTICATION);
+    CHECK_STR(discovery.why, "b:1: NOAUTH");
+    discovery_begin(&discovery); /* nothing of the last search is left */
+    CHECK_EQ_INT(discovery.status, REDLATCH_OK);
+    CHECK_STR(discovery.why, "");
+}
+
+static void sentinels_are_learned(void) {
+    struct discovery discovery = searching("s");
+    struct endpoint known = at("b", 1);
+    struct endpoint learned = at("d", 1);
+    discovery_learned(&discovery, &known);
+    discovery_learned(&discovery, &learned);
+    CHECK_EQ_INT(discovery.sources.count, 4);
+    for (int i = 0; i < 3; i++) {
+        discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "down");
+    }
+    check_step(&discovery, DISCOVERY_ASK, "d");
+    for (int i = 0; i < 2 * ENDPOINTS_MAX; i++) {
+        struct endpoint many = at("many", i + 1);
+        discovery_learned(&discovery, &many);
+    }
+    CHECK_EQ_INT(discovery.sources.count, ENDPOINTS_MAX);
+}
+
+static void servers_are_candidates_themselves(void) {
+    struct discovery discovery = searching(NULL);
+    check_step(&discovery, DISCOVERY_VERIFY, "a");
+    discovery_verified(&discovery, ROLE_REPLICA);
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "b:1: refused");
+    discovery_verified(&discovery, ROLE_MASTER);
+    check_step(&discovery, DISCOVERY_FOUND, "c");
+}
+
+static void endpoints_are_checked(void) {
+    struct endpoint endpoint;
+    char host[ENDPOINT_HOST_SIZE + 1];
+    memset(host, 'h', sizeof host);
+    CHECK(endpoint_set(&endpoint, host, ENDPOINT_HOST_SIZE - 1, 1));
+    CHECK(!endpoint_set(&endpoint, host, ENDPOINT_HOST_SIZE, 1));
+    CHECK(!endpoint_set(&endpoint, "", 0, 1));
+    CHECK(!endpoint_set(&endpoint, "h", 1, 0));
+    CHECK(!endpoint_set(&endpoint, "h", 1, 65536));
+    CHECK(!endpoint_set(&endpoint, "a b", 3, 1));
+    CHECK(!endpoint_set(&endpoint, "a\n", 2, 1));
+    char text[ENDPOINT_TEXT_SIZE];
+    endpoint = at("::1", 7);
+    endpoint_text(&endpoint, text);
+    CHECK_STR(text, "[::1]:7");
+}
+
+int main(void) {
+    RUN(first_sentinel_is_right);
+    RUN(a_sentinel_that_is_down_is_passed_over);
+    RUN(a_replica_is_not_believed);
+    RUN(the_most_telling_failure_is_reported);
+    RUN(an_unknown_service_is_an_error_of_the_url);
+    RUN(a_refused_password_is_reported);
+    RUN(sentinels_are_learned);
+    RUN(servers_are_candidates_themselves);
+    RUN(endpoints_are_checked);
+    return unit_done();
+}

@@ -1,0 +1,85 @@
+/* Greetings at servers that are not to be used: a replica where the master is wanted, a server that the client has
+ * left. SPDX-License-Identifier: Apache-2.0 */
+#include "connection.h"
+#include "fake_server.h"
+#include "system.h"
+#include "unit.h"
+
+#define INFO "$66\r\n# Server\r\nrun_id:" FAKE_RUN_ID "\r\nhz:10\r\n\r\n"
+#define INFO_RESTARTED "$66\r\n# Server\r\nrun_id:" FAKE_OTHER_RUN_ID "\r\nhz:10\r\n\r\n"
+
+static struct fake_server server;
+static struct uri uri;
+static struct connection_settings settings;
+static struct connection connection;
+
+static void begin(void) {
+    char why[400];
+    fake_open_unix(&server);
+    CHECK_EQ_INT(uri_parse(server.url, &uri, why, sizeof why), REDLATCH_OK);
+    settings = (struct connection_settings){
+        .uri = &uri, .name = "redlatch:unit", .connect_timeout = 2 * SECOND, .dead_peer_timeout = 10 * SECOND};
+    connection_init(&connection, &settings, false);
+}
+
+static void end(void) {
+    connection_close(&connection);
+    connection_free(&connection);
+    uri_free(&uri);
+    fake_close(&server);
+}
+
+/* The status that a greeting comes to which is answered so. */
+static int outcome(const char *answers) {
+    CHECK(resolve_at_once(&uri, &connection.addresses));
+    CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK);
+    CHECK(fake_accept(&server));
+    fake_say(&server, answers);
+    int64_t until = system_now() + 5 * SECOND;
+    int status;
+    while ((status = connection_advance(&connection, system_now())) == REDLATCH_AGAIN && system_now() < until) {
+        connection_wait(&connection, until);
+    }
+    return status;
+}
+
+static void a_replica_is_refused(void) {
+    begin();
+    settings.master_only = true;
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "$29\r\n# Replication\r\nrole:slave\r\n\r\n\r\n"), REDLATCH_READ_ONLY);
+    CHECK(strstr(connection.detail, "a replica: expected the master"));
+    end();
+}
+
+static void a_master_is_greeted(void) {
+    begin();
+    settings.master_only = true;
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "$30\r\n# Replication\r\nrole:master\r\n\r\n\r\n"), REDLATCH_OK);
+    end();
+    begin(); /* access rules hide it */
+    settings.master_only = true;
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "-NOPERM no\r\n"), REDLATCH_OK);
+    end();
+}
+
+/* What the connection before left stays for the next one, if this one is not to be used. */
+static void a_rejected_connection_resolves_nothing(void) {
+    begin();
+    CHECK_EQ_INT(outcome("+OK\r\n:42\r\n" INFO), REDLATCH_OK);
+    connection.unanswered = true;
+    connection_fail(&connection, "broke", system_now());
+    CHECK_EQ_INT(connection.old_id, 42);
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO_RESTARTED), REDLATCH_OK);
+    connection_reject(&connection, "elsewhere", system_now());
+    CHECK_EQ_INT(connection.state, CONNECTION_CLOSED);
+    CHECK_EQ_INT(connection.old_id, 42);
+    CHECK_STR(connection.old_run_id, FAKE_RUN_ID);
+    end();
+}
+
+int main(void) {
+    RUN(a_replica_is_refused);
+    RUN(a_master_is_greeted);
+    RUN(a_rejected_connection_resolves_nothing);
+    return unit_done();
+}
