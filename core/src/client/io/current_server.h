@@ -19,21 +19,21 @@ struct move_event {
 };
 
 struct current_server {
-    struct search *search;    /* for the master; NULL: the URL names the server itself */
-    struct endpoint endpoint; /* of the master; its host is empty before it is found */
+    struct search *search; /* for the master; NULL: the URL names the server itself */
+    struct uri where;      /* the master's address, for messages */
     struct addresses addresses;
-    struct uri where;                         /* the same, for messages */
-    char run_id[PROCESS_ID_SIZE];             /* empty: not known */
-    int64_t moved_at;                         /* connections that were begun before lead to where the client was */
-    char left[SERVERS_LEFT][PROCESS_ID_SIZE]; /* where it was before */
-    int left_count;
-    int returns; /* moves back to one of these, since: */
+    int64_t moved_at; /* connections that were begun before lead to where the client was */
     int64_t returns_from;
-    bool must_search;        /* the background thread searches, although connections may stand */
-    int64_t search_until;    /* it gives up then */
-    int64_t search_from;     /* no search before: the last one failed */
-    int search_failure;      /* with this status */
-    int64_t read_only_until; /* the server was found to be a replica, and the same server was found again */
+    int64_t search_until;     /* the search of the background thread is given up then */
+    int64_t search_from;      /* no search before: the last one failed */
+    int64_t read_only_until;  /* the server was found to be a replica, and the same server was found again */
+    struct endpoint endpoint; /* of the master; its host is empty before it is found */
+    int left_count;
+    int returns;                              /* moves back to one of `left`, since returns_from */
+    int search_failure;                       /* the status of the last search */
+    char run_id[PROCESS_ID_SIZE];             /* empty: not known */
+    char left[SERVERS_LEFT][PROCESS_ID_SIZE]; /* where the client was before */
+    bool must_search;                         /* the background thread searches, although connections may stand */
     struct move_event move;
     struct move_event reported_move; /* whose addresses the host may be reading */
 };
