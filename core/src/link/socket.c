@@ -74,6 +74,6 @@ void socket_abort(int fd) {
 void socket_wake(int fd) {
     struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
     if (shutdown(fd, SHUT_RDWR) != 0) { /* it is still connecting */
-        connect(fd, &nowhere, sizeof nowhere);
+        (void)connect(fd, &nowhere, sizeof nowhere);
     }
 }
