@@ -195,11 +195,11 @@ typedef struct redlatch_client_options {
     const char *tls_ca_file; /* rediss: CA certificates in PEM, which may have revocation lists; NULL: see tls_ca_dir */
     const char *tls_ca_dir;  /* rediss: a folder of them, as openssl rehash makes it; without both options
                                 $SSL_CERT_FILE and $SSL_CERT_DIR, else the system's CAs; NULL */
-    const char *tls_cert_file;   /* rediss: the client's certificate chain in PEM; NULL */
-    const char *tls_key_file;    /* rediss: its private key in PEM, without a passphrase; NULL: in tls_cert_file */
-    const char *tls_server_name; /* rediss: the name in the server's certificate; NULL: the URL's host */
-    const char *tls_verify;      /* rediss: "full"; "ca": the CA, not the name; "none": nothing. NULL: "full" */
-    const char *tls_min_version; /* rediss: "1.2" or "1.3"; NULL: "1.2" */
+    const char *tls_cert_file;     /* rediss: the client's certificate chain in PEM; NULL */
+    const char *tls_key_file;      /* rediss: its private key in PEM, without a passphrase; NULL: in tls_cert_file */
+    const char *tls_server_name;   /* rediss: the name in the server's certificate; NULL: the URL's host */
+    const char *tls_verify;        /* rediss: "full"; "ca": the CA, not the name; "none": nothing. NULL: "full" */
+    const char *tls_min_version;   /* rediss: "1.2" or "1.3"; NULL: "1.2" */
     const char *sentinel_username; /* redis+sentinel: overrides the URL's; NULL */
     const char *sentinel_password; /* redis+sentinel: overrides the URL's; NULL */
 } redlatch_client_options;

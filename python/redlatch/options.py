@@ -113,7 +113,8 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "database": ("database", _whole(0, 1_000_000)),
 }
 _FILES = ("tls_ca_file", "tls_ca_dir", "tls_cert_file", "tls_key_file")
-_STRINGS = ("username", "password", "sentinel_username", "sentinel_password", *_FILES, "tls_server_name", "tls_verify", "tls_min_version")
+_OF_SENTINELS = ("sentinel_username", "sentinel_password")
+_STRINGS = ("username", "password", *_OF_SENTINELS, *_FILES, "tls_server_name", "tls_verify", "tls_min_version")
 _OF_URL = (*_STRINGS, "database")
 
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
