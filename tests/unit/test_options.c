@@ -198,6 +198,9 @@ static void ranges_of_client_options(void) {
     options.name_prefix_size = REDLATCH_NAME_SIZE_MAX;
     check_refused(options, "name_prefix has 65535 bytes: expected fewer than 65535");
     options = fresh();
+    options.sentinel_password = "SECRET";
+    check_refused(options, "sentinel_password is given: expected a redis+sentinel:// URL with it");
+    options = fresh();
     options.struct_size = 4;
     check_refused(options, "client options.struct_size is 4: expected sizeof the struct");
     redlatch_client *client = NULL;

@@ -122,6 +122,10 @@ static int read_options(const redlatch_client_options *given, const struct uri *
         out->name_prefix = uri->name_prefix;
         out->name_prefix_size = strlen(uri->name_prefix);
     }
+    if (!uri->service && (out->sentinel_username || out->sentinel_password)) {
+        return fail_with(REDLATCH_INVALID, "%s is given: expected a redis+sentinel:// URL with it",
+                         out->sentinel_username ? "sentinel_username" : "sentinel_password");
+    }
     return check_options(out);
 }
 
