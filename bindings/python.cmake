@@ -28,6 +28,8 @@ set_target_properties(redlatch_python PROPERTIES
     OUTPUT_NAME _core PREFIX "" SUFFIX .abi3.so C_VISIBILITY_PRESET hidden
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/python/redlatch)
 
+include(CheckCSourceCompiles)
+
 # The core is linked in, and hiredis where its archive is installed, so that a wheel needs
 # nothing but libc. OpenSSL is the wheel's own, too: a shared one has another name on other distributions.
 pkg_get_variable(hiredis_libdir hiredis libdir)
@@ -43,10 +45,32 @@ if(REDLATCH_TLS)
     pkg_get_variable(openssl_libdir openssl libdir)
     find_library(ssl_archive NAMES libssl.a HINTS ${openssl_libdir})
     find_library(crypto_archive NAMES libcrypto.a HINTS ${openssl_libdir})
-    if(ssl_archive AND crypto_archive)
-        set(python_tls ${ssl_archive} ${crypto_archive} ${CMAKE_DL_LIBS})
+    # Debian 13's archive compresses by zlib and zstd, whose archives its package brings.
+    find_library(zlib_archive NAMES libz.a)
+    find_library(zstd_archive NAMES libzstd.a)
+    set(compression)
+    if(zlib_archive AND zstd_archive)
+        set(compression ${zlib_archive} ${zstd_archive})
+    endif()
+    unset(openssl_archives_suffice CACHE)
+    foreach(more "" "${compression}")
+        if(NOT ssl_archive OR NOT crypto_archive OR openssl_archives_suffice)
+            break()
+        endif()
+        set(openssl_archives ${ssl_archive} ${crypto_archive} ${more} ${CMAKE_DL_LIBS})
+        set(CMAKE_REQUIRED_LIBRARIES ${openssl_archives} Threads::Threads)
+        check_c_source_compiles(
+            "#include <openssl/ssl.h>\nint main(void) { return SSL_CTX_new(TLS_client_method()) == NULL; }"
+            openssl_archives_suffice)
+        unset(CMAKE_REQUIRED_LIBRARIES)
+        if(NOT openssl_archives_suffice)
+            unset(openssl_archives_suffice CACHE)
+        endif()
+    endforeach()
+    if(openssl_archives_suffice)
+        set(python_tls ${openssl_archives})
     else()
-        message(STATUS "redlatch: no libssl.a or libcrypto.a, so the Python module needs the shared OpenSSL")
+        message(STATUS "redlatch: no libssl.a and libcrypto.a that link, so the Python module needs the shared OpenSSL")
     endif()
 endif()
 add_dependencies(redlatch_python redlatch_static)

@@ -218,7 +218,7 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  * and of redis+sentinel sentinel_username and sentinel_password, by the names of their fields.
  *
  * redis+sentinel: the hosts are sentinels, with port 26379 by default. The client is on the master that they announce,
- * and moves with it.
+ * and moves with it. rediss+sentinel: TLS to the sentinels and to the master, with the same options.
  *
  * options: NULL for the defaults. An option that is set overrides the URL.
  * client_out: the client. The caller owns it and frees it with redlatch_client_free.
@@ -227,8 +227,8 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  *   INVALID             also: a file of a TLS option cannot be used, a TLS    read redlatch_last_error
  *                       option was given without a rediss URL, or no
  *                       sentinel knows the service
- *   UNSUPPORTED         the URL is a rediss+sentinel or redis+cluster URL;    use another URL, or a build with
- *                       or rediss, and the library was built without TLS      TLS
+ *   UNSUPPORTED         the URL is a redis+cluster URL; or the library was    use another URL, or a build with
+ *                       built without TLS                                     TLS
  *   UNREACHABLE         no connection before the connect timeout, or no       call again later
  *                       master was found
  *   NO_REPLY            connected, but no reply before the connect timeout    call again later

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import pytest
 import redlatch
 from support import RedisServer, wait_until
-from support.certificates import Authority, Certificate
+from support.certificates import Authority, Certificate, openssl
 from support.lua_programs import LUAS
 from support.lua_programs import environment as lua_environment
 from support.shell import program
@@ -191,9 +191,89 @@ def test_wrong_name(make_tls: MakeTls, ca: Authority) -> None:
     """The certificate of another server."""
     server = make_tls(ca.certificate("a.example", names="DNS:a.example,IP:10.0.0.1"))
     message = refused(server.url, tls_ca_file=ca.file)
-    assert "it is for a.example, 10.0.0.1: expected one for 127.0.0.1" in message
+    assert "it is for DNS:a.example, IP:10.0.0.1: expected one for IP:127.0.0.1" in message
     message = refused(server.url, tls_ca_file=ca.file, tls_server_name="b.example")
-    assert "expected one for b.example" in message
+    assert "expected one for DNS:b.example" in message
+    server = make_tls(ca.certificate("in the CN alone", names="DNS:127.0.0.1"))
+    assert "it is for DNS:127.0.0.1: expected one for IP:127.0.0.1" in refused(server.url, tls_ca_file=ca.file)
+
+
+def test_names_with_a_dot_or_a_zone(tls: TlsServer, ca: Authority, lock_name: str) -> None:
+    """A name's final dot and an address's zone are no part of what a certificate is for."""
+    for name in ("localhost.", "127.0.0.1%eth0"):
+        use(tls.url, lock_name, tls_ca_file=ca.file, tls_server_name=name)
+
+
+def test_a_certificate_is_refused_once_whatever_the_addresses_of_the_name(
+    make_tls: MakeTls, stranger: Authority, ca: Authority
+) -> None:
+    """localhost has two addresses here, and nobody listens at one of them."""
+    server = make_tls(stranger.certificate("two", names="DNS:localhost"))
+    if len({each[4][0] for each in socket.getaddrinfo("localhost", server.tls_port, type=socket.SOCK_STREAM)}) < 2:
+        pytest.skip("localhost has one address")
+    assert "strange CA" in refused(f"rediss://localhost:{server.tls_port}", tls_ca_file=ca.file)
+
+
+def test_the_alert_reaches_the_server(make_tls: MakeTls, stranger: Authority, ca: Authority) -> None:
+    """Its log names the alert."""
+    server = make_tls(stranger.certificate("alerted"), loglevel="verbose")
+    refused(server.url, tls_ca_file=ca.file)
+    wait_until(lambda: "unknown ca" in server.server.log_text(), message="the alert in the log")
+
+
+def test_a_key_of_another_certificate(
+    tls: TlsServer, ca: Authority, stranger: Authority, folder: Path
+) -> None:
+    """Of the same type, of another type, and one with a passphrase: each is refused before anything is sent."""
+    own, other = ca.certificate("own", names="DNS:own"), stranger.certificate("their", names="DNS:their")
+    rsa, locked = folder / "rsa.key", folder / "locked.key"
+    openssl("genrsa", "-out", str(rsa), "2048")
+    openssl("ec", "-in", str(own.key), "-aes128", "-passout", "pass:secret", "-out", str(locked))
+    for key in (other.key, rsa, locked):
+        with pytest.raises(redlatch.InvalidArgumentError, match=f'tls_key_file "{key}": expected the private key'):
+            redlatch.connect(tls.url, tls_ca_file=ca.file, tls_cert_file=own.file, tls_key_file=key)
+
+
+def test_options_that_cannot_work(tls: TlsServer, ca: Authority, folder: Path) -> None:
+    """A folder without hashes, CAs that nobody would look at, a name that is too long."""
+    plain = folder / "plain"
+    plain.mkdir()
+    (plain / "ca.pem").write_text(ca.file.read_text())
+    for options, words in (
+        ({"tls_ca_dir": plain}, 'plain": expected a folder of CA certificates, prepared by openssl rehash'),
+        ({"tls_ca_dir": ca.file}, "expected a folder of CA certificates"),
+        ({"tls_ca_file": ca.file, "tls_verify": "none"}, "expected a tls_verify that uses it, full or ca"),
+        ({"tls_ca_file": ca.file, "tls_server_name": "x" * 300}, "expected a host name or an address"),
+    ):
+        with pytest.raises(redlatch.InvalidArgumentError, match=words):
+            redlatch.connect(tls.url, **options)
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "stale"])
+def test_the_variables_of_openssl(
+    tls: TlsServer, ca: Authority, folder: Path, lock_name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SSL_CERT_FILE and SSL_CERT_DIR mean what they mean for OpenSSL: a list of folders; what is missing is ignored."""
+    hashed = folder / f"hashed-{kind}"
+    hashed.mkdir()
+    (hashed / "ca.pem").write_text(ca.file.read_text())
+    openssl("rehash", str(hashed))
+    variables = {
+        "file": {"SSL_CERT_FILE": str(ca.file)},
+        "folder": {"SSL_CERT_DIR": f"/nowhere:{hashed}"},
+        "stale": {"SSL_CERT_FILE": "/nowhere", "SSL_CERT_DIR": str(hashed)},
+    }[kind]
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    use(tls.url, lock_name)
+
+
+def test_no_cipher_in_common(make_tls: MakeTls, certificate: Certificate, ca: Authority) -> None:
+    """The server's alert is about nothing that a certificate would mend."""
+    server = make_tls(certificate, tls_protocols="TLSv1.2", tls_ciphers="NULL-SHA256:@SECLEVEL=0")
+    with pytest.raises(redlatch.UnreachableError, match="the server refused the TLS connection") as raised:
+        redlatch.connect(server.url, tls_ca_file=ca.file)
+    assert raised.value.status_name == "protocol" and "tls_cert_file" not in str(raised.value)
 
 
 def test_wrong_ca(make_tls: MakeTls, stranger: Authority, ca: Authority) -> None:
@@ -454,7 +534,7 @@ local url, ca, name = arg[1], arg[2], arg[3]
 local client = assert(redlatch.connect(url, {tls_ca_file = ca, tls_verify = "full", tls_min_version = "1.2"}))
 assert(client:lock(name):with(function(held) assert(not held:lost()) end))
 local refused, message, code = redlatch.connect(url, {tls_ca_file = ca, tls_server_name = "other"})
-assert(not refused and code == "authentication" and message:find("expected one for other", 1, true), message)
+assert(not refused and code == "authentication" and message:find("expected one for DNS:other", 1, true), message)
 client:close()
 """
 

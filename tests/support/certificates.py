@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import List, Optional, Tuple
 
-__all__ = ["Authority", "Certificate"]
+__all__ = ["Authority", "Certificate", "openssl"]
 
 _CONFIGURATION = """
 [ca]
@@ -33,7 +33,8 @@ _PAST = ("20200101000000Z", "20200201000000Z")
 _FUTURE = ("20900101000000Z", "20900201000000Z")
 
 
-def _openssl(*words: str) -> None:
+def openssl(*words: str) -> None:
+    """Run the program, which has to succeed."""
     done = subprocess.run(["openssl", *words], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"openssl {' '.join(words)} ended with {done.returncode}:\n{done.stderr}")
@@ -74,7 +75,7 @@ class Authority(Certificate):
             issuer.sign(self, name, extensions)
 
     def _request(self, *words: str, key: Optional[Path] = None) -> None:
-        _openssl(
+        openssl(
             *words,
             *("-config", str(self._configuration), "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
             *("-nodes", "-keyout", str(key or self.key)),
@@ -89,7 +90,7 @@ class Authority(Certificate):
         extra = certificate.file.with_suffix(".ext")
         extra.write_text("\n".join(extensions) + "\n")
         words: List[str] = ["-startdate", time[0], "-enddate", time[1]] if time else []
-        _openssl(
+        openssl(
             *("ca", "-batch", "-notext", "-config", str(self._configuration), "-in", str(request)),
             *("-cert", str(self.file), "-keyfile", str(self.key), "-out", str(certificate.file)),
             *("-extfile", str(extra), *words),
@@ -107,13 +108,13 @@ class Authority(Certificate):
     def revoke(self, certificate: Certificate) -> None:
         """Revoke a certificate; the next list of revocations has it."""
         words = ["-config", str(self._configuration), "-cert", str(self.file), "-keyfile", str(self.key)]
-        _openssl("ca", "-batch", *words, "-revoke", str(certificate.file))
+        openssl("ca", "-batch", *words, "-revoke", str(certificate.file))
 
     def with_revocations(self) -> Path:
         """A file with this CA's certificate and its list of revoked certificates."""
         words = ["-config", str(self._configuration), "-cert", str(self.file), "-keyfile", str(self.key)]
         revoked = self._folder / "revoked.crl"
-        _openssl("ca", "-gencrl", *words, "-out", str(revoked))
+        openssl("ca", "-gencrl", *words, "-out", str(revoked))
         path = self._folder / "ca-and-revoked.pem"
         path.write_text(self.file.read_text() + revoked.read_text())
         return path

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Any, List, Optional, Tuple, Type
+from typing import Any, List, Optional, Sequence, Tuple, Type
 
 import redis
 from redis.backoff import NoBackoff
@@ -31,14 +31,17 @@ _TIMEOUT = 30.0
 class Sentinel:
     """One sentinel process, which watches a master under the name SERVICE."""
 
-    def __init__(self, master: Tuple[str, int], *, quorum: int = 2, password: Optional[str] = None) -> None:
+    def __init__(
+        self, master: Tuple[str, int], *, quorum: int = 2, password: Optional[str] = None, lines: Sequence[str] = ()
+    ) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="redlatch-sentinel-"))
         self.password = password
         self.port = free_port()
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._config = self.directory / "sentinel.conf"
         host, port = master
-        lines = [
+        all_lines = [
+            *lines,
             f"port {self.port}",
             "bind 127.0.0.1",
             f"dir {self.directory}",
@@ -47,7 +50,7 @@ class Sentinel:
             f"sentinel failover-timeout {SERVICE} 3000",
             *([f"requirepass {password}"] if password else []),
         ]
-        self._config.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        self._config.write_text("\n".join(all_lines) + "\n", encoding="utf-8")
         self.start()
 
     @property

@@ -50,10 +50,11 @@ struct ends {
     struct tls_session *session;
     struct output output, sealed;
     char path[32];
+    const char *host;
 };
 
 static struct ends open_ends(X509 *served, X509 *trusted, const char *host) {
-    struct ends ends = {.server = NULL};
+    struct ends ends = {.host = host};
     ends.server_ctx = SSL_CTX_new(TLS_server_method());
     CHECK(SSL_CTX_use_certificate(ends.server_ctx, served) == 1 && SSL_CTX_use_PrivateKey(ends.server_ctx, key) == 1);
     write_certificate(trusted, ends.path);
@@ -61,7 +62,7 @@ static struct ends open_ends(X509 *served, X509 *trusted, const char *host) {
     const char *over[TLS_OPTIONS] = {[TLS_CA_FILE] = ends.path};
     CHECK(tls_options_override(&options, over));
     char why[400] = "";
-    CHECK_EQ_INT(tls_context_new(&options, host, &ends.context, why, sizeof why), REDLATCH_OK);
+    CHECK_EQ_INT(tls_context_new(&options, &ends.context, why, sizeof why), REDLATCH_OK);
     CHECK_STR(why, "");
     tls_options_free(&options);
     return ends;
@@ -71,7 +72,7 @@ static void connect_ends(struct ends *ends) {
     ends->server = SSL_new(ends->server_ctx);
     SSL_set_bio(ends->server, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     SSL_set_accept_state(ends->server);
-    ends->session = tls_session_new(ends->context);
+    ends->session = tls_session_new(ends->context, ends->host);
     CHECK(ends->session != NULL);
 }
 
@@ -163,8 +164,9 @@ static void refused_certificates(void) {
     X509 *other = certificate_of("DNS:other", -2 * DAY, DAY);
     X509 *past = certificate_of("DNS:here", -2 * DAY, -DAY);
     X509 *future = certificate_of("DNS:here", DAY, 2 * DAY);
-    check_refused(own, own, "there", "it is for here, 127.0.0.1, 0:0:0:0:0:0:0:1: expected one for there");
-    check_refused(own, own, "10.0.0.1", "expected one for 10.0.0.1");
+    check_refused(own, own, "there",
+                  "it is for DNS:here, IP:127.0.0.1, IP:0:0:0:0:0:0:0:1: expected one for DNS:there");
+    check_refused(own, own, "10.0.0.1", "expected one for IP:10.0.0.1");
     check_refused(past, past, "here", "it expired on ");
     check_refused(future, future, "here", "it is not valid before ");
     check_refused(other, own, "other", "expected ");

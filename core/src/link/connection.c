@@ -70,8 +70,14 @@ static int take_descriptor(struct connection *connection) {
     return fd;
 }
 
+static bool is_shaking_hands(const struct connection *connection) {
+    return connection->tls && !tls_session_is_established(connection->tls);
+}
+
 void connection_fail(struct connection *connection, const char *why, int64_t now) {
-    if (connection->fd >= 0) {
+    if (connection->fd >= 0 && is_shaking_hands(connection)) {
+        close(take_descriptor(connection)); /* nothing was sent that may arrive late, but perhaps an alert */
+    } else if (connection->fd >= 0) {
         socket_abort(take_descriptor(connection));
     }
     if (connection->state == CONNECTION_READY) {
@@ -118,7 +124,7 @@ int connection_open(struct connection *connection, int64_t now) {
         connection_fail(connection, "out of memory", now);
         return REDLATCH_NO_MEMORY;
     }
-    if (settings->tls && !(connection->tls = tls_session_new(settings->tls))) {
+    if (settings->tls && !(connection->tls = tls_session_new(settings->tls, settings->uri->host))) {
         connection_fail(connection, "out of memory", now);
         return REDLATCH_NO_MEMORY;
     }
@@ -134,6 +140,9 @@ int connection_open(struct connection *connection, int64_t now) {
 }
 
 static int fail(struct connection *connection, int status, const char *why, int64_t now) {
+    if (status == REDLATCH_AUTHENTICATION) { /* another address of the name is no better */
+        connection->address = connection->addresses.count - 1;
+    }
     connection_fail(connection, why, now);
     return status;
 }
@@ -164,10 +173,6 @@ static void become_ready(struct connection *connection, int64_t now) {
     connection->detail[0] = '\0';
 }
 
-static bool is_shaking_hands(const struct connection *connection) {
-    return connection->tls && !tls_session_is_established(connection->tls);
-}
-
 /* What a server that expects TLS answers to anything else is an alert. */
 static const char *not_redis(const struct connection *connection) {
     return connection->speaks_tls ? "the server speaks TLS: expected a rediss:// URL"
@@ -187,6 +192,7 @@ static int take_answers(struct connection *connection, int64_t now) {
         status = REDLATCH_PROTOCOL; /* a reply to nothing */
     }
     if (status != REDLATCH_OK) {
+        connection_write(connection); /* the alert */
         return fail(connection, status, connection_why(connection, not_redis(connection)), now);
     }
     if (result == REDLATCH_OK) {
@@ -281,8 +287,9 @@ size_t connection_pending(const struct connection *connection) {
 }
 
 int connection_write(struct connection *connection) {
-    int status = connection_seal(connection);
-    return status == REDLATCH_OK ? connection_flush(connection) : status;
+    int sealed = connection_seal(connection);
+    int flushed = connection_flush(connection); /* after a failure of TLS, too: the server is told of it */
+    return sealed != REDLATCH_OK ? sealed : flushed;
 }
 
 int connection_flush(struct connection *connection) {

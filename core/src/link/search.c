@@ -187,7 +187,7 @@ static int ask(struct search *search, int64_t now) {
         return REDLATCH_NO_MEMORY;
     }
     char bytes[4096];
-    ssize_t got = connection_flush(connection) == REDLATCH_OK ? connection_read(connection, bytes, sizeof bytes) : -1;
+    ssize_t got = connection_write(connection) == REDLATCH_OK ? connection_read(connection, bytes, sizeof bytes) : -1;
     int status = got > 0 ? connection_feed(connection, bytes, (size_t)got) : REDLATCH_OK;
     while (status == REDLATCH_OK && search->discovery.step == DISCOVERY_ASK && connection->state == CONNECTION_READY &&
            connection_next_reply(connection, &bounds, &search->holder, &status)) {

@@ -15,17 +15,17 @@
  * that the next connection resumes. */
 struct tls_context;
 
-/* Makes a context for a server at `host`. OK; INVALID for a value or a file that cannot be used, UNSUPPORTED without
- * TLS in this build, NO_MEMORY; `why` says which value and what was expected. */
-int tls_context_new(const struct tls_options *options, const char *host, struct tls_context **context_out, char *why,
-                    size_t why_size);
+/* Makes a context. OK; INVALID for a value or a file that cannot be used, UNSUPPORTED without TLS in this build,
+ * NO_MEMORY; `why` says which value and what was expected. */
+int tls_context_new(const struct tls_options *options, struct tls_context **context_out, char *why, size_t why_size);
 
 /* NULL is allowed. In a forked child it frees the copy alone. */
 void tls_context_free(struct tls_context *context);
 
-/* The TLS state of one connection, with the handshake begun; NULL without memory. */
+/* The TLS state of one connection to a server at `host`, with the handshake begun; NULL without memory. The certificate
+ * must be for the name that the options give, else for the host. */
 struct tls_session;
-struct tls_session *tls_session_new(struct tls_context *context);
+struct tls_session *tls_session_new(struct tls_context *context, const char *host);
 
 /* NULL is allowed. Sends nothing. */
 void tls_session_free(struct tls_session *session);

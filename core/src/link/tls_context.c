@@ -1,7 +1,6 @@
 /* What all TLS connections of a client have in common, made when the client is opened.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,33 +10,26 @@
 #include "redlatch.h"
 #include "tls_parts.h"
 
-/* Where distributions keep the CAs that they trust. */
-static const char *const bundles[] = {
-    "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Arch, Alpine */
-    "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, RHEL */
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-    "/etc/ssl/ca-bundle.pem", /* SUSE */
-    "/etc/ssl/cert.pem",
-};
-
-struct making {
-    struct tls_context *context;
-    const struct tls_options *options;
-    char *why;
-    size_t why_size;
-};
-
-/* A file that cannot be used. */
-static int refuse_file(const struct making *making, const char *what, const char *path, const char *expected) {
+int tls_refuse_file(const struct tls_making *making, const char *what, const char *path, const char *expected) {
     bool readable = access(path, R_OK) == 0;
     snprintf(making->why, making->why_size, "%s \"%.150s\": %s%sexpected %s", what, path,
              readable ? "" : strerror(errno), readable ? "" : ": ", expected);
     return REDLATCH_INVALID;
 }
 
-static int no_memory(const struct making *making) {
+static int no_memory(const struct tls_making *making) {
     snprintf(making->why, making->why_size, "out of memory");
     return REDLATCH_NO_MEMORY;
+}
+
+/* OpenSSL itself cannot be set up, as by a configuration file that names what is not there. */
+static int no_openssl(const struct tls_making *making) {
+    const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+    if (!reason || ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_MALLOC_FAILURE) {
+        return no_memory(making);
+    }
+    snprintf(making->why, making->why_size, "OpenSSL cannot be set up: %s", reason);
+    return REDLATCH_SYSTEM;
 }
 
 /* A list of revoked certificates counts where there is one of the issuer; it is in the file or folder of CAs. */
@@ -49,59 +41,32 @@ static int on_verified(int accepted, X509_STORE_CTX *chain) {
     if (!accepted) {
         SSL *ssl = X509_STORE_CTX_get_ex_data(chain, SSL_get_ex_data_X509_STORE_CTX_idx());
         struct tls_session *session = SSL_get_app_data(ssl);
-        tls_explain_certificate(session->context, chain, session->failure, sizeof session->failure);
+        tls_explain_certificate(session, chain);
     }
     return accepted;
+}
+
+/* The server asks for the client's certificate. */
+static int on_certificate_request(SSL *ssl, void *unused) {
+    (void)unused;
+    struct tls_session *session = SSL_get_app_data(ssl);
+    session->certificate_requested = true;
+    return 1;
 }
 
 /* The server gave a session to resume. The reference is kept. */
 static int on_session(SSL *ssl, SSL_SESSION *resumable) {
     struct tls_session *session = SSL_get_app_data(ssl);
-    SSL_SESSION_free(session->context->resumed);
-    session->context->resumed = resumable;
+    struct tls_context *context = session->context;
+    char *name = strdup(session->server_name);
+    if (!name) {
+        return 0;
+    }
+    SSL_SESSION_free(context->resumed);
+    free(context->resumed_name);
+    context->resumed = resumable;
+    context->resumed_name = name;
     return 1;
-}
-
-static int load_given_cas(const struct making *making, const char *file, const char *folder, const char *file_name,
-                          const char *folder_name) {
-    struct tls_context *context = making->context;
-    if (file && SSL_CTX_load_verify_file(context->ctx, file) != 1) {
-        return refuse_file(making, file_name, file, "CA certificates in PEM");
-    }
-    if (folder && (access(folder, R_OK | X_OK) != 0 || SSL_CTX_load_verify_dir(context->ctx, folder) != 1)) {
-        return refuse_file(making, folder_name, folder, "a folder of CA certificates");
-    }
-    snprintf(context->ca_shown, sizeof context->ca_shown, "%s \"%.80s\"", file ? file_name : folder_name,
-             file ? file : folder);
-    return REDLATCH_OK;
-}
-
-static const char *from_environment(const char *name) {
-    const char *value = secure_getenv(name);
-    return value && *value ? value : NULL;
-}
-
-static int load_cas(const struct making *making) {
-    const char *file = making->options->texts[TLS_CA_FILE];
-    const char *folder = making->options->texts[TLS_CA_DIR];
-    if (file || folder) {
-        return load_given_cas(making, file, folder, "tls_ca_file", "tls_ca_dir");
-    }
-    file = from_environment("SSL_CERT_FILE");
-    folder = from_environment("SSL_CERT_DIR");
-    if (file || folder) {
-        return load_given_cas(making, file, folder, "$SSL_CERT_FILE", "$SSL_CERT_DIR");
-    }
-    for (size_t i = 0; i < sizeof bundles / sizeof bundles[0]; i++) {
-        if (access(bundles[i], R_OK) == 0 && SSL_CTX_load_verify_file(making->context->ctx, bundles[i]) == 1) {
-            snprintf(making->context->ca_shown, sizeof making->context->ca_shown,
-                     "the system's, in %s; tls_ca_file gives others", bundles[i]);
-            return REDLATCH_OK;
-        }
-    }
-    SSL_CTX_set_default_verify_paths(making->context->ctx);
-    snprintf(making->context->ca_shown, sizeof making->context->ca_shown, "tls_ca_file, which was not given");
-    return REDLATCH_OK;
 }
 
 /* A key with a passphrase is refused: nobody is there to type it. */
@@ -110,7 +75,7 @@ static int no_passphrase(char *buffer, int size, int writing, void *data) {
     return -1;
 }
 
-static int load_certificate(const struct making *making) {
+static int load_certificate(const struct tls_making *making) {
     SSL_CTX *ctx = making->context->ctx;
     const char *certificate = making->options->texts[TLS_CERT_FILE];
     const char *key = making->options->texts[TLS_KEY_FILE];
@@ -119,46 +84,50 @@ static int load_certificate(const struct making *making) {
     }
     SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
     if (SSL_CTX_use_certificate_chain_file(ctx, certificate) != 1) {
-        return refuse_file(making, "tls_cert_file", certificate, "the client's certificate chain in PEM");
+        return tls_refuse_file(making, "tls_cert_file", certificate, "the client's certificate chain in PEM");
     }
     if (SSL_CTX_use_PrivateKey_file(ctx, key ? key : certificate, SSL_FILETYPE_PEM) != 1) {
-        return refuse_file(making, key ? "tls_key_file" : "tls_cert_file", key ? key : certificate,
-                           "the private key of the certificate in PEM, without a passphrase");
+        return tls_refuse_file(making, key ? "tls_key_file" : "tls_cert_file", key ? key : certificate,
+                               "the private key of the certificate in PEM, without a passphrase");
+    }
+    if (SSL_CTX_check_private_key(ctx) != 1) { /* a key of another type than the certificate's is kept beside it */
+        return tls_refuse_file(making, key ? "tls_key_file" : "tls_cert_file", key ? key : certificate,
+                               "the private key of the certificate");
     }
     making->context->has_certificate = true;
     return REDLATCH_OK;
 }
 
-static int set_up(const struct making *making, const char *host) {
+static int set_up(const struct tls_making *making) {
     struct tls_context *context = making->context;
     const char *name = making->options->texts[TLS_SERVER_NAME];
-    unsigned char address[sizeof(struct in6_addr)];
-    context->server_name = strdup(name ? name : host);
+    context->server_name = name ? strdup(name) : NULL;
     context->ctx = SSL_CTX_new(TLS_client_method());
-    if (!context->server_name || !context->ctx) {
+    if (!context->ctx) {
+        return no_openssl(making);
+    }
+    if (name && !context->server_name) {
         return no_memory(making);
     }
-    context->is_address = inet_pton(AF_INET, context->server_name, address) == 1 ||
-                          inet_pton(AF_INET6, context->server_name, address) == 1;
     SSL_CTX *ctx = context->ctx;
     SSL_CTX_set_min_proto_version(ctx, context->values.min_version == TLS_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(ctx, on_session);
+    SSL_CTX_set_cert_cb(ctx, on_certificate_request, NULL);
     int status = REDLATCH_OK;
     if (context->values.verify != TLS_VERIFY_NONE) {
         SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, on_verified);
         X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx), X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
-        status = load_cas(making);
+        status = tls_load_cas(making);
     }
     return status == REDLATCH_OK ? load_certificate(making) : status;
 }
 
-int tls_context_new(const struct tls_options *options, const char *host, struct tls_context **context_out, char *why,
-                    size_t why_size) {
+int tls_context_new(const struct tls_options *options, struct tls_context **context_out, char *why, size_t why_size) {
     struct tls_context *context = calloc(1, sizeof *context);
-    struct making making = {context, options, why, why_size};
+    struct tls_making making = {context, options, why, why_size};
     if (!context) {
         return no_memory(&making);
     }
@@ -168,7 +137,7 @@ int tls_context_new(const struct tls_options *options, const char *host, struct 
         OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
         struct tls_queue queue;
         tls_queue_put_aside(&queue);
-        status = set_up(&making, host);
+        status = set_up(&making);
         tls_queue_put_back(&queue);
     }
     if (status == REDLATCH_OK) {
@@ -184,6 +153,7 @@ void tls_context_free(struct tls_context *context) {
         SSL_SESSION_free(context->resumed);
         SSL_CTX_free(context->ctx);
         free(context->server_name);
+        free(context->resumed_name);
         free(context);
     }
 }

@@ -61,6 +61,7 @@ static void show_names(const X509 *certificate, char text[SHOWN_MAX]) {
         }
         BIO_printf(bio, "%s", separator);
         separator = ", ";
+        BIO_puts(bio, name->type == GEN_DNS ? "DNS:" : "IP:");
         if (name->type == GEN_DNS) {
             BIO_write(bio, ASN1_STRING_get0_data(name->d.dNSName), ASN1_STRING_length(name->d.dNSName));
         } else {
@@ -78,7 +79,7 @@ static void show_names(const X509 *certificate, char text[SHOWN_MAX]) {
 
 /* What is wrong and what was expected, for the end of the sentence. Whether nobody who is trusted has issued it: then
  * the issuer of the last certificate of the chain is the one who is unknown. */
-static bool explain_error(const struct tls_context *context, const X509 *certificate, int error, char *text,
+static bool explain_error(const struct tls_session *session, const X509 *certificate, int error, char *text,
                           size_t size) {
     char shown[SHOWN_MAX];
     switch (error) {
@@ -93,14 +94,15 @@ static bool explain_error(const struct tls_context *context, const X509 *certifi
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
         show_names(certificate, shown);
-        snprintf(text, size, "it is for %s: expected one for %.60s", shown, context->server_name);
+        snprintf(text, size, "it is for %s: expected one for %s:%.60s", shown,
+                 error == X509_V_ERR_HOSTNAME_MISMATCH ? "DNS" : "IP", session->server_name);
         break;
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-        snprintf(text, size, "unknown CA: expected one of %s", context->ca_shown);
+        snprintf(text, size, "unknown CA: expected one of %s", session->context->ca_shown);
         return true;
     case X509_V_ERR_CERT_REVOKED:
         snprintf(text, size, "it is revoked: expected another");
@@ -111,26 +113,27 @@ static bool explain_error(const struct tls_context *context, const X509 *certifi
     return false;
 }
 
-void tls_explain_certificate(const struct tls_context *context, X509_STORE_CTX *chain, char *text, size_t size) {
+void tls_explain_certificate(struct tls_session *session, X509_STORE_CTX *chain) {
     const X509 *certificate = X509_STORE_CTX_get_current_cert(chain);
     const X509 *own = X509_STORE_CTX_get0_cert(chain);
     char subject[SHOWN_MAX] = "";
     char issuer[SHOWN_MAX] = "";
     char error[240];
     if (!certificate) {
-        snprintf(text, size, "the certificate was refused: %s",
+        snprintf(session->failure, sizeof session->failure, "the certificate was refused: %s",
                  X509_verify_cert_error_string(X509_STORE_CTX_get_error(chain)));
         return;
     }
-    bool unknown = explain_error(context, certificate, X509_STORE_CTX_get_error(chain), error, sizeof error);
+    bool unknown = explain_error(session, certificate, X509_STORE_CTX_get_error(chain), error, sizeof error);
     show_name(X509_get_subject_name(unknown && own ? own : certificate), subject);
     show_name(X509_get_issuer_name(certificate), issuer);
-    snprintf(text, size, "the certificate of \"%s\", issued by \"%s\", was refused: %s", subject, issuer, error);
+    snprintf(session->failure, sizeof session->failure, "the certificate of \"%s\", issued by \"%s\", was refused: %s",
+             subject, issuer, error);
 }
 
 /* An alert about the client's certificate, or about its lack. */
-static bool is_of_certificate(int alert) {
-    switch (alert) {
+static bool is_of_certificate(const struct tls_session *session) {
+    switch (session->alert) {
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
     case SSL_AD_CERTIFICATE_REVOKED:
@@ -139,8 +142,9 @@ static bool is_of_certificate(int alert) {
     case SSL_AD_UNKNOWN_CA:
     case SSL_AD_ACCESS_DENIED:
     case SSL_AD_CERTIFICATE_REQUIRED:
-    case SSL_AD_HANDSHAKE_FAILURE: /* of TLS 1.2, among others for a certificate that is missing */
         return true;
+    case SSL_AD_HANDSHAKE_FAILURE: /* of TLS 1.2 for a certificate that is missing; else nothing fits both */
+        return session->certificate_requested;
     default:
         return false;
     }
@@ -149,7 +153,7 @@ static bool is_of_certificate(int alert) {
 /* The server has ended the session by an alert. */
 static int explain_alert(struct tls_session *session) {
     int alert = session->alert;
-    bool certificate = is_of_certificate(alert);
+    bool certificate = is_of_certificate(session);
     const char *own = session->context->has_certificate ? "the client's certificate" : "a client without a certificate";
     /* OpenSSL 3.0 has no text for the alert that its own servers send. */
     const char *name = alert == SSL_AD_CERTIFICATE_REQUIRED ? "certificate required"

@@ -5,9 +5,8 @@
 #include "redlatch.h"
 #include "tls.h"
 
-int tls_context_new(const struct tls_options *options, const char *host, struct tls_context **context_out, char *why,
-                    size_t why_size) {
-    (void)options, (void)host, (void)context_out;
+int tls_context_new(const struct tls_options *options, struct tls_context **context_out, char *why, size_t why_size) {
+    (void)options, (void)context_out;
     snprintf(why, why_size, "rediss:// URLs need TLS, which this build lacks (REDLATCH_TLS=OFF); expected redis://");
     return REDLATCH_UNSUPPORTED;
 }
@@ -18,8 +17,8 @@ void tls_context_free(struct tls_context *context) {
     (void)context;
 }
 
-struct tls_session *tls_session_new(struct tls_context *context) {
-    (void)context;
+struct tls_session *tls_session_new(struct tls_context *context, const char *host) {
+    (void)context, (void)host;
     return NULL;
 }
 

@@ -77,12 +77,16 @@ static int choice_of(enum tls_option option, const char *text) {
     return -1;
 }
 
+/* The longest name in DNS. */
+enum { SERVER_NAME_MAX = 255 };
+
 int tls_options_check(const struct tls_options *options, struct tls_values *values_out, char *why, size_t why_size) {
     int choices[TLS_OPTIONS];
     for (int i = 0; i < TLS_OPTIONS; i++) {
         const char *text = options->texts[i];
         choices[i] = choice_of((enum tls_option)i, text);
         bool allowed = table[i].choices[0] ? choices[i] >= 0 : !text || text[0];
+        allowed = allowed && (i != TLS_SERVER_NAME || !text || strlen(text) <= SERVER_NAME_MAX);
         if (!allowed) {
             return refuse(why, why_size, (enum tls_option)i, text);
         }
@@ -90,6 +94,12 @@ int tls_options_check(const struct tls_options *options, struct tls_values *valu
     if (options->texts[TLS_KEY_FILE] && !options->texts[TLS_CERT_FILE]) {
         snprintf(why, why_size, "tls_key_file \"%.200s\": expected a tls_cert_file with it",
                  options->texts[TLS_KEY_FILE]);
+        return REDLATCH_INVALID;
+    }
+    int ca = options->texts[TLS_CA_FILE] ? TLS_CA_FILE : TLS_CA_DIR;
+    if (choices[TLS_VERIFY] == TLS_VERIFY_NONE && options->texts[ca]) {
+        snprintf(why, why_size, "%s \"%.200s\": expected a tls_verify that uses it, full or ca", table[ca].name,
+                 options->texts[ca]);
         return REDLATCH_INVALID;
     }
     values_out->verify = (enum tls_verify)choices[TLS_VERIFY];

@@ -12,21 +12,37 @@
 
 struct tls_context {
     SSL_CTX *ctx;
-    SSL_SESSION *resumed; /* of the last connection, to be resumed by the next; NULL */
+    SSL_SESSION *resumed; /* of the last connection, to be resumed by the next to a server of its name; NULL */
+    char *resumed_name;
     struct tls_values values;
-    char *server_name;    /* what the certificate must be for, and what the server is told if it is no address */
-    bool is_address;      /* the name is one */
+    char *server_name;    /* of the options; NULL: the host */
     bool has_certificate; /* of the client */
     char ca_shown[120];   /* where the CAs come from */
 };
+
+/* What a context is made of, and where to say why it cannot be. */
+struct tls_making {
+    struct tls_context *context;
+    const struct tls_options *options;
+    char *why;
+    size_t why_size;
+};
+
+/* A file that cannot be used: INVALID, and says why. */
+int tls_refuse_file(const struct tls_making *making, const char *what, const char *path, const char *expected);
+
+/* Loads the CAs. OK or INVALID. */
+int tls_load_cas(const struct tls_making *making);
 
 enum { TLS_FAILURE_SIZE = 330, NO_ALERT = -1 };
 
 struct tls_session {
     struct tls_context *context;
     SSL *ssl;
-    int status; /* OK while it works */
-    int alert;  /* the last that the server sent; NO_ALERT */
+    char *server_name;          /* what the certificate must be for, and what the server is told if it is no address */
+    int status;                 /* OK while it works */
+    int alert;                  /* the last that the server sent; NO_ALERT */
+    bool certificate_requested; /* by the server, of the client */
     char failure[TLS_FAILURE_SIZE];
 };
 
@@ -45,8 +61,9 @@ struct tls_queue {
 void tls_queue_put_aside(struct tls_queue *queue);
 void tls_queue_put_back(const struct tls_queue *queue);
 
-/* Says why a certificate of the server is refused: whose it is, who issued it, what was expected. */
-void tls_explain_certificate(const struct tls_context *context, X509_STORE_CTX *chain, char *text, size_t size);
+/* Says in session->failure why a certificate of the server is refused: whose it is, who issued it, what was expected.
+ */
+void tls_explain_certificate(struct tls_session *session, X509_STORE_CTX *chain);
 
 /* Judges a failed step of a session by the server's alert or else the last error of OpenSSL. Returns the status and
  * says why in session->failure, unless a refused certificate is explained there. */

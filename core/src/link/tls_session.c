@@ -1,8 +1,11 @@
 /* TLS of one connection, over two memory BIOs.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "redlatch.h"
 #include "tls_parts.h"
@@ -36,7 +39,7 @@ static void on_event(const SSL *ssl, int where, int value) {
 /* Has the session of the last connection resumed. A copy of it: with TLS 1.3 OpenSSL resumes one once, and two
  * connections may be made before a new one is there. */
 static bool resume(struct tls_session *session) {
-    if (!session->context->resumed) {
+    if (!session->context->resumed || strcmp(session->context->resumed_name, session->server_name) != 0) {
         return true;
     }
     SSL_SESSION *copy = SSL_SESSION_dup(session->context->resumed);
@@ -60,12 +63,15 @@ static bool set_up(struct tls_session *session) {
     SSL_set_app_data(ssl, session);
     SSL_set_info_callback(ssl, on_event);
     SSL_set_connect_state(ssl);
-    bool done = context->is_address || SSL_set_tlsext_host_name(ssl, context->server_name) == 1;
+    unsigned char address[sizeof(struct in6_addr)];
+    const char *name = session->server_name;
+    bool is_address = inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
+    bool done = is_address || SSL_set_tlsext_host_name(ssl, name) == 1;
     if (done && context->values.verify == TLS_VERIFY_FULL) {
         X509_VERIFY_PARAM *expected = SSL_get0_param(ssl);
         X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        done = context->is_address ? X509_VERIFY_PARAM_set1_ip_asc(expected, context->server_name) == 1
-                                   : X509_VERIFY_PARAM_set1_host(expected, context->server_name, 0) == 1;
+        done = is_address ? X509_VERIFY_PARAM_set1_ip_asc(expected, name) == 1
+                          : X509_VERIFY_PARAM_set1_host(expected, name, 0) == 1;
     }
     return done && resume(session);
 }
@@ -78,7 +84,14 @@ static void handshake(struct tls_session *session) {
     }
 }
 
-struct tls_session *tls_session_new(struct tls_context *context) {
+/* The name without the dot at its end and without the zone of an address, which no certificate has. */
+static char *name_of(const char *host) {
+    size_t size = strcspn(host, "%");
+    size -= size > 1 && host[size - 1] == '.';
+    return strndup(host, size);
+}
+
+struct tls_session *tls_session_new(struct tls_context *context, const char *host) {
     struct tls_session *session = calloc(1, sizeof *session);
     if (!session) {
         return NULL;
@@ -87,7 +100,8 @@ struct tls_session *tls_session_new(struct tls_context *context) {
     session->alert = NO_ALERT;
     struct tls_queue queue;
     tls_queue_put_aside(&queue);
-    session->ssl = SSL_new(context->ctx);
+    session->server_name = name_of(context->server_name ? context->server_name : host);
+    session->ssl = session->server_name ? SSL_new(context->ctx) : NULL;
     bool made = session->ssl && set_up(session);
     if (made) {
         handshake(session);
@@ -109,6 +123,7 @@ void tls_session_free(struct tls_session *session) {
         }
         SSL_free(session->ssl);
         tls_queue_put_back(&queue);
+        free(session->server_name);
         free(session);
     }
 }
@@ -165,7 +180,7 @@ bool tls_session_seal(struct tls_session *session, struct output *output, struct
             fail(session, REDLATCH_NO_MEMORY, "out of memory"); /* memory is all that it needs */
         }
     }
-    done = done && move_out(session, sealed);
+    done = move_out(session, sealed) && done; /* after a failure, too: the server is told of it */
     tls_queue_put_back(&queue);
     return done;
 }

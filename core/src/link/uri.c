@@ -1,6 +1,7 @@
 /* URLs of servers: redis://[user[:password]@]host[:port][/database][?options], the same with rediss:// for TLS,
  * unix://[user[:password]@]/path[?options] and
- * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database][?options].
+ * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database][?options], and
+ * rediss+sentinel://, the same for TLS.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _DEFAULT_SOURCE
 #include "uri.h"
@@ -153,7 +154,7 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     return refuse_option(parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
                          uri->service
                              ? "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix, "
-                               "sentinel_username or sentinel_password"
+                               "sentinel_username, sentinel_password or one of TLS, such as tls_ca_file"
                              : "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix or one of "
                                "TLS, such as tls_ca_file");
 }
@@ -330,7 +331,7 @@ static int unix_url(struct parse *parse, const char *text) {
 }
 
 static int dispatch(struct parse *parse, const char *text) {
-    static const char *later[] = {"redis+cluster://", "rediss+sentinel://", "rediss+cluster://"};
+    static const char *later[] = {"redis+cluster://", "rediss+cluster://"};
     if (strlen(text) > URL_SIZE_MAX) {
         return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* with a password, maybe */
     }
@@ -343,6 +344,10 @@ static int dispatch(struct parse *parse, const char *text) {
     if (strncmp(text, "rediss://", 9) == 0) {
         parse->uri->tls = true;
         return redis_url(parse, text + 9, false, false);
+    }
+    if (strncmp(text, "rediss+sentinel://", 18) == 0) {
+        parse->uri->tls = true;
+        return redis_url(parse, text + 18, true, true);
     }
     if (strncmp(text, "unix://", 7) == 0) {
         return unix_url(parse, text + 7);

@@ -181,9 +181,8 @@ static int set_up_tls(struct client *client, const redlatch_client_options *opti
                          tls_option_name((enum tls_option)first), uri->tls_options.texts[first]);
     }
     char why[400];
-    int status = uri->tls
-                     ? tls_context_new(&uri->tls_options, uri->host, &client->connection_settings.tls, why, sizeof why)
-                     : REDLATCH_OK;
+    int status = uri->tls ? tls_context_new(&uri->tls_options, &client->connection_settings.tls, why, sizeof why)
+                          : REDLATCH_OK;
     return status == REDLATCH_OK ? REDLATCH_OK : fail_with(status, "%s", why);
 }
 
@@ -216,7 +215,7 @@ static bool make_sentinel_url(struct client *client, int database) {
     if (!client->shown_url) {
         return false;
     }
-    int used = snprintf(client->shown_url, size, "redis+sentinel://");
+    int used = snprintf(client->shown_url, size, "redis%s+sentinel://", client->uri.tls ? "s" : "");
     for (int i = 0; i < sentinels->count; i++) {
         char text[ENDPOINT_TEXT_SIZE];
         endpoint_text(&sentinels->list[i], text);
@@ -278,10 +277,6 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     client->connection_settings.username = client->username;
     client->connection_settings.password = client->password;
     make_name(client);
-    if (!current_server_init(client) || !listener_init(client)) {
-        client_drop(client);
-        return NULL;
-    }
     return client;
 }
 
@@ -337,6 +332,9 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
         status = fail_with(REDLATCH_SYSTEM, "no descriptor can be opened, or no key for thread-specific data is left");
     } else {
         status = set_up_tls(client, &options);
+    }
+    if (status == REDLATCH_OK && (!current_server_init(client) || !listener_init(client))) {
+        status = fail_plain(REDLATCH_NO_MEMORY);
     }
     if (status == REDLATCH_OK && !options.lazy) {
         status = connect_now(client);

@@ -193,7 +193,7 @@ void listener_step(struct client *client, int64_t now) {
     if (connection->state == CONNECTION_READY) {
         check_peer(listener, now);
     }
-    if (connection->state == CONNECTION_READY && connection_flush(connection) != REDLATCH_OK) {
+    if (connection->state == CONNECTION_READY && connection_write(connection) != REDLATCH_OK) {
         broken(listener, "the connection broke", now);
     }
 }

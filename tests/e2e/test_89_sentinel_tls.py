@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentinels and their master over TLS: rediss+sentinel://."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+import pytest
+import redlatch
+from support.certificates import Authority
+from support.ports import free_port
+from support.sentinels import SERVICE, Sentinel
+from support.tls_server import TlsServer
+
+
+class WatchedByTls(NamedTuple):
+    """A server that a sentinel watches; clients reach both by TLS."""
+
+    server: TlsServer
+    url: str
+    ca: Path
+    stranger: Path
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedByTls]:
+    """With certificates for the server's address, and for another address at the sentinel."""
+    folder = tmp_path_factory.mktemp("certificates")
+    ca, stranger = Authority(folder, "test CA"), Authority(folder, "strange CA")
+    own, of_sentinel = ca.certificate("server"), ca.certificate("sentinel", names="DNS:localhost")
+    server = TlsServer(own, ca.file, tls_auth_clients="no")
+    port = free_port()
+    lines = [
+        f"tls-port {port}",
+        f"tls-cert-file {of_sentinel.file}",
+        f"tls-key-file {of_sentinel.key}",
+        f"tls-ca-cert-file {ca.file}",
+        "tls-auth-clients no",
+        "tls-replication yes",
+    ]
+    with server.server, closing(Sentinel(("127.0.0.1", server.tls_port), quorum=1, lines=lines)):
+        yield WatchedByTls(server, f"rediss+sentinel://localhost:{port}/{SERVICE}/0", ca.file, stranger.file)
+
+
+def test_sentinel_and_master_each_under_its_own_name(watched: WatchedByTls, lock_name: str) -> None:
+    """The sentinel's certificate is for localhost, the master's for the address that the sentinel announces."""
+    with redlatch.connect(watched.url, tls_ca_file=watched.ca) as client:
+        assert client.url == watched.url
+        with client.lock(lock_name, timeout=5) as held:
+            assert not held.lost and watched.server.server.admin.exists(lock_name)
+        assert not watched.server.server.admin.exists(lock_name)
+
+
+def test_a_sentinel_of_an_unknown_ca_is_refused(watched: WatchedByTls) -> None:
+    """Nothing is sent to it, not even the question for the master."""
+    with pytest.raises(redlatch.AuthenticationError, match='the certificate of "CN=sentinel".*unknown CA'):
+        redlatch.connect(watched.url, tls_ca_file=watched.stranger)
+
+
+def test_tls_is_not_left_out(watched: WatchedByTls) -> None:
+    """An option of TLS with the URL of plain sentinels is an error, and a plain client does not get past the port."""
+    plain = watched.url.replace("rediss", "redis")
+    with pytest.raises(redlatch.InvalidArgumentError, match="tls_ca_file .*: expected a rediss:// URL"):
+        redlatch.connect(plain, tls_ca_file=watched.ca)
+    with pytest.raises(redlatch.UnreachableError, match="rediss://"):
+        redlatch.connect(plain)
