@@ -135,6 +135,15 @@ STAGES = [
           + f" && PYTHONPATH=build/coverage/python {PYTEST} tests/python"
           + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
           + f" && {GCOVR} build/coverage", alone=True),
+    # TLS and failovers with what the address stage has built. Memory that is kept for a while after it was freed would
+    # look like a leak to the test that measures.
+    Stage("network", f"LD_PRELOAD=\"{ADDRESS_LIBRARIES}\" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1"
+                     f" PYTHONPATH=build/address/python {PYTEST} -n 2 tests/e2e/test_87_tls.py tests/e2e/test_89_*.py"
+                     " -k 'not lua and not command'", ("address",), alone=True, dear=True),
+    Stage("without-tls", variant("without-tls", f"-DREDLATCH_TLS=OFF {WITH_PYTHON}",
+                                 "unit_tests redlatch_python redlatch_python_package")
+          + " && " + unit_tests("build/without-tls")
+          + f" && PYTHONPATH=build/without-tls/python {PYTEST} tests/e2e/without_tls.py", alone=True, dear=True),
     *[on_server(name) for name in ("redis-6.0", "redis-6.2", "redis-8.0", "valkey-8.1", "valkey-9.1")],
 ]
 

@@ -212,13 +212,17 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  *
  * url: redis://[user[:password]@]host[:port][/database][?option=value&...], the same with rediss:// for TLS,
  * unix://[user[:password]@]/path[?db=N] or
- * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database], NUL-terminated. NULL: the
- * environment variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are connect_timeout,
+ * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database] or
+ * redis+replicas://[user[:password]@]host[:port][,host[:port]...][/database], NUL-terminated. NULL: the environment
+ * variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are connect_timeout,
  * command_timeout and dead_peer_timeout (seconds, fractions allowed), name_prefix and db; of rediss also those of TLS,
  * and of redis+sentinel sentinel_username and sentinel_password, by the names of their fields.
  *
  * redis+sentinel: the hosts are sentinels, with port 26379 by default. The client is on the master that they announce,
  * and moves with it. rediss+sentinel: TLS to the sentinels and to the master, with the same options.
+ *
+ * redis+replicas, rediss+replicas: the hosts are a master and its replicas. The client is on the one that is the master,
+ * and searches for it again when it is lost or refuses a command as a replica.
  *
  * options: NULL for the defaults. An option that is set overrides the URL.
  * client_out: the client. The caller owns it and frees it with redlatch_client_free.

@@ -78,8 +78,9 @@ end
 
 --- Opens a client and connects, unless told to be lazy.
 ---@param url? string redis://[user[:password]@]host[:port][/database], the same with rediss:// for TLS,
----unix://[user[:password]@]/path[?db=N] or redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service; nil
----means the environment's REDIS_URL, else redis://127.0.0.1:6379/0
+---unix://[user[:password]@]/path[?db=N], redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service or
+---redis+replicas://[user[:password]@]host[:port][,host[:port]...]; nil means the environment's
+---REDIS_URL, else redis://127.0.0.1:6379/0
 ---@param given? redlatch.ConnectOptions
 ---@return redlatch.Client? client, string? message, string? code
 function redlatch.connect(url, given)

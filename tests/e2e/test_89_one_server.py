@@ -8,7 +8,7 @@ from typing import Callable, Iterator, List, Tuple
 
 import pytest
 import redlatch
-from support import Proxy, RedisServer, wait_until
+from support import Proxy, RedisServer, closed_port, wait_until
 
 MakeServer = Callable[..., RedisServer]
 
@@ -75,6 +75,34 @@ def test_a_master_that_became_a_replica(make_server: MakeServer, lock_name: str)
             before = client.stats()["renewals"]
             wait_until(lambda: client.stats()["renewals"] > before, 10.0)
             assert not held.lost and not connections(master, client)
+
+
+def test_a_list_of_servers(make_server: MakeServer, lock_name: str) -> None:
+    """The master is found wherever it stands in the list; REPLICAOF under a holder, and the client goes along."""
+    master = make_server(repl_diskless_sync_delay=0)
+    replica = make_server(replicaof=["127.0.0.1", str(master.port)], repl_diskless_sync_delay=0)
+    wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up")
+    with closed_port() as closed:
+        hosts = f"127.0.0.1:{closed},127.0.0.1:{replica.port},127.0.0.1:{master.port}"
+        client = redlatch.connect(f"redis+replicas://{hosts}", watchdog_lease=3.0)
+    with client:
+        assert client.url == f"redis+replicas://{hosts}/0"
+        with client.lock(lock_name, timeout=5) as held:
+            assert master.admin.exists(lock_name)
+            wait_until(lambda: bool(replica.admin.exists(lock_name)))
+            replica.admin.replicaof("NO", "ONE")
+            master.admin.replicaof("127.0.0.1", str(replica.port))
+            with client.lock(f"{lock_name}:next", timeout=10):
+                assert replica.admin.exists(f"{lock_name}:next")
+            before = client.stats()["renewals"]
+            wait_until(lambda: client.stats()["renewals"] > before, 10.0)
+            assert not held.lost and not connections(master, client)
+    master.stop()
+    with redlatch.connect(f"redis+replicas://{hosts}") as client, client.lock(lock_name, timeout=5) as held:
+        assert not held.lost
+    replica.stop()
+    with pytest.raises(redlatch.UnreachableError):
+        redlatch.connect(f"redis+replicas://{hosts}", connect_timeout=1)
 
 
 def test_a_replica_stays_an_error(make_server: MakeServer, lock_name: str) -> None:

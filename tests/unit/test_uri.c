@@ -65,6 +65,20 @@ static void check_endpoint(const struct uri *uri, int number, const char *host, 
     CHECK_EQ_INT(uri->servers.list[number].port, port);
 }
 
+static void replicas(void) {
+    struct uri uri = parsed("redis+replicas://u:p@one,two:7/3");
+    CHECK_EQ_INT(uri.servers.count, 2);
+    check_endpoint(&uri, 0, "one", 6379);
+    check_endpoint(&uri, 1, "two", 7);
+    CHECK(uri.service == NULL && !uri.tls);
+    CHECK_STR(uri.username, "u");
+    CHECK_EQ_INT(uri.database, 3);
+    uri_free(&uri);
+    uri = parsed("rediss+replicas://one?tls_verify=ca");
+    CHECK(uri.tls && uri.servers.count == 1);
+    uri_free(&uri);
+}
+
 static void sentinels(void) {
     struct uri uri = parsed("redis+sentinel://u:p@one:1,two,[::1]:3,two:26379/my%20master/4"
                             "?sentinel_username=su&sentinel_password=s%3fp&name_prefix=x");
@@ -170,10 +184,10 @@ static const struct error_reply_row {
     {"rediss://u:SECRET@h?tls_ca=x", REDLATCH_INVALID, "URL option \"tls_ca\"", "tls_ca_file"},
     {"rediss://h?tls_ca_file=%0", REDLATCH_INVALID, "tls_ca_file", "two hexadecimal digits"},
     {"redis+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "redis+cluster://",
-     "expected redis://, rediss://, unix:// or redis+sentinel://"},
+     "expected redis://, rediss://, unix://, redis+sentinel:// or redis+replicas://"},
     {"rediss+sentinel://:SECRET@h", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
     {"rediss+cluster://:SECRET@h", REDLATCH_UNSUPPORTED, "rediss+cluster://",
-     "expected redis://, rediss://, unix:// or redis+sentinel://"},
+     "expected redis://, rediss://, unix://, redis+sentinel:// or redis+replicas://"},
     {"redis+sentinel://:SECRET@h", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
     {"redis+sentinel://h/", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
     {"redis+sentinel://h?db=1", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
@@ -186,6 +200,9 @@ static const struct error_reply_row {
     {"redis+sentinel://h/s/x", REDLATCH_INVALID, "database \"x\"", "a number from 0 to 1000000"},
     {"redis+sentinel://h/s?sentinel_password=SECRET%", REDLATCH_INVALID, "sentinel_password \"...\"", "%XX escapes"},
     {"redis+sentinel://h/s?timeout=3", REDLATCH_INVALID, "URL option \"timeout\"", "sentinel_password"},
+    {"redis+replicas://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis+replicas://h?sentinel_password=SECRET", REDLATCH_INVALID, "URL option \"sentinel_password\"",
+     "name_prefix"},
     {"redis://h,i", REDLATCH_INVALID, "host \"h,i\"", "a host name without blanks, control bytes and commas"},
     {"redis://h?sentinel_password=SECRET", REDLATCH_INVALID, "URL option \"sentinel_password\"", "name_prefix"},
     {"redis://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
@@ -303,6 +320,7 @@ int main(void) {
     RUN(hosts_ports_and_databases);
     RUN(tls);
     RUN(sentinels);
+    RUN(replicas);
     RUN(credentials);
     RUN(unix_paths);
     RUN(options);

@@ -1,7 +1,7 @@
 /* URLs of servers: redis://[user[:password]@]host[:port][/database][?options], the same with rediss:// for TLS,
  * unix://[user[:password]@]/path[?options] and
- * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database][?options], and
- * rediss+sentinel://, the same for TLS.
+ * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database][?options] and
+ * redis+replicas://[user[:password]@]host[:port][,host[:port]...][/database][?options], both with rediss, too.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _DEFAULT_SOURCE
 #include "uri.h"
@@ -330,24 +330,29 @@ static int unix_url(struct parse *parse, const char *text) {
     return status == REDLATCH_OK && *text == '?' ? options(parse, text + 1) : status;
 }
 
+/* All schemes but unix. */
+static const struct {
+    const char *name;
+    bool tls;
+    bool sentinels; /* with a service */
+    bool several;   /* hosts */
+} schemes[] = {
+    {"redis://", false, false, false},         {"rediss://", true, false, false},
+    {"redis+sentinel://", false, true, true},  {"rediss+sentinel://", true, true, true},
+    {"redis+replicas://", false, false, true}, {"rediss+replicas://", true, false, true},
+};
+
 static int dispatch(struct parse *parse, const char *text) {
     static const char *later[] = {"redis+cluster://", "rediss+cluster://"};
     if (strlen(text) > URL_SIZE_MAX) {
         return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* with a password, maybe */
     }
-    if (strncmp(text, "redis://", 8) == 0) {
-        return redis_url(parse, text + 8, false, false);
-    }
-    if (strncmp(text, "redis+sentinel://", 17) == 0) {
-        return redis_url(parse, text + 17, true, true);
-    }
-    if (strncmp(text, "rediss://", 9) == 0) {
-        parse->uri->tls = true;
-        return redis_url(parse, text + 9, false, false);
-    }
-    if (strncmp(text, "rediss+sentinel://", 18) == 0) {
-        parse->uri->tls = true;
-        return redis_url(parse, text + 18, true, true);
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        size_t size = strlen(schemes[i].name);
+        if (strncmp(text, schemes[i].name, size) == 0) {
+            parse->uri->tls = schemes[i].tls;
+            return redis_url(parse, text + size, schemes[i].sentinels, schemes[i].several);
+        }
     }
     if (strncmp(text, "unix://", 7) == 0) {
         return unix_url(parse, text + 7);
@@ -355,7 +360,8 @@ static int dispatch(struct parse *parse, const char *text) {
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
         if (strncmp(text, later[i], strlen(later[i])) == 0) {
             snprintf(parse->why, parse->why_size,
-                     "%s URLs are not supported yet; expected redis://, rediss://, unix:// or redis+sentinel://",
+                     "%s URLs are not supported yet; expected redis://, rediss://, unix://, redis+sentinel:// or "
+                     "redis+replicas://",
                      later[i]);
             return REDLATCH_UNSUPPORTED;
         }
@@ -363,8 +369,8 @@ static int dispatch(struct parse *parse, const char *text) {
     /* What stands before "://" is no secret; what follows may be. */
     const char *mark = strstr(text, "://");
     return refuse(parse, REDLATCH_INVALID, "URL scheme", mark ? text : "", mark ? (size_t)(mark - text) : 0,
-                  "redis://host[:port][/database], the same with rediss:// for TLS, unix:///path or "
-                  "redis+sentinel://host[:port]/service");
+                  "redis://host[:port][/database], the same with rediss:// for TLS, unix:///path, "
+                  "redis+sentinel://host[:port]/service or redis+replicas://host[:port],host[:port]");
 }
 
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size) {

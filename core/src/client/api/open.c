@@ -207,21 +207,23 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
     list_init(&client->subscriber.unanswered);
 }
 
-/* redis+sentinel://host:port,host:port/service/database */
-static bool make_sentinel_url(struct client *client, int database) {
-    const struct endpoints *sentinels = &client->uri.servers;
-    size_t size = (size_t)sentinels->count * ENDPOINT_TEXT_SIZE + strlen(client->uri.service) + 40;
+/* redis+sentinel://host:port,host:port/service/database, or redis+replicas:// without a service */
+static bool make_url_of_several(struct client *client, int database) {
+    const struct uri *uri = &client->uri;
+    const char *service = uri->service ? uri->service : "";
+    size_t size = (size_t)uri->servers.count * ENDPOINT_TEXT_SIZE + strlen(service) + 40;
     client->shown_url = malloc(size);
     if (!client->shown_url) {
         return false;
     }
-    int used = snprintf(client->shown_url, size, "redis%s+sentinel://", client->uri.tls ? "s" : "");
-    for (int i = 0; i < sentinels->count; i++) {
+    int used = snprintf(client->shown_url, size, "redis%s+%s://", uri->tls ? "s" : "",
+                        uri->service ? "sentinel" : "replicas");
+    for (int i = 0; i < uri->servers.count; i++) {
         char text[ENDPOINT_TEXT_SIZE];
-        endpoint_text(&sentinels->list[i], text);
+        endpoint_text(&uri->servers.list[i], text);
         used += snprintf(client->shown_url + used, size - (size_t)used, "%s%s", i > 0 ? "," : "", text);
     }
-    snprintf(client->shown_url + used, size - (size_t)used, "/%s/%d", client->uri.service, database);
+    snprintf(client->shown_url + used, size - (size_t)used, "%s%s/%d", *service ? "/" : "", service, database);
     return true;
 }
 
@@ -230,8 +232,8 @@ static bool make_shown_url(struct client *client) {
     const struct uri *uri = &client->uri;
     int database = client->connection_settings.database;
     size_t size = strlen(uri->path ? uri->path : uri->host) + sizeof "rediss://[]:65535/" + 12;
-    if (uri->service) {
-        return make_sentinel_url(client, database);
+    if (uri->servers.count > 0) {
+        return make_url_of_several(client, database);
     }
     client->shown_url = malloc(size);
     if (client->shown_url && uri->path) {
