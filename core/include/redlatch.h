@@ -221,8 +221,8 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  * redis+sentinel: the hosts are sentinels, with port 26379 by default. The client is on the master that they announce,
  * and moves with it. rediss+sentinel: TLS to the sentinels and to the master, with the same options.
  *
- * redis+replicas, rediss+replicas: the hosts are a master and its replicas. The client is on the one that is the master,
- * and searches for it again when it is lost or refuses a command as a replica.
+ * redis+replicas, rediss+replicas: the hosts are a master and its replicas. The client is on the one that is the
+ * master, and searches for it again when it is lost or refuses a command as a replica.
  *
  * options: NULL for the defaults. An option that is set overrides the URL.
  * client_out: the client. The caller owns it and frees it with redlatch_client_free.

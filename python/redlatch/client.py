@@ -61,8 +61,10 @@ def connect(
         watchdog_lease: The lease of a lock that is renewed.
         name_prefix: Is put before every name.
         lazy: Connects at the first use, for servers that may be down now.
-        username, password: For the server. No password is ever shown.
-        sentinel_username, sentinel_password: For the sentinels of a redis+sentinel URL.
+        username: For the server.
+        password: For the server; is never shown.
+        sentinel_username: For the sentinels of a redis+sentinel URL.
+        sentinel_password: For these sentinels; is never shown.
         database: Its number.
         connect_timeout: How long a connection may take.
         command_timeout: How long a call may take that does not wait for others.
