@@ -53,11 +53,9 @@ def connect(
     """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas.
 
     Args:
-        url: redis://[user[:password]@]host[:port][/database], the same with rediss:// for TLS,
-            unix://[user[:password]@]/path[?db=N] or
-            redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database] or
-            redis+replicas://[user[:password]@]host[:port][,host[:port]...][/database]; None means the
-            environment's REDIS_URL, else redis://127.0.0.1:6379/0. What is given here as well wins over the URL.
+        url: redis://[user[:password]@]host[:port][/database], with rediss:// for TLS, unix://[user[:password]@]/path,
+            redis+sentinel://host[:port],.../service[/database] or redis+replicas://host[:port],...[/database]; None
+            means the environment's REDIS_URL, else redis://127.0.0.1:6379/0. Options win over the URL.
         watchdog_lease: The lease of a lock that is renewed.
         name_prefix: Is put before every name.
         lazy: Connects at the first use, for servers that may be down now.
