@@ -140,6 +140,7 @@ STAGES = [
     Stage("network", f"LD_PRELOAD=\"{ADDRESS_LIBRARIES}\" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1"
                      f" PYTHONPATH=build/address/python {PYTEST} -n 2 tests/e2e/test_87_tls.py tests/e2e/test_89_*.py"
                      " -k 'not lua and not command'", ("address",), alone=True, dear=True),
+    Stage("failovers", f"{PYTEST} tests/e2e/failovers.py", ("build",), alone=True, dear=True),
     Stage("without-tls", variant("without-tls", f"-DREDLATCH_TLS=OFF {WITH_PYTHON}",
                                  "unit_tests redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/without-tls")

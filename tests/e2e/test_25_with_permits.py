@@ -67,21 +67,12 @@ def test_its_making_is_waited_for_on_request(client: redlatch.Client, make: Make
 
 
 @pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
-def test_who_may_not_ask_whether_it_exists_waits_for_it(
-    server: RedisServer, client: redlatch.Client, lock_name: str, kind: str
-) -> None:
+def test_that_it_does_not_exist_takes_no_right_to_ask(server: RedisServer, lock_name: str, kind: str) -> None:
+    """The script that acquires says so."""
     permit(server, lock_name, [kind.replace("_", " ")])
-    with open_frugal(server) as frugal:
-        gate = getattr(frugal, kind)(lock_name)
-
-        def enter() -> bool:
-            with gate:
-                return True
-
-        waiting = Call(enter)
-        wait_until(lambda: waiting.done or frugal.stats()["waiters"] == 1, SOON, "a waiter")
-        assert getattr(client, kind)(lock_name).try_set_permits(1)
-        assert waiting.result(SOON)
+    with open_frugal(server) as frugal, pytest.raises(redlatch.NotFoundError):
+        with getattr(frugal, kind)(lock_name):
+            raise AssertionError("it is not entered")
 
 
 def test_a_limit_makes_it_once(

@@ -486,12 +486,12 @@ def test_large_commands_and_replies(tls: TlsServer, ca: Authority, lock_name: st
 
 
 def test_many_renewals(tls: TlsServer, ca: Authority, lock_name: str) -> None:
-    """Holds with short leases live on."""
-    with redlatch.connect(tls.url, tls_ca_file=ca.file, watchdog_lease=1) as client:
+    """200 holds are renewed three times each."""
+    with redlatch.connect(tls.url, tls_ca_file=ca.file, watchdog_lease=3) as client:
         locks = [client.lock(f"{lock_name}:{i}") for i in range(200)]
         for each in locks:
             each.acquire()
-        time.sleep(3)
+        wait_until(lambda: client.stats()["renewals"] >= 600, 20.0)
         assert all(each.owned() for each in locks)
         for each in locks:
             each.release()

@@ -74,9 +74,11 @@ enum server_change current_server_greeted(struct client *client, const struct co
     if (connection->opened_at < server->moved_at) {
         return SERVER_STALE;
     }
-    note_left(server, connection->run_id, now);
-    if (server->returns > RETURNS_MAX) {
-        return SERVER_ALTERNATES;
+    if (!current_server_is_searched(server)) { /* else failovers may come as fast */
+        note_left(server, connection->run_id, now);
+        if (server->returns > RETURNS_MAX) {
+            return SERVER_ALTERNATES;
+        }
     }
     memcpy(server->run_id, connection->run_id, PROCESS_ID_SIZE);
     server->moved_at = now;
