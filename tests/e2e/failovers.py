@@ -77,6 +77,16 @@ class Worker(threading.Thread):
         self.wrong.append(error)
 
 
+def wait_for_turns(workers: List[Worker]) -> None:
+    """Until each has had a turn from now on."""
+    before = [worker.turns for worker in workers]
+    wait_until(
+        lambda: all(worker.turns > turns for worker, turns in zip(workers, before)),
+        BOUND,
+        lambda: f"turns of each: {before} to {[worker.turns for worker in workers]}",
+    )
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("change", [order, kill, stop])
 def test_failovers(change: Callable[[Watched], None]) -> None:
@@ -86,16 +96,11 @@ def test_failovers(change: Callable[[Watched], None]) -> None:
         workers = [Worker(watched.url(), number, stopping) for number in range(WORKERS)]
         for worker in workers:
             worker.start()
-        wait_until(lambda: all(worker.turns > 0 for worker in workers), BOUND)
+        wait_for_turns(workers)
         for _ in range(ROUNDS):
             wait_until(lambda: all(one.knows(2, 2) for one in watched.sentinels), 60.0)
             change(watched)
-            before = [worker.turns for worker in workers]
-            wait_until(
-                lambda: all(worker.turns > turns for worker, turns in zip(workers, before)),
-                BOUND,
-                lambda: f"turns of each after {change.__name__}: {before} to {[worker.turns for worker in workers]}",
-            )
+            wait_for_turns(workers)
             assert not [worker.wrong for worker in workers if worker.wrong]
         stopping.set()
         for worker in workers:

@@ -82,13 +82,14 @@ def test_a_key_of_another_type_stays_as_it_was(server: RedisServer, lock_name: s
     assert witness.dump(lock_name) == before and witness.pttl(lock_name) == -1
 
 
-def test_the_words_of_an_error_without_a_status_of_its_own(make_server: MakeServer, lock_name: str) -> None:
-    """A server whose commands were renamed fails in our scripts: the caller reads what the server said."""
-    server = make_server(rename_command=("HSET", "renamed-hset"))
-    with redlatch.connect(server.url) as client:
-        with fails("server", words="the server returned an error (ERR "):
+def test_the_words_of_an_error_without_a_status_of_its_own(proxy: Proxy, lock_name: str) -> None:
+    """The caller reads what the server replied."""
+    with redlatch.connect(proxy.url) as client:
+        words = "ERR Wrong number of args for a command script: f00, on @user_script:20."
+        fault = proxy.answer(ErrorReply(words), "EVALSHA")
+        with fails("server", words=f"the server returned an error ({words})"):
             client.lock(lock_name).acquire(timeout=30)
-    assert not server.admin.exists(lock_name)
+    assert fault.hit
 
 
 def test_a_key_of_another_type_put_instead_of_a_held_lock(server: RedisServer, lock_name: str) -> None:
