@@ -34,7 +34,7 @@ int tls_refuse_file(const struct tls_making *making, const char *what, const cha
 /* Loads the CAs. OK or INVALID. */
 int tls_load_cas(const struct tls_making *making);
 
-enum { TLS_FAILURE_SIZE = 330, NO_ALERT = -1 };
+enum { TLS_FAILURE_SIZE = 440, NO_ALERT = -1 };
 
 struct tls_session {
     struct tls_context *context;
