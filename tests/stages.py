@@ -131,8 +131,10 @@ STAGES = [
                               "unit_tests redlatch_sim redlatch_python redlatch_python_package")
           + " && find build/coverage -name '*.gcda' -delete"
           + " && " + unit_tests("build/coverage") + " && build/coverage/tests/redlatch_sim --seeds 200"
-          # The end-to-end tests would add a hundredth of the lines, and take five times as long as all this.
-          + f" && PYTHONPATH=build/coverage/python {PYTEST} tests/python"
+          # Of the end-to-end tests those of what has no other test. All would add a hundredth of the lines, and take
+          # five times as long as all this.
+          + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls.py"
+          " tests/e2e/test_89_*.py -k 'not lua and not command'"
           + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
           + f" && {GCOVR} build/coverage", alone=True),
     # TLS and failovers with what the address stage has built. Memory that is kept for a while after it was freed would
