@@ -1,4 +1,4 @@
-"""`./dev demo`: three scenes on a private redis-server. Exit status 0 only if each showed what it should.
+"""`./dev demo`: scenes on private redis-servers. Exit status 0 only if each showed what it should.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import failover
 import pause
 import race
 import redlatch
@@ -25,8 +26,9 @@ def main() -> int:
             race.run(server.url, ROOT / "build" / "tests", Path(folder)),
             watchdog.run(server.url, server.client()),
             pause.run(server.url),
+            failover.run(),
         ]
-    title("All three scenes showed what they should." if all(results) else "A scene did not show what it should.")
+    title("All scenes showed what they should." if all(results) else "A scene did not show what it should.")
     return 0 if all(results) else 1
 
 
