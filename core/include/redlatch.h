@@ -202,6 +202,8 @@ typedef struct redlatch_client_options {
     const char *tls_min_version;   /* rediss: "1.2" or "1.3"; NULL: "1.2" */
     const char *sentinel_username; /* redis+sentinel: overrides the URL's; NULL */
     const char *sentinel_password; /* redis+sentinel: overrides the URL's; NULL */
+    int64_t dns_interval_ms; /* while anything is held or waited for, the URL's host name is looked up again this often,
+                                and the master of redis+replicas searched for; 100 or more; 5000 */
 } redlatch_client_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_client_options). INVALID: `options` is NULL, or the size
@@ -215,11 +217,13 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database] or
  * redis+replicas://[user[:password]@]host[:port][,host[:port]...][/database], NUL-terminated. NULL: the environment
  * variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are connect_timeout,
- * command_timeout and dead_peer_timeout (seconds, fractions allowed), name_prefix and db; of rediss also those of TLS,
- * and of redis+sentinel sentinel_username and sentinel_password, by the names of their fields.
+ * command_timeout, dead_peer_timeout and dns_interval (seconds, fractions allowed), name_prefix and db; of rediss also
+ * those of TLS, and of redis+sentinel sentinel_username and sentinel_password, by the names of their fields.
  *
  * redis+sentinel: the hosts are sentinels, with port 26379 by default. The client is on the master that they announce,
- * and moves with it. rediss+sentinel: TLS to the sentinels and to the master, with the same options.
+ * and moves with it. rediss+sentinel: TLS to the sentinels and to the master, with the same options; URL options with
+ * the prefix sentinel_, such as sentinel_tls_ca_file, are for the sentinels instead. The URL option address_map
+ * translates what sentinels announce: announced[:port]=reached[:port], up to 32 with commas between.
  *
  * redis+replicas, rediss+replicas: the hosts are a master and its replicas. The client is on the one that is the
  * master, and searches for it again when it is lost or refuses a command as a replica.

@@ -54,6 +54,7 @@ redlatch._VERSION = core.version()
 ---@field busy_poll? boolean polls the socket briefly before sleeping, where that is faster; true
 ---@field linger? number a subscription outlives its last waiter by so many seconds; 3
 ---@field dead_peer_timeout? number a connection that owes a reply for so many seconds is closed; 10
+---@field dns_interval? number the URL's host name is looked up again so often, in seconds; 5
 ---@field close_timeout? number close() waits at most so many seconds; 1
 ---@field claim_timeout? number a started acquire whose event is not collected for so long is given back; 30
 

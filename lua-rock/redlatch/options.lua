@@ -206,6 +206,7 @@ local TIMES = {
     fair_timeout = options.span,
     -- of `tuning`
     dead_peer_timeout = options.span,
+    dns_interval = options.span,
     close_timeout = options.delay,
     claim_timeout = options.span,
     linger = options.delay,
@@ -214,6 +215,7 @@ local OF_TUNING = {
     busy_poll = options.flag,
     linger = TIMES.linger,
     dead_peer_timeout = TIMES.dead_peer_timeout,
+    dns_interval = TIMES.dns_interval,
     close_timeout = TIMES.close_timeout,
     claim_timeout = TIMES.claim_timeout,
 }

@@ -103,6 +103,7 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "connect_timeout": ("connect_timeout_ms", span_ms),
     "command_timeout": ("command_timeout_ms", span_ms),
     "dead_peer_timeout": ("dead_peer_timeout_ms", span_ms),
+    "dns_interval": ("dns_interval_ms", span_ms),
     "unreachable_timeout": ("unreachable_timeout_ms", span_ms),
     "close_timeout": ("close_timeout_ms", delay_ms),
     "claim_timeout": ("claim_timeout_ms", span_ms),

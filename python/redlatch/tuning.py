@@ -20,6 +20,7 @@ class UrlDefault(float):
 CONNECT_TIMEOUT = UrlDefault(5)
 COMMAND_TIMEOUT = UrlDefault(5)
 DEAD_PEER_TIMEOUT = UrlDefault(10)
+DNS_INTERVAL = UrlDefault(5)
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Tuning:
         busy_poll: Whether a caller polls its socket briefly before it sleeps, where that is faster.
         linger: A subscription outlives its last waiter by this.
         dead_peer_timeout: A connection that owes a reply for this long is closed. The URL may set it.
+        dns_interval: While anything is held or waited for, the URL's host name is looked up again this often, and the
+            master of redis+replicas searched for. The URL may set it.
         close_timeout: Client.close() waits at most this long.
         claim_timeout: An asynchronous grant whose event is not collected for this long is given back.
     """
@@ -37,5 +40,6 @@ class Tuning:
     busy_poll: bool = True
     linger: Seconds = 3
     dead_peer_timeout: Seconds = DEAD_PEER_TIMEOUT
+    dns_interval: Seconds = DNS_INTERVAL
     close_timeout: Seconds = 1
     claim_timeout: Seconds = 30

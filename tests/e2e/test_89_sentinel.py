@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Iterator, List
 
 import pytest
 import redlatch
-from support import ScriptedServer, closed_port, wait_until
-from support.sentinels import SERVICE, Watched
+from support import Proxy, ScriptedServer, closed_port, wait_until
+from support.sentinels import SERVICE, Sentinel, Watched
 from waiters import Waiting
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(name="watched", scope="module")
@@ -27,6 +32,37 @@ def test_acquire_and_release(watched: Watched, lock_name: str) -> None:
         with client.lock(lock_name, timeout=5):
             assert watched.master.admin.exists(lock_name)
         assert not watched.master.admin.exists(lock_name)
+
+
+def in_use(proxy: Proxy) -> int:
+    """How many connections stand there."""
+    return sum(connection.client_open for connection in list(proxy.links))
+
+
+def test_announced_addresses_are_translated(watched: Watched, lock_name: str) -> None:
+    """Each server is reached at another port than the one it is announced with, before and after a failover."""
+    with ExitStack() as stack:
+        proxies = {one.port: stack.enter_context(Proxy(one.address)) for one in watched.servers}
+        pairs = ",".join(f"127.0.0.1:{port}=localhost:{proxy.port}" for port, proxy in proxies.items())
+        client = stack.enter_context(redlatch.connect(watched.url(query=f"?address_map={pairs}"), watchdog_lease=3.0))
+        with client.lock(lock_name, timeout=5) as held:
+            wait_until(watched.in_step)
+            old = watched.master
+            assert in_use(proxies[old.port]) > 0
+            master = watched.failover()
+            before = client.stats()["renewals"]
+            wait_until(lambda: client.stats()["renewals"] > before + 1, 10.0)
+            assert not held.lost and in_use(proxies[master.port]) > 0
+            wait_until(lambda: in_use(proxies[old.port]) == 0, 5.0)
+        wait_until(watched.in_step, 30.0)
+
+
+def test_a_map_that_is_none() -> None:
+    """The value is shown, and what was expected."""
+    with pytest.raises(redlatch.InvalidArgumentError, match='address_map "10.0.0.1:x=h": expected announced'):
+        redlatch.connect(f"redis+sentinel://h/{SERVICE}?address_map=10.0.0.1:x=h")
+    with pytest.raises(redlatch.InvalidArgumentError, match='URL option "address_map"'):
+        redlatch.connect("redis://h?address_map=a=b")
 
 
 def test_a_hold_survives_an_orderly_failover(watched: Watched, lock_name: str) -> None:
@@ -167,6 +203,27 @@ def test_sentinels_with_a_password(lock_name: str) -> None:
         with pytest.raises(redlatch.AuthenticationError) as caught:
             redlatch.connect(watched.url(query="?sentinel_password=WR0NG"))
         assert "WR0NG" not in str(caught.value)
+
+
+def listens(sentinel: Sentinel) -> bool:
+    """Whether somebody is subscribed as the user of the page."""
+    lines = str(sentinel.call("CLIENT", "LIST")).splitlines()
+    return any("user=watcher" in line and "sub=1 " in line for line in lines)
+
+
+def test_a_user_with_the_rights_of_the_page(watched: Watched, lock_name: str) -> None:
+    """The sentinel lets this user do no more than docs/how-to/access-rules.md says: failovers are heard of, too."""
+    page = (ROOT / "docs" / "how-to" / "access-rules.md").read_text(encoding="utf-8")
+    found = re.search(r"ACL SETUSER watcher (on '>secret' [^`]*)", page)
+    assert found
+    rules = found[1].replace("\\\n", " ").replace("'", "")
+    master = watched.master
+    with closing(Sentinel(master.address, quorum=1, lines=[f"user watcher {' '.join(rules.split())}"])) as sentinel:
+        login = "sentinel_username=watcher&sentinel_password=secret"
+        with redlatch.connect(watched.url(sentinels=[sentinel], query=f"?{login}"), watchdog_lease=3.0) as client:
+            with client.lock(lock_name, timeout=5) as held:
+                wait_until(lambda: listens(sentinel), 5.0)
+                assert not held.lost and master.admin.exists(lock_name)
 
 
 def test_a_sentinel_that_announces_a_replica(watched: Watched, lock_name: str) -> None:

@@ -59,6 +59,27 @@ def test_a_sentinel_of_an_unknown_ca_is_refused(watched: WatchedByTls) -> None:
         redlatch.connect(watched.url, tls_ca_file=watched.stranger)
 
 
+def test_sentinels_with_options_of_their_own(watched: WatchedByTls, lock_name: str) -> None:
+    """These are for the sentinels alone, and those of the master are not for the sentinels then."""
+    own = f"{watched.url}?sentinel_tls_ca_file="
+    with redlatch.connect(f"{own}{watched.ca}", tls_ca_file=watched.ca) as client, client.lock(lock_name, timeout=5):
+        assert client.url == watched.url
+    with pytest.raises(redlatch.AuthenticationError, match='the certificate of "CN=server".*unknown CA'):
+        redlatch.connect(f"{own}{watched.ca}", tls_ca_file=watched.stranger)
+    with pytest.raises(redlatch.AuthenticationError, match='the certificate of "CN=sentinel".*unknown CA'):
+        redlatch.connect(f"{own}{watched.stranger}", tls_ca_file=watched.ca)
+    with pytest.raises(redlatch.InvalidArgumentError, match='^sentinel_tls_ca_file "/nowhere"'):
+        redlatch.connect(f"{own}/nowhere", tls_ca_file=watched.ca)
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss", "redis+sentinel", "rediss+replicas"])
+def test_options_of_sentinels_with_tls_elsewhere(scheme: str) -> None:
+    """Are refused, as no option of TLS is left out."""
+    service = "/service" if scheme == "redis+sentinel" else ""
+    with pytest.raises(redlatch.InvalidArgumentError, match='URL option "sentinel_tls_ca_file"'):
+        redlatch.connect(f"{scheme}://h{service}/0?sentinel_tls_ca_file=/x")
+
+
 def test_tls_is_not_left_out(watched: WatchedByTls) -> None:
     """An option of TLS with the URL of plain sentinels is an error, and a plain client does not get past the port."""
     plain = watched.url.replace("rediss", "redis")

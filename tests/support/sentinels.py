@@ -141,11 +141,12 @@ class Watched:
 
     @property
     def master(self) -> RedisServer:
-        """The server that says that it is the master."""
+        """The server that says that it is the master. Of two, as soon after a failover, the one that is announced."""
         found = [one for one in self.servers if one.running and one.admin.info("replication")["role"] == "master"]
         if not found:
             raise RuntimeError("no server is a master")
-        return found[-1]
+        announced = {one.master_port() for one in self.sentinels if one._process is not None}
+        return next((one for one in found if one.port in announced), found[-1])
 
     def in_step(self) -> bool:
         """Whether all replicas that run have everything that was written."""

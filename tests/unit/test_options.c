@@ -93,6 +93,7 @@ static void defaults_of_a_client(void) {
     CHECK_EQ_INT(options.connect_timeout_ms, REDLATCH_DEFAULT);
     CHECK_EQ_INT(options.command_timeout_ms, REDLATCH_DEFAULT);
     CHECK_EQ_INT(options.dead_peer_timeout_ms, REDLATCH_DEFAULT);
+    CHECK_EQ_INT(options.dns_interval_ms, REDLATCH_DEFAULT);
     CHECK_EQ_INT(options.unreachable_timeout_ms, 30000);
     CHECK_EQ_INT(options.close_timeout_ms, 1000);
     CHECK_EQ_INT(options.claim_timeout_ms, 30000);

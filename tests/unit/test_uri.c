@@ -143,7 +143,8 @@ static void unix_paths(void) {
 
 static void options(void) {
     struct uri uri = parsed("redis://h?connect_timeout=2&command_timeout=0.25&dead_peer_timeout=86400"
-                            "&name_prefix=a%26b");
+                            "&name_prefix=a%26b&dns_interval=2.5");
+    CHECK_EQ_INT(uri.dns_interval_ms, 2500);
     CHECK_EQ_INT(uri.connect_timeout_ms, 2000);
     CHECK_EQ_INT(uri.command_timeout_ms, 250);
     CHECK_EQ_INT(uri.dead_peer_timeout_ms, 86400000);
@@ -247,6 +248,7 @@ static const struct error_reply_row {
     {"redis://h?dead_peer_timeout=-1", REDLATCH_INVALID, "dead_peer_timeout \"-1\"", "seconds from 0.001"},
     {"redis://h?dead_peer_timeout=nan", REDLATCH_INVALID, "dead_peer_timeout \"nan\"", "seconds from 0.001"},
     {"redis://h?dead_peer_timeout=1,5", REDLATCH_INVALID, "dead_peer_timeout \"1,5\"", "seconds from 0.001"},
+    {"redis://h?dns_interval=0", REDLATCH_INVALID, "dns_interval \"0\"", "seconds from 0.001"},
     {"redis://h?name_prefix=%", REDLATCH_INVALID, "name_prefix \"%\"", "%XX escapes"},
     {"redis://h?name_prefix=a%00", REDLATCH_INVALID, "name_prefix \"a%00\"", "no %00"},
     {"redis://h?timeout=3", REDLATCH_INVALID, "URL option \"timeout\"", "connect_timeout, command_timeout"},

@@ -29,8 +29,9 @@ struct connection_settings {
     char name[160];          /* for CLIENT SETNAME */
     int64_t connect_timeout; /* microseconds */
     int64_t dead_peer_timeout;
-    struct tls_context *tls; /* NULL: without TLS */
-    bool master_only;        /* the greeting fails with READ_ONLY at a replica */
+    struct tls_context *tls;          /* NULL: without TLS */
+    struct tls_context *sentinel_tls; /* for sentinels; NULL: the same as tls */
+    bool master_only;                 /* the greeting fails with READ_ONLY at a replica */
 };
 
 enum greeting_step { GREET_AUTH, GREET_SELECT, GREET_NAME, GREET_ID, GREET_INFO, GREET_ROLE, GREET_KILL, GREET_STEPS };

@@ -4,6 +4,7 @@
 #include "resolver.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -86,6 +87,26 @@ static struct lookup *lookup_begin(const char *host, const char port[8]) {
 
 static void port_text(const struct uri *uri, char text[8]) {
     snprintf(text, 8, "%d", uri->port & 0xffff);
+}
+
+bool address_equal(const struct address *one, const struct address *other) {
+    const struct sockaddr *left = (const struct sockaddr *)&one->storage;
+    const struct sockaddr *right = (const struct sockaddr *)&other->storage;
+    if (left->sa_family != right->sa_family) {
+        return false;
+    }
+    if (left->sa_family == AF_INET) {
+        const struct sockaddr_in *a = (const struct sockaddr_in *)left;
+        const struct sockaddr_in *b = (const struct sockaddr_in *)right;
+        return a->sin_port == b->sin_port && a->sin_addr.s_addr == b->sin_addr.s_addr;
+    }
+    if (left->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *a = (const struct sockaddr_in6 *)left;
+        const struct sockaddr_in6 *b = (const struct sockaddr_in6 *)right;
+        return a->sin6_port == b->sin6_port && a->sin6_scope_id == b->sin6_scope_id &&
+               memcmp(&a->sin6_addr, &b->sin6_addr, sizeof a->sin6_addr) == 0;
+    }
+    return one->size == other->size && memcmp(&one->storage, &other->storage, one->size) == 0;
 }
 
 bool resolve_at_once(const struct uri *uri, struct addresses *out) {

@@ -22,6 +22,9 @@ struct addresses {
     int count;
 };
 
+/* Whether they are the same, port included. */
+bool address_equal(const struct address *one, const struct address *other);
+
 /* Fills `out` if that needs no look-up; false if it does. Never blocks. */
 bool resolve_at_once(const struct uri *uri, struct addresses *out);
 

@@ -22,6 +22,7 @@ static const int64_t LOOKUP_PAUSE = 10 * MILLISECOND;
 
 struct connection_settings search_sentinel_settings(const struct uri *uri, const struct connection_settings *master) {
     struct connection_settings settings = *master;
+    settings.tls = master->sentinel_tls ? master->sentinel_tls : master->tls;
     settings.username = uri->sentinel_username;
     settings.password = uri->sentinel_password;
     settings.database = 0;
@@ -39,6 +40,7 @@ void search_init(struct search *search, const struct uri *uri, const struct conn
     search->master = *master;
     search->master.uri = &search->where;
     search->master.connect_timeout = search->sentinel.connect_timeout;
+    search->map = &uri->address_map;
     search->stop = stop;
     connection_init(&search->connection, &search->sentinel, true);
 }
@@ -126,10 +128,15 @@ static bool request(struct search *search) {
     return output_arguments(output, 3, master, master_sizes) && output_arguments(output, 3, others, others_sizes);
 }
 
-bool search_address(const struct reply *host, const struct reply *port, struct endpoint *out) {
+bool search_address(const struct address_map *map, const struct reply *host, const struct reply *port,
+                    struct endpoint *out) {
     int64_t number;
-    return host->kind == REPLY_STRING && port->kind == REPLY_STRING && server_number(port->text, port->size, &number) &&
-           endpoint_set(out, host->text, host->size, number);
+    bool good = host->kind == REPLY_STRING && port->kind == REPLY_STRING &&
+                server_number(port->text, port->size, &number) && endpoint_set(out, host->text, host->size, number);
+    if (good) {
+        address_map_apply(map, out);
+    }
+    return good;
 }
 
 static bool is_field(const struct reply *reply, const char *name) {
@@ -145,7 +152,7 @@ static void learn(struct search *search, const struct reply *fields, size_t coun
         port = is_field(&fields[i], "port") ? &fields[i + 1] : port;
     }
     struct endpoint other;
-    if (host && port && search_address(host, port, &other)) {
+    if (host && port && search_address(search->map, host, port, &other)) {
         discovery_learned(&search->discovery, &other);
     }
 }
@@ -174,7 +181,7 @@ static void take_reply(struct search *search, int64_t now) {
     } else if (reply->kind == REPLY_NIL) {
         discovery_service_unknown(&search->discovery);
     } else if (reply->kind != REPLY_ARRAY || reply->count != 2 ||
-               !search_address(&reply->elements[0], &reply->elements[1], &search->announced)) {
+               !search_address(search->map, &reply->elements[0], &reply->elements[1], &search->announced)) {
         refused(search, reply, now);
     }
 }

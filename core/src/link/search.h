@@ -16,6 +16,7 @@ struct search {
     struct connection connection;
     struct reply_holder holder;
     struct lookup *lookup;
+    const struct address_map *map;
     const _Atomic bool *stop;
     int64_t give_up_at;
     int64_t deadline; /* of the connection to the target, and of its replies */
@@ -45,7 +46,8 @@ int64_t search_next_time(const struct search *search, int64_t now);
 void search_close(struct search *search);
 void search_forget(struct search *search);
 
-/* Whether a reply is an address as sentinels send it: an array of host and port. */
-bool search_address(const struct reply *host, const struct reply *port, struct endpoint *out);
+/* Takes an address as sentinels send it, host and port, and translates it; false if these are none. */
+bool search_address(const struct address_map *map, const struct reply *host, const struct reply *port,
+                    struct endpoint *out);
 
 #endif

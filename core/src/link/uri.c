@@ -111,16 +111,37 @@ static bool is(const char *text, size_t size, const char *word) {
     return strlen(word) == size && memcmp(text, word, size) == 0;
 }
 
+/* The option of TLS that is meant for the sentinels alone; -1 for another name. */
+static int sentinel_tls_option(const char *key, size_t size) {
+    static const char prefix[] = "sentinel_";
+    size_t skipped = sizeof prefix - 1;
+    return size > skipped && memcmp(key, prefix, skipped) == 0 ? tls_option_of(key + skipped, size - skipped) : -1;
+}
+
 static bool is_option(const char *key, size_t size) {
     return is(key, size, "connect_timeout") || is(key, size, "command_timeout") || is(key, size, "dead_peer_timeout") ||
-           is(key, size, "db") || is(key, size, "name_prefix") || is(key, size, "sentinel_username") ||
-           is(key, size, "sentinel_password") || tls_option_of(key, size) >= 0;
+           is(key, size, "dns_interval") || is(key, size, "address_map") || is(key, size, "db") ||
+           is(key, size, "name_prefix") || is(key, size, "sentinel_username") || is(key, size, "sentinel_password") ||
+           tls_option_of(key, size) >= 0 || sentinel_tls_option(key, size) >= 0;
 }
 
 /* What stands behind a ? may be the rest of a password in which it was not escaped. */
 static int refuse_option(struct parse *parse, const char *key, size_t size, bool secret, const char *expected) {
     secret = secret && size > 0;
     return refuse(parse, REDLATCH_INVALID, "URL option", secret ? "..." : key, secret ? 3 : size, expected);
+}
+
+static int address_map(struct parse *parse, const char *value, size_t size) {
+    char *text = NULL;
+    bool no_memory = false;
+    int status = unescape(parse, "address_map", false, value, size, &text);
+    if (status == REDLATCH_OK && !address_map_parse(&parse->uri->address_map, text, &no_memory)) {
+        status = no_memory ? REDLATCH_NO_MEMORY
+                           : refuse(parse, REDLATCH_INVALID, "address_map", text, strlen(text),
+                                    "announced[:port]=reached[:port], at most 32 with commas between");
+    }
+    free(text);
+    return status;
 }
 
 static int option(struct parse *parse, const char *key, size_t key_size, const char *value, size_t value_size) {
@@ -134,6 +155,9 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     if (is(key, key_size, "dead_peer_timeout")) {
         return seconds(parse, "dead_peer_timeout", value, value_size, &uri->dead_peer_timeout_ms);
     }
+    if (is(key, key_size, "dns_interval")) {
+        return seconds(parse, "dns_interval", value, value_size, &uri->dns_interval_ms);
+    }
     if (is(key, key_size, "db")) {
         return number(parse, "db", value, value_size, 0, 1000000, &uri->database);
     }
@@ -145,18 +169,26 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
         return unescape(parse, tls_option_name((enum tls_option)tls), false, value, value_size,
                         &uri->tls_options.texts[tls]);
     }
+    int sentinel_tls = uri->service && uri->tls ? sentinel_tls_option(key, key_size) : -1;
+    if (sentinel_tls >= 0) {
+        return unescape(parse, tls_option_name((enum tls_option)sentinel_tls), false, value, value_size,
+                        &uri->sentinel_tls_options.texts[sentinel_tls]);
+    }
+    if (uri->service && is(key, key_size, "address_map")) {
+        return address_map(parse, value, value_size);
+    }
     if (uri->service && is(key, key_size, "sentinel_username")) {
         return unescape(parse, "sentinel_username", true, value, value_size, &uri->sentinel_username);
     }
     if (uri->service && is(key, key_size, "sentinel_password")) {
         return unescape(parse, "sentinel_password", true, value, value_size, &uri->sentinel_password);
     }
-    return refuse_option(parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
-                         uri->service
-                             ? "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix, "
-                               "sentinel_username, sentinel_password or one of TLS, such as tls_ca_file"
-                             : "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix or one of "
-                               "TLS, such as tls_ca_file");
+    return refuse_option(
+        parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
+        uri->service ? "connect_timeout, command_timeout, dead_peer_timeout, dns_interval, db, name_prefix, "
+                       "address_map, sentinel_username, sentinel_password or one of TLS, such as tls_ca_file"
+                     : "connect_timeout, command_timeout, dead_peer_timeout, dns_interval, db, name_prefix or one of "
+                       "TLS, such as tls_ca_file");
 }
 
 static int options(struct parse *parse, const char *text) {
@@ -374,8 +406,12 @@ static int dispatch(struct parse *parse, const char *text) {
 }
 
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size) {
-    struct uri uri = {
-        .port = -1, .database = -1, .connect_timeout_ms = -1, .command_timeout_ms = -1, .dead_peer_timeout_ms = -1};
+    struct uri uri = {.port = -1,
+                      .database = -1,
+                      .connect_timeout_ms = -1,
+                      .command_timeout_ms = -1,
+                      .dead_peer_timeout_ms = -1,
+                      .dns_interval_ms = -1};
     struct parse parse = {&uri, why, why_size};
     int status = dispatch(&parse, text);
     if (status != REDLATCH_OK) {
@@ -397,6 +433,8 @@ void uri_free(struct uri *uri) {
     free(uri->name_prefix);
     tls_options_free(&uri->tls_options);
     free(uri->service);
+    tls_options_free(&uri->sentinel_tls_options);
+    address_map_free(&uri->address_map);
     free(uri->sentinel_username);
     free(uri->sentinel_password);
     memset(uri, 0, sizeof *uri);

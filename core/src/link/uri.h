@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "address_map.h"
 #include "endpoint.h"
 #include "tls_options.h"
 
@@ -21,12 +22,16 @@ struct uri {
     char *service; /* redis+sentinel://: the name that the sentinels have for the master */
     char *sentinel_username;
     char *sentinel_password;
-    struct endpoints servers; /* redis+sentinel://: sentinels; redis+replicas://: a master and its replicas */
+    struct tls_options
+        sentinel_tls_options;       /* rediss+sentinel://: of the sentinels alone; else they have tls_options */
+    struct endpoints servers;       /* redis+sentinel://: sentinels; redis+replicas://: a master and its replicas */
+    struct address_map address_map; /* redis+sentinel://: of what the sentinels announce */
     int port;
     int database;
     int64_t connect_timeout_ms;
     int64_t command_timeout_ms;
     int64_t dead_peer_timeout_ms;
+    int64_t dns_interval_ms;
 };
 
 /* Parses `text`. On failure says why in `why` (never a password) and returns INVALID, UNSUPPORTED or NO_MEMORY;

@@ -150,6 +150,11 @@ void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, in
  * when the connection, which is to be given up, has been made anew. */
 void engine_refused_by_replica(struct engine *engine, enum pipeline_role number);
 
+/* Whether anything is held, waited for or listened to. */
+static inline bool engine_is_in_use(const struct engine *engine) {
+    return engine->stats.held > 0 || engine->stats.waiters > 0 || engine->subscriptions > 0;
+}
+
 /* The client is on another server: all holds are verified there, and whoever waits rechecks. */
 void engine_server_changed(struct engine *engine, int64_t now);
 

@@ -7,6 +7,7 @@
 #include "client_lock.h"
 #include "composite_async.h"
 #include "events.h"
+#include "host_watch.h"
 #include "options.h"
 #include "outputs.h"
 #include "owners.h"
@@ -151,6 +152,7 @@ static void close_client(struct client *client) {
     }
     connection_close(&client->subscriber.connection);
     listener_close(client);
+    host_watch_close(client);
     if (current_server_is_searched(&client->server)) {
         search_close(client->server.search);
     }

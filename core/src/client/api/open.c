@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "find_server.h"
 #include "handles.h"
+#include "host_watch.h"
 #include "options.h"
 #include "owners.h"
 #include "pipeline_io.h"
@@ -55,6 +56,7 @@ static int check_options(const redlatch_client_options *options) {
         {"connect_timeout_ms", options->connect_timeout_ms, 1},
         {"command_timeout_ms", options->command_timeout_ms, 1},
         {"dead_peer_timeout_ms", options->dead_peer_timeout_ms, 10},
+        {"dns_interval_ms", options->dns_interval_ms, 100},
         {"unreachable_timeout_ms", options->unreachable_timeout_ms, 1},
         {"close_timeout_ms", options->close_timeout_ms, 0},
         {"claim_timeout_ms", options->claim_timeout_ms, 1},
@@ -118,6 +120,7 @@ static int read_options(const redlatch_client_options *given, const struct uri *
     out->connect_timeout_ms = or_default(out->connect_timeout_ms, uri->connect_timeout_ms, 5000);
     out->command_timeout_ms = or_default(out->command_timeout_ms, uri->command_timeout_ms, 5000);
     out->dead_peer_timeout_ms = or_default(out->dead_peer_timeout_ms, uri->dead_peer_timeout_ms, 10000);
+    out->dns_interval_ms = or_default(out->dns_interval_ms, uri->dns_interval_ms, 5000);
     if (!out->name_prefix && uri->name_prefix) {
         out->name_prefix = uri->name_prefix;
         out->name_prefix_size = strlen(uri->name_prefix);
@@ -180,10 +183,18 @@ static int set_up_tls(struct client *client, const redlatch_client_options *opti
         return fail_with(REDLATCH_INVALID, "%s \"%.200s\": expected a rediss:// URL with it",
                          tls_option_name((enum tls_option)first), uri->tls_options.texts[first]);
     }
-    char why[400];
+    char why[400] = "";
     int status = uri->tls ? tls_context_new(&uri->tls_options, &client->connection_settings.tls, why, sizeof why)
                           : REDLATCH_OK;
-    return status == REDLATCH_OK ? REDLATCH_OK : fail_with(status, "%s", why);
+    if (status != REDLATCH_OK) {
+        return fail_with(status, "%s", why);
+    }
+    if (tls_options_first(&uri->sentinel_tls_options) >= 0) {
+        status = tls_context_new(&uri->sentinel_tls_options, &client->connection_settings.sentinel_tls, why,
+                                 sizeof why);
+    }
+    bool names_option = strncmp(why, "tls_", 4) == 0;
+    return status == REDLATCH_OK ? REDLATCH_OK : fail_with(status, "%s%s", names_option ? "sentinel_" : "", why);
 }
 
 static void set_up_connections(struct client *client, const redlatch_client_options *options) {
@@ -272,6 +283,7 @@ static struct client *client_new(const redlatch_client_options *options, struct 
                                        options->claim_timeout_ms, options->linger_ms, options->fair_timeout_ms};
     engine_init(&client->engine, &settings, uuid, random);
     set_up_connections(client, options);
+    host_watch_init(client, options->dns_interval_ms * MILLISECOND);
     if (!copy_strings(client, options) || !make_shown_url(client)) {
         client_drop(client);
         return NULL;

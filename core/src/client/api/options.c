@@ -93,6 +93,7 @@ int redlatch_client_options_init(redlatch_client_options *options, uint32_t stru
         .connect_timeout_ms = REDLATCH_DEFAULT,
         .command_timeout_ms = REDLATCH_DEFAULT,
         .dead_peer_timeout_ms = REDLATCH_DEFAULT,
+        .dns_interval_ms = REDLATCH_DEFAULT,
         .unreachable_timeout_ms = 30000,
         .close_timeout_ms = 1000,
         .claim_timeout_ms = 30000,

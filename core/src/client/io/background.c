@@ -10,6 +10,7 @@
 #include "client_lock.h"
 #include "composite_async.h"
 #include "find_server.h"
+#include "host_watch.h"
 #include "outputs.h"
 #include "pipeline_io.h"
 #include "preallocate.h"
@@ -84,6 +85,7 @@ static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_o
     int64_t wake = earlier(subscriber_next_time(client), engine_next_timer(&client->engine));
     wake = earlier(wake, composite_next_time(client));
     wake = earlier(wake, earlier(server_search_next_time(client, now), listener_next_time(client)));
+    wake = earlier(wake, host_watch_next_time(client, now));
     size_t count = 0;
     fds[count++] = (struct pollfd){client->background_signal, POLLIN, 0};
     fds[count++] = (struct pollfd){client->background_alarm, POLLIN, 0};
@@ -130,6 +132,7 @@ static void work(struct client *client) {
     engine_run_timers(&client->engine, now);
     client_notify_losses(client);
     listener_step(client, now);
+    host_watch_step(client, now);
     server_search_step(client, now);
     subscriber_step(client, now);
     client_outputs(client, now);

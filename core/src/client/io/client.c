@@ -117,6 +117,7 @@ void client_drop(struct client *client) {
     reply_holder_clear(&client->subscriber.holder);
     connection_free(&client->subscriber.connection);
     tls_context_free(client->connection_settings.tls);
+    tls_context_free(client->connection_settings.sentinel_tls);
     listener_free(client);
     current_server_free(client);
     uri_free(&client->uri);

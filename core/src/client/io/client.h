@@ -15,6 +15,7 @@
 #include "current_server.h"
 #include "engine.h"
 #include "errors.h"
+#include "host_watch.h"
 #include "listener.h"
 #include "parsed.h"
 #include "adaptive_spin.h"
@@ -124,6 +125,7 @@ struct client {
     char *username, *password;
     struct connection_settings connection_settings;
     struct current_server server;
+    struct host_watch host_watch;
     struct listener *listener; /* NULL: the URL names no sentinels */
 
     pthread_mutex_t mutex;

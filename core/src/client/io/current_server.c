@@ -8,7 +8,8 @@
 
 #include "client.h"
 
-/* So many moves back to a process that was left, within this time, are no failovers: a proxy balances. */
+/* So many moves back to a process that was left, within this time and as many look-ups of the name, are no failovers: a
+ * proxy or a name balances. */
 enum { RETURNS_MAX = 4 };
 static const int64_t RETURNS_WITHIN = 10 * SECOND;
 
@@ -44,12 +45,14 @@ void current_server_free(struct client *client) {
 }
 
 /* Notes that the client leaves a process, for which it may have been on the way back to one that it left before. */
-static void note_left(struct current_server *server, const char *run_id, int64_t now) {
+static void note_left(struct client *client, const char *run_id, int64_t now) {
+    struct current_server *server = &client->server;
+    int64_t within = RETURNS_WITHIN + (RETURNS_MAX + 1) * client->host_watch.interval;
     bool returns = false;
     for (int i = 0; i < server->left_count; i++) {
         returns = returns || strcmp(server->left[i], run_id) == 0;
     }
-    if (now - server->returns_from > RETURNS_WITHIN) {
+    if (now - server->returns_from > within) {
         server->returns = 0;
         server->returns_from = now;
     }
@@ -75,7 +78,7 @@ enum server_change current_server_greeted(struct client *client, const struct co
         return SERVER_STALE;
     }
     if (!current_server_is_searched(server)) { /* else failovers may come as fast */
-        note_left(server, connection->run_id, now);
+        note_left(client, connection->run_id, now);
         if (server->returns > RETURNS_MAX) {
             return SERVER_ALTERNATES;
         }

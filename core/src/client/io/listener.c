@@ -53,9 +53,7 @@ void listener_free(struct client *client) {
 }
 
 static bool is_wanted(const struct client *client) {
-    const redlatch_stats *stats = &client->engine.stats;
-    return current_server_is_known(&client->server) &&
-           (stats->held > 0 || stats->waiters > 0 || client->engine.subscriptions > 0);
+    return current_server_is_known(&client->server) && engine_is_in_use(&client->engine);
 }
 
 /* The sentinel is of no use now: the next one is. */
@@ -106,7 +104,8 @@ static bool subscribe(const struct client *client, struct output *output) {
 
 static void announced(struct client *client, const struct reply *host, const struct reply *port, int64_t now) {
     struct endpoint master;
-    if (search_address(host, port, &master) && !endpoint_equal(&master, &client->server.endpoint)) {
+    if (search_address(&client->uri.address_map, host, port, &master) &&
+        !endpoint_equal(&master, &client->server.endpoint)) {
         current_server_request_search(client, now);
     }
 }

@@ -1,0 +1,91 @@
+/* Looking the URL's name up again and again.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "host_watch.h"
+
+#include "client.h"
+#include "pipeline_io.h"
+
+/* How often a look-up under way is asked about. */
+static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
+
+/* The shortest time between two look-ups. */
+static const int64_t RECONNECT_PAUSE = SECOND;
+
+void host_watch_init(struct client *client, int64_t interval) {
+    struct host_watch *watch = &client->host_watch;
+    struct addresses numeric;
+    watch->interval = interval;
+    watch->by_search = client->uri.servers.count > 0 && !client->uri.service;
+    watch->by_name = client->uri.servers.count == 0 && !resolve_at_once(&client->uri, &numeric);
+    watch->next_at = system_now() + interval;
+}
+
+void host_watch_close(struct client *client) {
+    lookup_drop(client->host_watch.lookup);
+    client->host_watch.lookup = NULL;
+}
+
+static bool is_needed(const struct client *client) {
+    const struct host_watch *watch = &client->host_watch;
+    bool can = watch->by_name || (watch->by_search && current_server_is_known(&client->server));
+    return can && engine_is_in_use(&client->engine);
+}
+
+/* When it is due, which a reconnect brings forward. A name whose addresses take turns must not make it a loop. */
+static int64_t due_at(const struct client *client) {
+    const struct host_watch *watch = &client->host_watch;
+    int64_t soon = watch->last_at + RECONNECT_PAUSE;
+    bool reconnected = watch->reconnects != client->engine.stats.reconnects;
+    return reconnected && soon < watch->next_at ? soon : watch->next_at;
+}
+
+/* Whether the connection leads, or is about to lead, to none of the name's addresses. */
+static bool leads_elsewhere(const struct connection *connection, const struct addresses *found) {
+    if (connection->address >= connection->addresses.count) {
+        return false;
+    }
+    const struct address *own = &connection->addresses.list[connection->address];
+    for (int i = 0; i < found->count; i++) {
+        if (address_equal(own, &found->list[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void compare(struct client *client, const struct addresses *found, int64_t now) {
+    bool moved = leads_elsewhere(&client->subscriber.connection, found);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        moved = moved || leads_elsewhere(&client->ios[i].connection, found);
+    }
+    if (moved) { /* to wherever the name leads when they are made again */
+        io_move_all(client, NULL, now);
+    }
+}
+
+void host_watch_step(struct client *client, int64_t now) {
+    struct host_watch *watch = &client->host_watch;
+    if (!is_needed(client) || (!watch->lookup && now < due_at(client))) {
+        return;
+    }
+    if (!watch->lookup) {
+        watch->last_at = now;
+        watch->next_at = now + watch->interval;
+        watch->reconnects = client->engine.stats.reconnects;
+    }
+    if (watch->by_search) {
+        current_server_request_search(client, now);
+        return;
+    }
+    struct addresses found;
+    if (resolve(&client->uri, &watch->lookup, 0, &client->stopping, &found) == REDLATCH_OK) {
+        compare(client, &found, now); /* a name service that fails says nothing of the server */
+    }
+}
+
+int64_t host_watch_next_time(const struct client *client, int64_t now) {
+    if (!is_needed(client)) {
+        return NEVER;
+    }
+    return client->host_watch.lookup ? now + LOOKUP_PAUSE : due_at(client);
+}
