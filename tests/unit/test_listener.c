@@ -276,6 +276,35 @@ static void one_that_does_not_greet_is_followed_by_the_next(void) {
     end();
 }
 
+/* A name may have several addresses. */
+static void further_addresses_are_tried(void) {
+    begin();
+    struct addresses *addresses = &listener->connection.addresses;
+    struct uri uri = {.host = (char[]){"127.0.0.1"}, .port = sentinels[1].port};
+    struct addresses right;
+    fake_close(&sentinels[1]);
+    CHECK(resolve_at_once(&uri, addresses));
+    uri.port = sentinels[0].port;
+    CHECK(resolve_at_once(&uri, &right));
+    addresses->list[1] = right.list[0];
+    addresses->count = 2;
+    for (int i = 0; i < 200 && listener->connection.address == 0; i++) {
+        step_soon(START);
+    }
+    CHECK_EQ_INT(listener_next_time(client), START); /* at once */
+    listener_step(client, START);
+    CHECK(fake_accept(&sentinels[0]));
+    fake_say(&sentinels[0], GREETED);
+    step_until(CONNECTION_READY, START);
+    CHECK_EQ_INT(listener->next, 0);
+    fake_hang_up(&sentinels[0]);
+    step_until(CONNECTION_CLOSED, START + 1);
+    CHECK_EQ_INT(listener->next, 1); /* from the first address of the next one on */
+    CHECK_EQ_INT(listener->connection.address, 0);
+    fake_open_tcp(&sentinels[1]);
+    end();
+}
+
 /* A child that was forked, and a client that is closed, leave nothing open. */
 static void closing_leaves_nothing(void) {
     begin();
@@ -298,6 +327,7 @@ int main(void) {
     RUN(a_quiet_sentinel_is_pinged);
     RUN(one_that_breaks_is_followed_by_the_next);
     RUN(one_that_does_not_greet_is_followed_by_the_next);
+    RUN(further_addresses_are_tried);
     RUN(closing_leaves_nothing);
     return unit_done();
 }
