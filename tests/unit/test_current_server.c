@@ -104,8 +104,8 @@ static void returns_are_counted_for_ten_seconds(void) {
 /* Servers that are restarted one after the other are new each time; the last four that were left are known. */
 static void the_last_ones_left_are_remembered(void) {
     begin(false);
-    for (char process = 'a'; process <= 'f'; process++) {
-        CHECK_EQ_INT(greeted_by(process, START, START), process == 'a' ? SERVER_SAME : SERVER_MOVED);
+    for (int process = 'a'; process <= 'f'; process++) {
+        CHECK_EQ_INT(greeted_by((char)process, START, START), process == 'a' ? SERVER_SAME : SERVER_MOVED);
     }
     CHECK_EQ_INT(client->server.left_count, SERVERS_LEFT);
     CHECK_EQ_INT(client->server.returns, 0);
