@@ -45,6 +45,7 @@ TARGETS = [
     Target("uri", 1, 5000),
     Target("replies", 1, 5000),
     Target("greeting", 1, 5000),
+    Target("sentinel", 1, 5000),
     Target("report", 1, 2000),
     Target("names", 1, 2000),
     Target("options", 1, 500),

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "redlatch.h"
 
-enum { WHY_SIZE = 400, URL_SIZE = 40000 };
+enum { WHY_SIZE = 400, URL_SIZE = 80000 };
 
 static const char secret[] = "S3CR3T";
 
@@ -35,9 +35,31 @@ static void append_seconds(char *url, const char *option, int64_t milliseconds) 
     }
 }
 
+static void append_scheme(char *url, const struct uri *uri) {
+    append(url, uri->path ? "unix" : uri->tls ? "rediss" : "redis");
+    append(url, uri->servers.count == 0 ? "" : uri->service ? "+sentinel" : "+replicas");
+    append(url, "://");
+}
+
+static void append_endpoint(char *url, const char *host, int port) {
+    char number[16];
+    append_escaped(url, host);
+    snprintf(number, sizeof number, ":%d", port);
+    append(url, number);
+}
+
+static void append_option(char *url, const char *option, const char *text) {
+    if (text) {
+        append(url, option);
+        append(url, "=");
+        append_escaped(url, text);
+        append(url, "&");
+    }
+}
+
 /* Writes the parts as a URL. */
 static void write_url(char *url, const struct uri *uri) {
-    append(url, uri->path ? "unix://" : "redis://");
+    append_scheme(url, uri);
     if (uri->username || uri->password) {
         append_escaped(url, uri->username ? uri->username : "");
         append(url, uri->password ? ":" : "");
@@ -48,19 +70,26 @@ static void write_url(char *url, const struct uri *uri) {
     if (uri->path) {
         append(url, "/");
         append_escaped(url, uri->path + 1);
-    } else {
-        append_escaped(url, uri->host);
-        snprintf(number, sizeof number, ":%d", uri->port);
-        append(url, number);
+    } else if (uri->servers.count == 0) {
+        append_endpoint(url, uri->host, uri->port);
+    }
+    for (int i = 0; i < uri->servers.count; i++) {
+        append(url, i > 0 ? "," : "");
+        append_endpoint(url, uri->servers.list[i].host, uri->servers.list[i].port);
+    }
+    if (uri->service) {
+        append(url, "/");
+        append_escaped(url, uri->service);
     }
     append(url, "?");
     append_seconds(url, "connect_timeout", uri->connect_timeout_ms);
     append_seconds(url, "command_timeout", uri->command_timeout_ms);
     append_seconds(url, "dead_peer_timeout", uri->dead_peer_timeout_ms);
-    if (uri->name_prefix) {
-        append(url, "name_prefix=");
-        append_escaped(url, uri->name_prefix);
-        append(url, "&");
+    append_option(url, "name_prefix", uri->name_prefix);
+    append_option(url, "sentinel_username", uri->sentinel_username);
+    append_option(url, "sentinel_password", uri->sentinel_password);
+    for (int i = 0; i < TLS_OPTIONS; i++) {
+        append_option(url, tls_option_name((enum tls_option)i), uri->tls_options.texts[i]);
     }
     if (uri->database >= 0) {
         snprintf(number, sizeof number, "db=%d", uri->database);
@@ -76,6 +105,11 @@ static void check_parts(const struct uri *uri) {
     MUST(!uri->host != !uri->path);
     MUST(!uri->host || (uri->host[0] && uri->port >= 1 && uri->port <= 65535));
     MUST(!uri->path || uri->path[0] == '/');
+    MUST(uri->servers.count >= 0 && uri->servers.count <= ENDPOINTS_MAX);
+    MUST(uri->servers.count == 0 ||
+         (strcmp(uri->host, uri->servers.list[0].host) == 0 && uri->port == uri->servers.list[0].port));
+    MUST(!uri->service || uri->servers.count > 0);
+    MUST(uri->service || (!uri->sentinel_username && !uri->sentinel_password));
     MUST(uri->database >= -1 && uri->database <= 1000000);
     const int64_t times[] = {uri->connect_timeout_ms, uri->command_timeout_ms, uri->dead_peer_timeout_ms};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
@@ -96,6 +130,16 @@ static void check_again(const struct uri *uri) {
     MUST(uri_parse(url, &again, why, sizeof why) == REDLATCH_OK);
     MUST(same(again.host, uri->host) && same(again.path, uri->path) && same(again.username, uri->username));
     MUST(same(again.password, uri->password) && same(again.name_prefix, uri->name_prefix));
+    MUST(same(again.service, uri->service) && again.tls == uri->tls);
+    MUST(same(again.sentinel_username, uri->sentinel_username));
+    MUST(same(again.sentinel_password, uri->sentinel_password));
+    MUST(again.servers.count == uri->servers.count);
+    for (int i = 0; i < uri->servers.count; i++) {
+        MUST(endpoint_equal(&again.servers.list[i], &uri->servers.list[i]));
+    }
+    for (int i = 0; i < TLS_OPTIONS; i++) {
+        MUST(same(again.tls_options.texts[i], uri->tls_options.texts[i]));
+    }
     MUST(again.port == uri->port && again.database == uri->database);
     MUST(again.connect_timeout_ms == uri->connect_timeout_ms && again.command_timeout_ms == uri->command_timeout_ms);
     MUST(again.dead_peer_timeout_ms == uri->dead_peer_timeout_ms);
@@ -132,10 +176,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         size_t url_size = strlen(text) + 40;
         char *url = malloc(url_size);
         MUST(url);
-        snprintf(url, url_size, "redis://user:%s@%s", secret, text);
-        check(url, WHY_SIZE, true);
-        snprintf(url, url_size, "unix://:%s@%s", secret, text);
-        check(url, WHY_SIZE, true);
+        static const char *const schemes[] = {"redis", "unix", "rediss", "redis+sentinel", "redis+replicas"};
+        for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+            snprintf(url, url_size, "%s://%s:%s@%s", schemes[i], i == 1 ? "" : "user", secret, text);
+            check(url, WHY_SIZE, true);
+        }
         free(url);
     }
     free(text);

@@ -11,6 +11,7 @@ from typing import List, Optional
 
 import layer
 import pytest
+from areas import AREAS, OF_OTHER_BUILDS, files
 from compare import DIFFERS, NO_CODE, SAME_CODE, Comparer
 from coverage_map import RECORDER
 from draw import order_of, shares
@@ -25,6 +26,7 @@ from worktree import Worktree
 ONE = "int one(int a) {\n    return a < 1;\n}\n"
 TWO = "int two(int a) {\n    step(a);\n    return a == 2;\n}\n"
 PATH = Path("core/src/protocol/f.c")
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_code_that_moves_keeps_its_keys_and_its_order_in_the_draw() -> None:
@@ -78,6 +80,12 @@ def test_the_cost_is_that_of_mutants_that_were_run() -> None:
     results = [Result(mutant, NOTICED, "unit", "a", 10.0), Result(mutant, LIVED, "", "", 30.0),
                Result(mutant, NOTICED, "unit", "a")]
     assert [row.split()[-2:] for row in figures(results).splitlines()[1:]] == [["20", "s"]] * 2
+
+
+def test_files_of_other_builds_are_left_out() -> None:
+    drawn = {str(path) for area in AREAS for path in files(ROOT, area, [])}
+    assert not OF_OTHER_BUILDS & drawn
+    assert all((ROOT / path).is_file() for path in OF_OTHER_BUILDS)
 
 
 def test_equivalent_entries() -> None:

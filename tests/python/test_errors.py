@@ -13,7 +13,7 @@ from typing import List, Type
 import pytest
 import redlatch
 from redlatch._ffi import ffi, lib
-from redlatch.errors import class_of
+from redlatch.errors import class_of, left_badly
 
 STATUSES = {
     number: name for number, name in ffi.typeof("enum redlatch_status").elements.items() if name != "REDLATCH_OK"
@@ -113,3 +113,23 @@ def test_ours_are_not_confused_with_the_operating_systems() -> None:
     error = redlatch.UnreachableError("no route", status=lib.REDLATCH_UNREACHABLE)
     assert error.errno is None
     assert error.args == ("no route",)
+
+
+class Unwelcoming(Exception):
+    """An exception of a program that wants no notes."""
+
+    @property
+    def add_note(self) -> None:
+        """Raises."""
+        raise KeyError("no notes")
+
+
+def test_a_failed_release_is_logged_before_the_exception_of_the_block_is_touched(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(KeyError, match="no notes"):
+        left_badly("the release of lock 'orders'", redlatch.NotOwnedError("it is not held"), Unwelcoming())
+    assert caplog.messages == [
+        "while the block ran, or when it was left, the release of lock 'orders' failed: it is not held "
+        "(the block raised Unwelcoming)"
+    ]

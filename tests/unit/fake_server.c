@@ -47,7 +47,8 @@ void fake_open_tcp(struct fake_server *server) {
     start_listening(server, AF_INET, &name, sizeof name);
     socklen_t size = sizeof name;
     must(getsockname(server->listener, (struct sockaddr *)&name, &size) == 0, "name");
-    snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", ntohs(name.sin_port));
+    server->port = ntohs(name.sin_port);
+    snprintf(server->url, sizeof server->url, "redis://127.0.0.1:%d", server->port);
 }
 
 static void drop_peer(struct fake_peer *peer) {

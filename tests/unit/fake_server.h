@@ -27,6 +27,7 @@ struct fake_server {
     char folder[40];
     char path[60];
     char url[100];
+    int port; /* of TCP */
     int listener;
     struct fake_peer peers[FAKE_PEERS];
     int peer_count; /* connections accepted */

@@ -77,9 +77,44 @@ static void a_rejected_connection_resolves_nothing(void) {
     end();
 }
 
+static void check_run_id(const char *text, size_t size, const char *expected) {
+    char run_id[PROCESS_ID_SIZE];
+    memset(run_id, '?', sizeof run_id);
+    info_run_id(text, size, run_id);
+    CHECK_STR(run_id, expected);
+}
+
+/* What INFO says, to its last byte and no further. */
+static void parts_of_info(void) {
+    static const char text[] = "# Server\r\nrun_id:" FAKE_RUN_ID;
+    check_run_id(text, sizeof text - 1, FAKE_RUN_ID);
+    check_run_id(text, sizeof text - 2, "");
+    check_run_id("run_id:" FAKE_RUN_ID, sizeof "run_id:" FAKE_RUN_ID - 1, ""); /* it begins a line */
+    check_run_id("", 0, "");
+    static const struct {
+        const char *text;
+        enum server_role role;
+    } rows[] = {
+        {"# Replication\r\nrole:master\r\n", ROLE_MASTER},
+        {"\nrole:master", ROLE_MASTER},
+        {"# Replication\r\nrole:slave\r\n", ROLE_REPLICA},
+        {"\nrole:", ROLE_REPLICA},
+        {"# Replication\r\nno_role:master", ROLE_UNKNOWN},
+        {"", ROLE_UNKNOWN},
+        {"role:master", ROLE_UNKNOWN},
+        {"\nrole:slave\r\nmaster_host:role:master", ROLE_REPLICA},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_EQ_INT(info_role(rows[i].text, strlen(rows[i].text)), rows[i].role);
+    }
+    CHECK_EQ_INT(info_role("\nrole:master", 11), ROLE_REPLICA); /* one byte less of it */
+    CHECK_EQ_INT(info_role("\nrole:master", 5), ROLE_UNKNOWN);
+}
+
 int main(void) {
     RUN(a_replica_is_refused);
     RUN(a_master_is_greeted);
     RUN(a_rejected_connection_resolves_nothing);
+    RUN(parts_of_info);
     return unit_done();
 }

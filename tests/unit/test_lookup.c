@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "client.h"
+#include "handles.h"
 #include "redlatch.h"
-#include "records.h"
 #include "resolver.h"
-#include "system.h"
 #include "unit.h"
 
 /* The linker leads the core's calls through these. */
@@ -147,9 +147,74 @@ static void a_late_lookup_is_freed_when_it_ends(void) {
     wait_for_blocks(2 * kept);
 }
 
+/* A search goes on to the next sentinel when a name is not looked up in time, or has no address. */
+static void a_search_does_not_wait_for_a_name(void) {
+    static const _Atomic bool going_on = false;
+    static struct search search;
+    const int64_t start = 1000 * SECOND;
+    struct uri uri;
+    char why[400];
+    int before = atomic_load(&blocks);
+    CHECK_EQ_INT(uri_parse("redis+sentinel://a-name.invalid:1,b-name.invalid:2/s", &uri, why, sizeof why), REDLATCH_OK);
+    struct connection_settings settings = {.uri = &uri, .connect_timeout = 4 * SECOND};
+    search_init(&search, &uri, &settings, &going_on);
+    search_begin(&search, start);
+    CHECK_EQ_INT(search_step(&search, start), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search_next_time(&search, start), start + 10 * MILLISECOND);
+    CHECK_EQ_INT(search_step(&search, start + SECOND - 1), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.tried, 0);
+    CHECK_EQ_INT(search_step(&search, start + SECOND), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.tried, 1);
+    CHECK_STR(search.discovery.why, "a-name.invalid:1: the host name was not resolved in time");
+    sem_post(&answers);
+    sem_post(&answers);
+    int status = REDLATCH_AGAIN;
+    for (int64_t until = system_now() + 20 * SECOND; status == REDLATCH_AGAIN && system_now() < until;) {
+        usleep(1000);
+        status = search_step(&search, start + SECOND);
+    }
+    CHECK_EQ_INT(status, REDLATCH_UNREACHABLE);
+    CHECK_STR(search.discovery.why, "b-name.invalid:2: the host name has no address");
+    search_close(&search);
+    uri_free(&uri);
+    wait_for_blocks(before);
+}
+
+/* Nor does who listens, which asks again after a moment. */
+static void a_listener_does_not_wait_for_a_name(void) {
+    const int64_t start = 1000 * SECOND;
+    redlatch_client_options options;
+    redlatch_client *handle = NULL;
+    redlatch_client_options_init(&options, sizeof options);
+    options.lazy = 1;
+    CHECK_EQ_INT(redlatch_client_open("redis+sentinel://a-name.invalid:1/s", &options, &handle), REDLATCH_OK);
+    struct client *client = handle->client;
+    client->engine.stats.held = 1;
+    CHECK(endpoint_set(&client->server.endpoint, "h", 1, 1));
+    listener_step(client, start);
+    CHECK_EQ_INT(listener_next_time(client), start + 20 * MILLISECOND);
+    CHECK_EQ_INT(client->listener->next, 0);
+    sem_post(&answers);
+    int64_t now = start;
+    for (int64_t until = system_now() + 20 * SECOND; client->listener->next == 0 && system_now() < until;) {
+        usleep(1000);
+        now += 20 * MILLISECOND;
+        listener_step(client, now);
+    }
+    CHECK_EQ_INT(client->listener->next, 1);
+    CHECK_EQ_INT(listener_next_time(client), now + SECOND / 4);
+    listener_step(client, now + SECOND / 4); /* looks up again */
+    CHECK_EQ_INT(listener_next_time(client), now + SECOND / 4 + 20 * MILLISECOND);
+    sem_post(&answers);
+    client->engine.stats.held = 0;
+    redlatch_client_free(handle);
+}
+
 int main(void) {
     sem_init(&answers, 0, 0);
     RUN(the_end_of_a_lookup_wakes_who_waits);
     RUN(a_late_lookup_is_freed_when_it_ends);
+    RUN(a_search_does_not_wait_for_a_name);
+    RUN(a_listener_does_not_wait_for_a_name);
     return unit_done();
 }

@@ -65,6 +65,43 @@ static void refusals(void) {
     check_refused(TLS_KEY_FILE, "/k", "tls_key_file \"/k\": expected a tls_cert_file with it");
 }
 
+static void names_have_a_length(void) {
+    char name[257];
+    char why[200];
+    memset(name, 'n', 256);
+    name[256] = '\0';
+    struct tls_options options = with(TLS_SERVER_NAME, name);
+    struct tls_values values;
+    CHECK_EQ_INT(tls_options_check(&options, &values, why, sizeof why), REDLATCH_INVALID);
+    tls_options_free(&options);
+    check_values(TLS_SERVER_NAME, name + 1, TLS_VERIFY_FULL, TLS_1_2);
+    check_values(TLS_CA_FILE, name, TLS_VERIFY_FULL, TLS_1_2); /* a path may be longer */
+}
+
+/* CAs that would not be looked at. */
+static void nothing_is_given_in_vain(void) {
+    static const enum tls_option cas[] = {TLS_CA_FILE, TLS_CA_DIR};
+    for (int i = 0; i < 2; i++) {
+        struct tls_options options = with(cas[i], "/c");
+        const char *over[TLS_OPTIONS] = {[TLS_VERIFY] = "none"};
+        struct tls_values values;
+        char why[200] = "";
+        CHECK(tls_options_override(&options, over));
+        CHECK_EQ_INT(tls_options_check(&options, &values, why, sizeof why), REDLATCH_INVALID);
+        CHECK_STR(why, i ? "tls_ca_dir \"/c\": expected a tls_verify that uses it, full or ca"
+                         : "tls_ca_file \"/c\": expected a tls_verify that uses it, full or ca");
+        tls_options_free(&options);
+    }
+    struct tls_options options = with(TLS_CERT_FILE, "/c");
+    const char *over[TLS_OPTIONS] = {[TLS_KEY_FILE] = "/k", [TLS_VERIFY] = "none"};
+    struct tls_values values;
+    char why[200] = "";
+    CHECK(tls_options_override(&options, over));
+    CHECK_EQ_INT(tls_options_check(&options, &values, why, sizeof why), REDLATCH_OK);
+    CHECK_EQ_INT(values.verify, TLS_VERIFY_NONE);
+    tls_options_free(&options);
+}
+
 static void later_ones_win(void) {
     struct tls_options options = with(TLS_CA_FILE, "/a");
     CHECK_EQ_INT(tls_options_first(&options), TLS_CA_FILE);
@@ -80,6 +117,8 @@ int main(void) {
     RUN(names);
     RUN(words);
     RUN(refusals);
+    RUN(names_have_a_length);
+    RUN(nothing_is_given_in_vain);
     RUN(later_ones_win);
     return unit_done();
 }

@@ -1,117 +1,15 @@
 /* TLS sessions over memory, against a server of OpenSSL in the same thread: what is verified, what a failure is called,
  * and what becomes of the host's error queue. SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
+#include "tls_fixture.h"
+
 #include <string.h>
-#include <unistd.h>
 
 #include "redlatch.h"
-#include "tls.h"
 #include "unit.h"
-
-enum { DAY = 86400 };
-
-static EVP_PKEY *key;
-
-/* A self-signed certificate of a server, valid from and to so many seconds from now. */
-static X509 *certificate_of(const char *names, long from, long to) {
-    X509 *certificate = X509_new();
-    X509_set_version(certificate, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), from);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), to);
-    X509_set_pubkey(certificate, key);
-    X509_NAME *name = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"server", -1, -1, 0);
-    X509_set_issuer_name(certificate, name);
-    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, names);
-    X509_add_ext(certificate, extension, -1);
-    X509_EXTENSION_free(extension);
-    CHECK(X509_sign(certificate, key, EVP_sha256()) > 0);
-    return certificate;
-}
-
-static void write_certificate(X509 *certificate, char path[32]) {
-    memcpy(path, "/tmp/redlatch-tls-XXXXXX", sizeof "/tmp/redlatch-tls-XXXXXX");
-    FILE *file = fdopen(mkstemp(path), "w");
-    CHECK(file && PEM_write_X509(file, certificate) == 1);
-    fclose(file);
-}
-
-/* Both ends. */
-struct ends {
-    SSL_CTX *server_ctx;
-    SSL *server;
-    struct tls_context *context;
-    struct tls_session *session;
-    struct output output, sealed;
-    char path[32];
-    const char *host;
-};
-
-static struct ends open_ends(X509 *served, X509 *trusted, const char *host) {
-    struct ends ends = {.host = host};
-    ends.server_ctx = SSL_CTX_new(TLS_server_method());
-    CHECK(SSL_CTX_use_certificate(ends.server_ctx, served) == 1 && SSL_CTX_use_PrivateKey(ends.server_ctx, key) == 1);
-    write_certificate(trusted, ends.path);
-    struct tls_options options = {{NULL}};
-    const char *over[TLS_OPTIONS] = {[TLS_CA_FILE] = ends.path};
-    CHECK(tls_options_override(&options, over));
-    char why[400] = "";
-    CHECK_EQ_INT(tls_context_new(&options, &ends.context, why, sizeof why), REDLATCH_OK);
-    CHECK_STR(why, "");
-    tls_options_free(&options);
-    return ends;
-}
-
-static void connect_ends(struct ends *ends) {
-    ends->server = SSL_new(ends->server_ctx);
-    SSL_set_bio(ends->server, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
-    SSL_set_accept_state(ends->server);
-    ends->session = tls_session_new(ends->context, ends->host);
-    CHECK(ends->session != NULL);
-}
-
-/* Moves what the client has written to the server, and back. */
-static void exchange(struct ends *ends) {
-    for (int turn = 0; turn < 6; turn++) {
-        tls_session_seal(ends->session, &ends->output, &ends->sealed);
-        BIO_write(SSL_get_rbio(ends->server), ends->sealed.bytes + ends->sealed.begin,
-                  (int)output_pending(&ends->sealed));
-        output_clear(&ends->sealed);
-        SSL_do_handshake(ends->server);
-        char bytes[16384];
-        int got = BIO_read(SSL_get_wbio(ends->server), bytes, sizeof bytes);
-        if (got > 0) {
-            CHECK(tls_session_receive(ends->session, bytes, (size_t)got));
-            char plain[16];
-            CHECK_EQ_INT(tls_session_read(ends->session, plain, sizeof plain), 0);
-        }
-    }
-    ERR_clear_error();
-}
-
-static void disconnect(struct ends *ends) {
-    tls_session_free(ends->session);
-    SSL_free(ends->server);
-    output_free(&ends->output);
-    output_free(&ends->sealed);
-}
-
-static void close_ends(struct ends *ends) {
-    disconnect(ends);
-    tls_context_free(ends->context);
-    SSL_CTX_free(ends->server_ctx);
-    unlink(ends->path);
-}
 
 static void bytes_go_both_ways(void) {
     X509 *own = certificate_of("DNS:here,IP:127.0.0.1", -DAY, DAY);
-    struct ends ends = open_ends(own, own, "here");
+    struct ends ends = open_ends(own, own, "here", NULL);
     connect_ends(&ends);
     CHECK(output_bytes(&ends.output, "PING", 4)); /* before the handshake: it waits */
     exchange(&ends);
@@ -135,21 +33,19 @@ static void bytes_go_both_ways(void) {
 
 static void sessions_are_resumed(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
-    struct ends ends = open_ends(own, own, "here");
+    struct ends ends = open_ends(own, own, "here", NULL);
     for (int i = 0; i < 3; i++) {
         connect_ends(&ends);
         exchange(&ends);
         CHECK_EQ_INT(SSL_session_reused(ends.server), i > 0);
-        disconnect(&ends);
+        disconnect_ends(&ends);
     }
-    ends.server = NULL;
-    ends.session = NULL;
     close_ends(&ends);
     X509_free(own);
 }
 
 static void check_refused(X509 *served, X509 *trusted, const char *host, const char *expected) {
-    struct ends ends = open_ends(served, trusted, host);
+    struct ends ends = open_ends(served, trusted, host, NULL);
     connect_ends(&ends);
     exchange(&ends);
     CHECK(!tls_session_is_established(ends.session));
@@ -179,20 +75,18 @@ static void refused_certificates(void) {
 /* Two connections are made before either has a new session. */
 static void a_session_is_resumed_twice(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
-    struct ends ends = open_ends(own, own, "here");
+    struct ends ends = open_ends(own, own, "here", NULL);
     SSL_CTX_set_num_tickets(ends.server_ctx, 1);
     connect_ends(&ends);
     exchange(&ends);
-    disconnect(&ends);
+    disconnect_ends(&ends);
     SSL_CTX_set_num_tickets(ends.server_ctx, 0);
     for (int i = 0; i < 2; i++) {
         connect_ends(&ends);
         exchange(&ends);
         CHECK(SSL_session_reused(ends.server));
-        disconnect(&ends);
+        disconnect_ends(&ends);
     }
-    ends.server = NULL;
-    ends.session = NULL;
     close_ends(&ends);
     X509_free(own);
 }
@@ -200,7 +94,7 @@ static void a_session_is_resumed_twice(void) {
 /* A server without TLS; and the errors of the host stay as they are. */
 static void a_plain_server(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
-    struct ends ends = open_ends(own, own, "here");
+    struct ends ends = open_ends(own, own, "here", NULL);
     ERR_raise(ERR_LIB_USER, 42);
     unsigned long before = ERR_peek_error();
     connect_ends(&ends);
@@ -216,14 +110,13 @@ static void a_plain_server(void) {
 /* A server that ends the handshake by an alert. */
 static void alerts(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
-    struct ends ends = open_ends(own, own, "here");
+    struct ends ends = open_ends(own, own, "here", NULL);
     SSL_CTX_set_verify(ends.server_ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     connect_ends(&ends);
     exchange(&ends);
     CHECK_EQ_INT(tls_session_status(ends.session), REDLATCH_AUTHENTICATION);
     CHECK(strstr(tls_session_failure(ends.session), "a client without a certificate"));
-    disconnect(&ends);
-    memset(&ends.output, 0, sizeof ends.output);
+    disconnect_ends(&ends);
     SSL_CTX_set_max_proto_version(ends.server_ctx, TLS1_1_VERSION);
     connect_ends(&ends);
     exchange(&ends);
@@ -233,14 +126,102 @@ static void alerts(void) {
     X509_free(own);
 }
 
+/* The end of a session is told, so that its server knows that nothing was cut off; of one that failed, nothing is. */
+static void an_end_is_reported(void) {
+    X509 *own = certificate_of("DNS:here", -DAY, DAY);
+    struct ends ends = open_ends(own, own, "here", NULL);
+    connect_ends(&ends);
+    output_clear(&ends.sealed);
+    tls_session_end(ends.session, &ends.sealed);
+    CHECK_EQ_INT(output_pending(&ends.sealed), 0); /* there is no session yet */
+    exchange(&ends);
+    tls_session_end(ends.session, &ends.sealed);
+    CHECK(output_pending(&ends.sealed) > 0);
+    BIO_write(SSL_get_rbio(ends.server), ends.sealed.bytes, (int)output_pending(&ends.sealed));
+    char byte;
+    CHECK_EQ_INT(SSL_get_error(ends.server, SSL_read(ends.server, &byte, 1)), SSL_ERROR_ZERO_RETURN);
+    close_ends(&ends);
+    X509_free(own);
+}
+
+static int alert_of_client;
+
+static void note_alert(const SSL *ssl, int where, int value) {
+    (void)ssl;
+    alert_of_client = where == SSL_CB_READ_ALERT ? value & 0xff : alert_of_client;
+}
+
+/* A certificate that is refused is told to the server, and nothing more is read or sent. */
+static void a_refused_certificate_is_reported(void) {
+    X509 *own = certificate_of("DNS:here", -DAY, DAY);
+    struct ends ends = open_ends(own, own, "there", NULL);
+    SSL_CTX_set_info_callback(ends.server_ctx, note_alert);
+    connect_ends(&ends);
+    CHECK(output_bytes(&ends.output, "PING", 4));
+    exchange(&ends);
+    CHECK_EQ_INT(output_pending(&ends.output), 4);
+    CHECK_EQ_INT(alert_of_client, SSL_AD_BAD_CERTIFICATE);
+    char byte;
+    tls_session_end(ends.session, &ends.sealed);
+    CHECK_EQ_INT(output_pending(&ends.sealed), 0);
+    CHECK_EQ_INT(tls_session_read(ends.session, &byte, 1), 0);
+    CHECK_EQ_INT(tls_session_status(ends.session), REDLATCH_AUTHENTICATION);
+    close_ends(&ends);
+    X509_free(own);
+}
+
+/* A session is resumed with a server of the same name only, and after a failure not at all. */
+static void sessions_are_of_a_name(void) {
+    X509 *own = certificate_of("DNS:here,DNS:there", -DAY, DAY);
+    struct ends ends = open_ends(own, own, "here", NULL);
+    static const struct {
+        const char *host;
+        bool resumed;
+    } rows[] = {{"here", false}, {"here", true}, {"there", false}, {"here", false}, {"nobody", false}, {"here", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ends.host = rows[i].host;
+        connect_ends(&ends);
+        exchange(&ends);
+        CHECK_EQ_INT(SSL_session_reused(ends.server), rows[i].resumed);
+        disconnect_ends(&ends);
+    }
+    close_ends(&ends);
+    X509_free(own);
+}
+
+/* Whose certificate it is, is shown as far as it can be: without other than printing ASCII, and cut. */
+static void strange_names_are_shown(void) {
+    char name[65];
+    memset(name, 'n', 64);
+    name[64] = '\0';
+    memcpy(name, "a\"b\xc3\xa9", 5);
+    X509 *own = certificate_named(name, NULL, -DAY, DAY);
+    struct ends ends = open_ends(own, own, "there", NULL);
+    connect_ends(&ends);
+    exchange(&ends);
+    CHECK_EQ_INT(tls_session_status(ends.session), REDLATCH_AUTHENTICATION);
+    const char *failure = tls_session_failure(ends.session);
+    CHECK(strstr(failure, "the certificate of \"CN=a\\.b") == failure);
+    CHECK(strstr(failure, "it is for CN=a\\.b")); /* it has no other names */
+    for (const char *byte = failure; *byte; byte++) {
+        CHECK(*byte >= ' ' && *byte <= '~');
+    }
+    close_ends(&ends);
+    X509_free(own);
+}
+
 int main(void) {
-    key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    tls_key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
     RUN(bytes_go_both_ways);
     RUN(sessions_are_resumed);
     RUN(a_session_is_resumed_twice);
     RUN(refused_certificates);
     RUN(a_plain_server);
     RUN(alerts);
-    EVP_PKEY_free(key);
+    RUN(an_end_is_reported);
+    RUN(a_refused_certificate_is_reported);
+    RUN(sessions_are_of_a_name);
+    RUN(strange_names_are_shown);
+    EVP_PKEY_free(tls_key);
     return unit_done();
 }

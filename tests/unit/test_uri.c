@@ -309,6 +309,24 @@ static void too_long(void) {
     check_refused(path, REDLATCH_INVALID, "socket path \"/ppp", "at most 107 bytes");
 }
 
+/* Of several hosts, each has room of its own, and there are so many. */
+static void the_most_hosts(void) {
+    char url[600];
+    char host[257];
+    memset(host, 'h', 256);
+    host[256] = '\0';
+    snprintf(url, sizeof url, "redis+sentinel://one,%s/s", host);
+    check_refused(url, REDLATCH_INVALID, "host \"hhh", "at most 255 bytes");
+    snprintf(url, sizeof url, "redis+sentinel://one,%s/s", host + 1);
+    struct uri uri = parsed(url);
+    check_endpoint(&uri, 1, host + 1, 26379);
+    uri_free(&uri);
+    uri = parsed("redis+replicas://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p");
+    CHECK_EQ_INT(uri.servers.count, ENDPOINTS_MAX);
+    check_endpoint(&uri, 15, "p", 6379);
+    uri_free(&uri);
+}
+
 /* The reason is cut to the room that is there, and ended. */
 static void a_long_reason_is_cut(void) {
     struct uri uri;
@@ -328,6 +346,7 @@ int main(void) {
     RUN(options);
     RUN(refusals_name_value_and_expectation);
     RUN(too_long);
+    RUN(the_most_hosts);
     RUN(a_long_reason_is_cut);
     return unit_done();
 }

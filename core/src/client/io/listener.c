@@ -70,6 +70,13 @@ static void broken(struct listener *listener, const char *why, int64_t now) {
     turn(listener, now);
 }
 
+/* No connection could be made. The name may have a further address, which is tried at once. */
+static void connect_failed(struct listener *listener, int64_t now) {
+    if (listener->connection.address == 0) {
+        turn(listener, now);
+    }
+}
+
 static bool find_addresses(struct client *client, struct listener *listener, int64_t now) {
     struct addresses *addresses = &listener->connection.addresses;
     const struct endpoints *sentinels = &client->server.search->discovery.sources;
@@ -175,7 +182,7 @@ void listener_step(struct client *client, int64_t now) {
     struct connection *connection = &listener->connection;
     if (connection->state == CONNECTION_CLOSED && is_wanted(client) && now >= connection->retry_at &&
         find_addresses(client, listener, now) && connection_open(connection, now) != REDLATCH_OK) {
-        turn(listener, now);
+        connect_failed(listener, now);
     }
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {
         int status = connection_advance(connection, now);
@@ -183,7 +190,7 @@ void listener_step(struct client *client, int64_t now) {
         if (status == REDLATCH_OK && !subscribe(client, &connection->output)) {
             broken(listener, "out of memory", now);
         } else if (status != REDLATCH_OK && status != REDLATCH_AGAIN) {
-            turn(listener, now);
+            connect_failed(listener, now);
         }
     }
     if (connection->state == CONNECTION_READY) {

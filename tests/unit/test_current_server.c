@@ -1,0 +1,206 @@
+/* Which server a client is on: what a greeting shows of that, moves from one process to another, and what a search that
+ * found the master changes. SPDX-License-Identifier: Apache-2.0 */
+#include "current_server.h"
+
+#include <stdlib.h>
+
+#include "client.h"
+#include "unit.h"
+
+static const int64_t START = 1000 * SECOND;
+
+static struct client *client;
+static struct search search;
+
+/* A client whose URL names its server, or one that searches. */
+static void begin(bool searches) {
+    client = calloc(1, sizeof *client);
+    CHECK(client != NULL);
+    memset(&search, 0, sizeof search);
+    client->server.search = searches ? &search : NULL;
+}
+
+static void end(void) {
+    free(client);
+}
+
+/* A connection, begun at a time, whose server process is known by a letter. */
+static enum server_change greeted_by(char process, int64_t opened_at, int64_t now) {
+    struct connection connection = {.opened_at = opened_at};
+    memset(connection.run_id, process, PROCESS_ID_SIZE - 1);
+    return current_server_greeted(client, &connection, now);
+}
+
+static void the_first_process_is_remembered(void) {
+    begin(false);
+    struct connection unknown = {.opened_at = START};
+    CHECK_EQ_INT(current_server_greeted(client, &unknown, START), SERVER_SAME); /* one that INFO is kept from */
+    CHECK_EQ_INT(client->server.run_id[0], '\0');
+    CHECK_EQ_INT(greeted_by('a', START, START), SERVER_SAME);
+    CHECK_EQ_INT(strlen(client->server.run_id), PROCESS_ID_SIZE - 1);
+    CHECK_EQ_INT(greeted_by('a', START, START), SERVER_SAME);
+    CHECK_EQ_INT(current_server_greeted(client, &unknown, START), SERVER_SAME);
+    CHECK_EQ_INT(client->server.run_id[0], 'a');
+    CHECK_EQ_INT(client->server.moved_at, 0);
+    end();
+}
+
+static void another_process_is_a_move(void) {
+    begin(false);
+    greeted_by('a', START, START);
+    CHECK_EQ_INT(greeted_by('b', START + 5, START + 7), SERVER_MOVED);
+    CHECK_EQ_INT(client->server.run_id[0], 'b');
+    CHECK_EQ_INT(greeted_by('a', START + 6, START + 9), SERVER_STALE); /* begun before the move */
+    CHECK_EQ_INT(client->server.run_id[0], 'b');
+    CHECK_EQ_INT(greeted_by('b', START + 6, START + 9), SERVER_SAME);
+    CHECK_EQ_INT(greeted_by('a', START + 7, START + 9), SERVER_MOVED);
+    CHECK_EQ_INT(client->server.moved_at, START + 9);
+    end();
+}
+
+/* Moves to and fro, every `pause`; how many before they are called what they are, 100 at most. */
+static int moves_to_and_fro(int64_t pause) {
+    greeted_by('a', START, START);
+    for (int i = 1; i <= 100; i++) {
+        int64_t now = START + i * pause;
+        enum server_change change = greeted_by(i % 2 ? 'b' : 'a', now, now);
+        if (change != SERVER_MOVED) {
+            CHECK_EQ_INT(change, SERVER_ALTERNATES);
+            CHECK_EQ_INT(client->server.run_id[0], i % 2 ? 'a' : 'b'); /* the client stays where it is */
+            return i - 1;
+        }
+    }
+    return 100;
+}
+
+static void a_proxy_that_balances_is_noticed(void) {
+    begin(false);
+    CHECK_EQ_INT(moves_to_and_fro(SECOND), 5); /* one to b, four back to where it was */
+    end();
+    begin(false);
+    CHECK_EQ_INT(moves_to_and_fro(4 * SECOND), 100); /* failovers may come so */
+    end();
+    begin(true); /* the master is known from elsewhere */
+    CHECK_EQ_INT(moves_to_and_fro(SECOND), 100);
+    end();
+}
+
+/* Five returns in ten seconds are too many, and in a little more they are not. */
+static void returns_are_counted_for_ten_seconds(void) {
+    for (int more = 0; more <= 1; more++) {
+        begin(false);
+        greeted_by('a', START, START);
+        for (int i = 0; i < 5; i++) {
+            CHECK_EQ_INT(greeted_by(i % 2 ? 'a' : 'b', START + i, START + i), SERVER_MOVED);
+        }
+        int64_t last = START + 10 * SECOND + more;
+        CHECK_EQ_INT(greeted_by('a', last, last), more ? SERVER_MOVED : SERVER_ALTERNATES);
+        CHECK_EQ_INT(client->server.returns, more ? 1 : 5);
+        CHECK_EQ_INT(client->server.returns_from, more ? last : START);
+        end();
+    }
+}
+
+/* Servers that are restarted one after the other are new each time; the last four that were left are known. */
+static void the_last_ones_left_are_remembered(void) {
+    begin(false);
+    for (int process = 'a'; process <= 'f'; process++) {
+        CHECK_EQ_INT(greeted_by((char)process, START, START), process == 'a' ? SERVER_SAME : SERVER_MOVED);
+    }
+    CHECK_EQ_INT(client->server.left_count, SERVERS_LEFT);
+    CHECK_EQ_INT(client->server.returns, 0);
+    for (int i = 0; i < SERVERS_LEFT; i++) {
+        CHECK_EQ_INT(client->server.left[i][0], 'e' - i);
+    }
+    CHECK_EQ_INT(greeted_by('a', START, START), SERVER_MOVED); /* forgotten by now */
+    CHECK_EQ_INT(client->server.returns, 0);
+    CHECK_EQ_INT(greeted_by('c', START, START), SERVER_MOVED);
+    CHECK_EQ_INT(client->server.returns, 1);
+    CHECK_EQ_INT(client->server.left[0][0], 'f'); /* it is full, and c stays in it */
+    CHECK_EQ_INT(client->server.left[SERVERS_LEFT - 1][0], 'c');
+    end();
+}
+
+static bool found(const char *host, int port, int64_t now) {
+    CHECK(endpoint_set(&search.discovery.target, host, strlen(host), port));
+    search.found.count = port;
+    client->server.must_search = true;
+    client->server.search_from = now;
+    bool moved = current_server_found(client, now);
+    CHECK(!client->server.must_search && client->server.search_from == 0);
+    CHECK_EQ_INT(client->server.addresses.count, port);
+    CHECK_STR(client->server.endpoint.host, host);
+    CHECK_EQ_INT(client->server.endpoint.port, port);
+    CHECK(client->server.where.host == client->server.endpoint.host);
+    CHECK_EQ_INT(client->server.where.port, port);
+    return moved;
+}
+
+static void a_master_at_another_address_is_a_move(void) {
+    begin(true);
+    CHECK(!current_server_is_known(&client->server));
+    CHECK(!found("one", 1, START)); /* the first */
+    greeted_by('a', START, START);
+    CHECK(!found("one", 1, START + 1));
+    CHECK_EQ_INT(client->server.run_id[0], 'a');
+    CHECK_EQ_INT(client->server.moved_at, 0);
+    CHECK(found("one", 2, START + 2));
+    CHECK_EQ_INT(client->server.run_id[0], '\0');
+    CHECK_EQ_INT(client->server.moved_at, START + 2);
+    CHECK(found("two", 2, START + 3));
+    CHECK(!client->server.move.pending); /* nobody asked for it */
+    end();
+}
+
+/* Of several moves the host is told at once where the client was and where it is. */
+static void moves_are_noted_for_who_asks(void) {
+    begin(true);
+    atomic_store(&client->losses_watched[LOSS_EVENTS], true);
+    found("one", 1, START);
+    CHECK(!client->server.move.pending);
+    found("::2", 2, START);
+    CHECK(client->server.move.pending);
+    CHECK_STR(client->server.move.from, "one:1");
+    CHECK_STR(client->server.move.to, "[::2]:2");
+    found("three", 3, START);
+    CHECK_STR(client->server.move.from, "one:1");
+    CHECK_STR(client->server.move.to, "three:3");
+    end();
+}
+
+static void a_search_is_requested_for_half_a_minute(void) {
+    begin(true);
+    client->server.search_from = START + 1; /* the last one failed */
+    current_server_request_search(client, START);
+    CHECK(client->server.must_search);
+    CHECK_EQ_INT(client->server.search_from, 0);
+    CHECK_EQ_INT(client->server.search_until, START + 30 * SECOND);
+    end();
+}
+
+/* Where a name or an address leads may have changed; if it has not, the replica is what is meant, for a while. */
+static void a_replica_may_be_the_wrong_server(void) {
+    begin(false);
+    CHECK(current_server_may_be_elsewhere(client, START));
+    CHECK(!current_server_may_be_elsewhere(client, START + 5 * SECOND - 1));
+    CHECK(current_server_may_be_elsewhere(client, START + 5 * SECOND));
+    CHECK(!current_server_may_be_elsewhere(client, START + 10 * SECOND - 1));
+    end();
+    begin(true);
+    CHECK(current_server_may_be_elsewhere(client, START));
+    CHECK(current_server_may_be_elsewhere(client, START));
+    end();
+}
+
+int main(void) {
+    RUN(the_first_process_is_remembered);
+    RUN(another_process_is_a_move);
+    RUN(a_proxy_that_balances_is_noticed);
+    RUN(returns_are_counted_for_ten_seconds);
+    RUN(the_last_ones_left_are_remembered);
+    RUN(a_master_at_another_address_is_a_move);
+    RUN(moves_are_noted_for_who_asks);
+    RUN(a_search_is_requested_for_half_a_minute);
+    RUN(a_replica_may_be_the_wrong_server);
+    return unit_done();
+}

@@ -1,0 +1,295 @@
+/* Where connections are to lead: a search that all pipelines share, what becomes of it when it fails or finds another
+ * master, and addresses that are borrowed. SPDX-License-Identifier: Apache-2.0 */
+#include "find_server.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <stdatomic.h>
+
+#include "client_lock.h"
+#include "fake_server.h"
+#include "handles.h"
+#include "unit.h"
+
+static const int64_t START = 1000 * SECOND;
+
+/* The sentinel, and masters that it may announce: it says where, or nothing. */
+static struct fake_server sentinel;
+static struct fake_server masters[2];
+static _Atomic int announced; /* which; -1: the service is unknown, -2: silence */
+static _Atomic int requested; /* how often */
+static redlatch_client *handle;
+static struct client *client;
+
+static const char *answer_of_sentinel(void *context, int connection, const char *command) {
+    static char reply[100];
+    (void)context;
+    if (strncmp(command, "SENTINEL get-master-addr-by-name ", 33) == 0) {
+        int which = atomic_load(&announced);
+        atomic_fetch_add(&requested, 1);
+        if (which < 0) {
+            return which == -1 ? "*-1\r\n" : "";
+        }
+        char number[8];
+        int size = snprintf(number, sizeof number, "%d", masters[which].port);
+        snprintf(reply, sizeof reply, "*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%s\r\n", size, number);
+        return reply;
+    }
+    if (strncmp(command, "SENTINEL sentinels ", 19) == 0) {
+        return atomic_load(&announced) == -2 ? "" : "*0\r\n";
+    }
+    return fake_greeting(connection, command);
+}
+
+static const char *answer_of_master(void *context, int connection, const char *command) {
+    (void)context;
+    return strcmp(command, "INFO replication") == 0 ? "$26\r\n# Replication\r\nrole:master\r\n"
+                                                    : fake_greeting(connection, command);
+}
+
+static void open_client(const char *url) {
+    redlatch_client_options options;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.lazy = 1;
+    options.connect_timeout_ms = 20000;
+    CHECK_EQ_INT(redlatch_client_open(url, &options, &handle), REDLATCH_OK);
+    client = handle->client;
+    client_lock(client);
+}
+
+static void close_client(void) {
+    atomic_store(&client->stopping, false);
+    client_unlock(client);
+    redlatch_client_free(handle);
+}
+
+static void begin(int which) {
+    char url[100];
+    atomic_store(&announced, which);
+    atomic_store(&requested, 0);
+    for (int i = 0; i < 2; i++) {
+        fake_open_tcp(&masters[i]);
+        fake_serve(&masters[i], answer_of_master, NULL);
+    }
+    fake_open_tcp(&sentinel);
+    fake_serve(&sentinel, answer_of_sentinel, NULL);
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/orders", sentinel.port);
+    open_client(url);
+}
+
+static void end(void) {
+    close_client();
+    fake_close(&sentinel);
+    fake_close(&masters[0]);
+    fake_close(&masters[1]);
+}
+
+static int lookup(int pipeline, int64_t time) {
+    return io_lookup(&client->ios[pipeline], system_now() + time);
+}
+
+static void check_leads_to(int pipeline, int which) {
+    const struct addresses *addresses = &client->ios[pipeline].connection.addresses;
+    const struct sockaddr_in *address = (const struct sockaddr_in *)(const void *)&addresses->list[0].storage;
+    CHECK_EQ_INT(addresses->count, 1);
+    CHECK_EQ_INT(ntohs(address->sin_port), masters[which].port);
+}
+
+static void one_search_serves_all(void) {
+    begin(0);
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
+    check_leads_to(0, 0);
+    CHECK_EQ_INT(client->server.endpoint.port, masters[0].port);
+    CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
+    check_leads_to(1, 0);
+    CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK); /* it has its addresses */
+    CHECK_EQ_INT(atomic_load(&requested), 1);
+    end();
+}
+
+/* Those to whom the addresses were of no use want another search: one for all of them. */
+static void a_search_is_repeated_for_who_needs_it(void) {
+    begin(0);
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
+    for (int i = 1; i <= 2; i++) {
+        client->ios[i].must_lookup = true;
+    }
+    CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(atomic_load(&requested), 2);
+    check_leads_to(1, 0);
+    for (int i = 0; i <= 2; i++) {
+        CHECK(!client->ios[i].must_lookup);
+        CHECK_EQ_INT(client->ios[i].searched, i > 0);
+    }
+    CHECK_EQ_INT(lookup(2, 10 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(atomic_load(&requested), 2);
+    check_leads_to(0, 0); /* the same master: nothing moved */
+    end();
+}
+
+static void another_master_moves_all(void) {
+    begin(0);
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
+    client->subscriber.connection.addresses.count = 1;
+    atomic_store(&announced, 1);
+    client->ios[1].must_lookup = true;
+    client->ios[1].connection.addresses.count = 0;
+    CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
+    check_leads_to(1, 1);
+    CHECK_EQ_INT(client->ios[0].connection.addresses.count, 0);
+    CHECK_EQ_INT(client->subscriber.connection.addresses.count, 0);
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
+    check_leads_to(0, 1);
+    CHECK_EQ_INT(atomic_load(&requested), 2);
+    end();
+}
+
+/* Nothing is looked for before it is time to connect again, nor for a connection that is there. */
+static void there_may_be_nothing_to_find(void) {
+    begin(0);
+    struct connection *connection = &client->ios[0].connection;
+    connection->retry_at = system_now() + 100 * SECOND;
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(connection->addresses.count, 0);
+    connection->retry_at = 0;
+    connection->state = CONNECTION_OPENING;
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(connection->addresses.count, 0);
+    connection->state = CONNECTION_CLOSED;
+    CHECK_EQ_INT(atomic_load(&requested), 0);
+    end();
+}
+
+static void a_caller_waits_as_long_as_it_likes(void) {
+    begin(-2);
+    int64_t start = system_now();
+    CHECK_EQ_INT(lookup(0, 0), REDLATCH_AGAIN);
+    CHECK_EQ_INT(lookup(0, 50 * MILLISECOND), REDLATCH_AGAIN);
+    CHECK(system_now() - start >= 50 * MILLISECOND);
+    CHECK(search_is_running(client->server.search)); /* for the next one */
+    atomic_store(&client->stopping, true);
+    CHECK_EQ_INT(lookup(0, 1000 * SECOND), REDLATCH_AGAIN);
+    CHECK(system_now() - start < 20 * SECOND);
+    end();
+}
+
+/* A failure is everybody's for a moment, and then there is another search. */
+static void a_failure_is_shared(void) {
+    begin(-1);
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_INVALID);
+    CHECK(strstr(client->ios[0].connection.detail, "service \"orders\": unknown to the sentinel"));
+    CHECK(client->ios[0].must_lookup && !client->ios[0].searched);
+    CHECK(client->ios[0].connection.retry_at > 0);
+    client->server.search_from = system_now() + 100 * SECOND; /* the moment */
+    CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_INVALID);
+    CHECK(strstr(client->ios[1].connection.detail, "service \"orders\": unknown to the sentinel"));
+    CHECK_EQ_INT(atomic_load(&requested), 1);
+    client->server.search_from = system_now();
+    atomic_store(&announced, 0);
+    CHECK_EQ_INT(lookup(2, 10 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(atomic_load(&requested), 2);
+    end();
+}
+
+/* Steps of the background thread at one time of the test's clock, until the search has ended. */
+static void search_to_its_end(int64_t now) {
+    int64_t until = system_now() + 10 * SECOND;
+    server_search_step(client, now); /* the answers may come as quickly as they are read */
+    while (search_is_running(client->server.search) && system_now() < until) {
+        struct pollfd socket = {.events = 0};
+        socket.fd = server_search_descriptor(client, &socket.events);
+        CHECK(socket.fd >= 0 && socket.events != 0);
+        CHECK(server_search_next_time(client, now) > now);
+        poll(&socket, 1, 20);
+        server_search_step(client, now);
+    }
+    CHECK(!search_is_running(client->server.search));
+}
+
+static void check_idle(int64_t now) {
+    short events = 1;
+    server_search_step(client, now);
+    CHECK(server_search_next_time(client, now) == NEVER);
+    CHECK_EQ_INT(server_search_descriptor(client, &events), -1);
+}
+
+/* Who polls for a search that is under way polls for its socket. */
+static void a_search_under_way_is_polled_for(void) {
+    begin(-2);
+    current_server_request_search(client, START);
+    server_search_step(client, START);
+    short events = 0;
+    CHECK(server_search_descriptor(client, &events) >= 0 && events != 0);
+    CHECK_EQ_INT(server_search_next_time(client, START), START + 5 * SECOND); /* a quarter of the connect timeout */
+    client->server.must_search = false; /* one that callers wait for goes on, too */
+    server_search_step(client, START + 5 * SECOND);
+    CHECK(!search_is_running(client->server.search));
+    end();
+}
+
+static void the_background_thread_searches_on_request(void) {
+    begin(0);
+    check_idle(START);
+    current_server_request_search(client, START);
+    CHECK_EQ_INT(server_search_next_time(client, START), 0);
+    search_to_its_end(START);
+    CHECK_EQ_INT(client->server.endpoint.port, masters[0].port);
+    CHECK(!client->server.must_search);
+    check_idle(START);
+    CHECK_EQ_INT(atomic_load(&requested), 1);
+    end();
+}
+
+static void a_search_on_request_is_repeated_for_a_while(void) {
+    begin(-1);
+    current_server_request_search(client, START);
+    search_to_its_end(START);
+    CHECK(client->server.must_search);
+    CHECK_EQ_INT(server_search_next_time(client, START), START + 50 * MILLISECOND);
+    search_to_its_end(START + 50 * MILLISECOND - 1); /* none is begun */
+    CHECK_EQ_INT(atomic_load(&requested), 1);
+    search_to_its_end(START + 50 * MILLISECOND);
+    CHECK_EQ_INT(atomic_load(&requested), 2);
+    search_to_its_end(START + 30 * SECOND - 1);
+    CHECK(client->server.must_search);
+    search_to_its_end(START + 31 * SECOND); /* the last one */
+    check_idle(START + 40 * SECOND);
+    CHECK_EQ_INT(atomic_load(&requested), 4);
+    end();
+}
+
+/* A URL that names the server itself: a look-up of its own, or the addresses of a pipeline that is connected. */
+static void addresses_are_borrowed(void) {
+    open_client("redis://localhost:6379");
+    check_idle(START);
+    struct connection *connection = &client->ios[1].connection;
+    struct connection *other = &client->ios[3].connection;
+    other->addresses.count = 7;
+    CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK); /* that one is not connected */
+    CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
+    connection->addresses.count = 0;
+    other->state = CONNECTION_READY;
+    CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(connection->addresses.count, 7);
+    connection->addresses.count = 0;
+    client->ios[1].must_lookup = true; /* they were of no use */
+    CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
+    CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
+    other->state = CONNECTION_CLOSED;
+    close_client();
+}
+
+int main(void) {
+    RUN(one_search_serves_all);
+    RUN(a_search_is_repeated_for_who_needs_it);
+    RUN(another_master_moves_all);
+    RUN(there_may_be_nothing_to_find);
+    RUN(a_caller_waits_as_long_as_it_likes);
+    RUN(a_failure_is_shared);
+    RUN(a_search_under_way_is_polled_for);
+    RUN(the_background_thread_searches_on_request);
+    RUN(a_search_on_request_is_repeated_for_a_while);
+    RUN(addresses_are_borrowed);
+    return unit_done();
+}

@@ -1,0 +1,405 @@
+/* The search for a master over sockets: what sentinels and candidates are asked, what their replies mean, and when each
+ * of them, and all, are given up. The clock is the test's own.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "search.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+
+#include "fake_server.h"
+#include "system.h"
+#include "unit.h"
+
+#define GREETED "+OK\r\n$66\r\n# Server\r\nrun_id:" FAKE_RUN_ID "\r\nhz:10\r\n\r\n"
+#define MASTER GREETED "$26\r\n# Replication\r\nrole:master\r\n"
+#define REPLICA GREETED "$25\r\n# Replication\r\nrole:slave\r\n"
+#define NOBODY_ELSE "*0\r\n"
+
+enum { SERVERS = 3 };
+
+static const int64_t START = 1000 * SECOND;
+static const int64_t TIMEOUT = 8 * SECOND; /* of all; each target has a quarter */
+
+/* Sentinels and masters, whatever the test makes of them. */
+static struct fake_server servers[SERVERS];
+static struct fake_server master;
+static struct uri uri;
+static struct connection_settings settings;
+static struct search search;
+static const _Atomic bool going_on = false;
+
+/* A search that has begun, by sentinels, or without a service by a list of servers. */
+static void begin_with(const char *scheme, const char *credentials, const char *rest) {
+    char url[300];
+    char why[400];
+    fake_open_tcp(&master);
+    int used = snprintf(url, sizeof url, "%s://%s", scheme, credentials);
+    for (int i = 0; i < SERVERS; i++) {
+        fake_open_tcp(&servers[i]);
+        used += snprintf(url + used, sizeof url - (size_t)used, "%s127.0.0.1:%d", i ? "," : "", servers[i].port);
+    }
+    snprintf(url + used, sizeof url - (size_t)used, "%s", rest);
+    CHECK_EQ_INT(uri_parse(url, &uri, why, sizeof why), REDLATCH_OK);
+    settings = (struct connection_settings){.uri = &uri,
+                                            .username = uri.username,
+                                            .password = uri.password,
+                                            .database = 3,
+                                            .name = "redlatch:unit",
+                                            .connect_timeout = TIMEOUT,
+                                            .dead_peer_timeout = 10 * SECOND,
+                                            .master_only = true};
+    search_init(&search, &uri, &settings, &going_on);
+    CHECK(!search_is_running(&search));
+    CHECK(search_next_time(&search, START) == NEVER);
+    search_begin(&search, START);
+    CHECK(search_is_running(&search));
+}
+
+static void begin(void) {
+    begin_with("redis+sentinel", "", "/orders");
+}
+
+static void end(void) {
+    search_close(&search);
+    CHECK(!search_is_running(&search));
+    CHECK_EQ_INT(search.connection.fd, -1);
+    uri_free(&uri);
+    fake_close(&master);
+    for (int i = 0; i < SERVERS; i++) {
+        fake_close(&servers[i]);
+    }
+}
+
+/* One step, when something has come or a moment has passed. */
+static int step_soon(int64_t now) {
+    struct pollfd socket = {.events = 0};
+    socket.fd = search_descriptor(&search, &socket.events);
+    system_poll(&socket, 1, system_now() + 20 * MILLISECOND);
+    return search_step(&search, now);
+}
+
+/* Goes on until the search turns to another target, or ends; AGAIN, or what it ends with. */
+static int step_on(int64_t now) {
+    struct endpoint target = search.discovery.target;
+    enum discovery_step step = search.discovery.step;
+    int tried = search.discovery.tried;
+    int64_t until = system_now() + 5 * SECOND;
+    int status = search_step(&search, now);
+    while (status == REDLATCH_AGAIN && search.discovery.step == step && search.discovery.tried == tried &&
+           endpoint_equal(&search.discovery.target, &target) && system_now() < until) {
+        status = step_soon(now);
+    }
+    return status;
+}
+
+/* The target of the search is this server, to which it connects. */
+static void connected(struct fake_server *server, int64_t now) {
+    CHECK_EQ_INT(search.discovery.target.port, server->port);
+    CHECK_EQ_INT(search_step(&search, now), REDLATCH_AGAIN);
+    CHECK(fake_accept(server));
+}
+
+/* It is a sentinel that says so much at first, and is asked then. */
+static void greeted(struct fake_server *sentinel, const char *greeting, int64_t now) {
+    int64_t until = system_now() + 5 * SECOND;
+    connected(sentinel, now);
+    fake_say(sentinel, greeting);
+    while (!search.requested && system_now() < until) {
+        CHECK_EQ_INT(step_soon(now), REDLATCH_AGAIN);
+    }
+}
+
+/* And replies so. */
+static int replied(struct fake_server *sentinel, const char *greeting, const char *reply) {
+    greeted(sentinel, greeting, START);
+    fake_say(sentinel, reply);
+    return step_on(START);
+}
+
+/* A sentinel that announces a master on a port, and whatever it knows of others. */
+static int announced(struct fake_server *sentinel, const char *greeting, int port, const char *others) {
+    char number[8];
+    char reply[1000];
+    snprintf(number, sizeof number, "%d", port);
+    snprintf(reply, sizeof reply, "*2\r\n$9\r\n127.0.0.1\r\n$%zu\r\n%s\r\n%s", strlen(number), number, others);
+    return replied(sentinel, greeting, reply);
+}
+
+/* A candidate that says so much, or hangs up. */
+static int verified(struct fake_server *server, const char *greeting) {
+    connected(server, START);
+    if (greeting) {
+        fake_say(server, greeting);
+    } else {
+        fake_hang_up(server);
+    }
+    return step_on(START);
+}
+
+static void check_received(struct fake_server *server, const char *expected) {
+    char command[200] = "";
+    CHECK(fake_hear(server, command, sizeof command));
+    CHECK_STR(command, expected);
+}
+
+/* All that were not asked yet refuse to be found. */
+static void end_in_failure(int first, int status, const char *why) {
+    for (int i = first; i < SERVERS; i++) {
+        CHECK_EQ_INT(verified(&servers[i], NULL), i + 1 < SERVERS ? REDLATCH_AGAIN : status);
+    }
+    CHECK_EQ_INT(search.discovery.step, DISCOVERY_FAILED);
+    CHECK_EQ_INT(search_step(&search, START), status); /* it stays so */
+    if (!strstr(search.discovery.why, why)) {
+        CHECK_STR(search.discovery.why, why);
+    }
+}
+
+static void a_master_is_found(void) {
+    begin_with("redis+sentinel", "me:secret@", "/orders?sentinel_username=su&sentinel_password=sp");
+    CHECK_EQ_INT(announced(&servers[0], "+OK\r\n" GREETED, master.port, NOBODY_ELSE), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.step, DISCOVERY_VERIFY);
+    CHECK_EQ_INT(verified(&master, "+OK\r\n" MASTER), REDLATCH_OK);
+    CHECK_EQ_INT(search.discovery.target.port, master.port);
+    CHECK_EQ_INT(search.found.count, 1);
+    const struct sockaddr_in *address = (const struct sockaddr_in *)(const void *)&search.found.list[0].storage;
+    CHECK_EQ_INT(ntohs(address->sin_port), master.port);
+    CHECK(search_next_time(&search, START) == NEVER);
+    CHECK_EQ_INT(search.connection.fd, -1); /* nothing stays open */
+    check_received(&master, "AUTH me secret");
+    check_received(&master, "CLIENT SETNAME redlatch:unit");
+    check_received(&master, "INFO server");
+    check_received(&master, "INFO replication");
+    CHECK(!fake_hear(&master, (char[10]){""}, 10)); /* it hung up */
+    end();
+}
+
+/* The greeting of a sentinel with a password has one answer more. */
+static void sentinels_have_credentials_of_their_own(void) {
+    begin_with("redis+sentinel", "me:secret@", "/orders?sentinel_password=sp");
+    CHECK(settings.password && search.sentinel.username == NULL);
+    CHECK_EQ_INT(replied(&servers[0], "+OK\r\n" GREETED, "*-1\r\n"), REDLATCH_AGAIN);
+    check_received(&servers[0], "AUTH sp");
+    check_received(&servers[0], "CLIENT SETNAME redlatch:unit");
+    check_received(&servers[0], "INFO server"); /* no SELECT, no role */
+    check_received(&servers[0], "SENTINEL get-master-addr-by-name orders");
+    check_received(&servers[0], "SENTINEL sentinels orders");
+    end();
+    begin_with("redis+sentinel", "me:secret@", "/orders");
+    CHECK_EQ_INT(replied(&servers[0], GREETED, "*-1\r\n"), REDLATCH_AGAIN);
+    check_received(&servers[0], "CLIENT SETNAME redlatch:unit");
+    end();
+}
+
+static void replies_may_come_in_pieces(void) {
+    begin();
+    char number[8];
+    snprintf(number, sizeof number, "%d", master.port);
+    const char *pieces[] = {"*2\r\n$9\r\n127.0.", "0.1\r\n$5\r\n", number, "\r\n*", "0\r", "\n"};
+    greeted(&servers[0], GREETED, START);
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        CHECK_EQ_INT(search.discovery.step, DISCOVERY_ASK);
+        fake_say(&servers[0], pieces[i]);
+        for (int turn = 0; turn < 3; turn++) {
+            CHECK_EQ_INT(step_soon(START), REDLATCH_AGAIN);
+        }
+    }
+    CHECK_EQ_INT(search.discovery.step, DISCOVERY_VERIFY);
+    CHECK_EQ_INT(verified(&master, MASTER), REDLATCH_OK);
+    end();
+}
+
+/* Other sentinels count if they have a host and a port, wherever these stand. */
+static void other_sentinels_are_learned(void) {
+    begin();
+    const char *others = "*7\r\n"
+                         "*4\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n$4\r\nport\r\n$1\r\n1\r\n"
+                         "*7\r\n$4\r\nname\r\n$1\r\nx\r\n$4\r\nport\r\n$1\r\n2\r\n"
+                         "$2\r\nip\r\n$8\r\n10.0.0.2\r\n$2\r\nip\r\n"
+                         "*2\r\n$2\r\nip\r\n$8\r\n10.0.0.3\r\n"
+                         "*4\r\n$2\r\nip\r\n$8\r\n10.0.0.4\r\n$4\r\nport\r\n:4\r\n"
+                         "*4\r\n$2\r\nip\r\n$8\r\n10.0.0.5\r\n$4\r\nport\r\n$1\r\n0\r\n"
+                         "*4\r\n$2\r\nip\r\n$8\r\n10.0.0.6\r\n$4\r\npart\r\n$1\r\n6\r\n"
+                         "$2\r\nip\r\n";
+    CHECK_EQ_INT(announced(&servers[0], GREETED, master.port, others), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.step, DISCOVERY_VERIFY);
+    const struct endpoints *known = &search.discovery.sources;
+    CHECK_EQ_INT(known->count, SERVERS + 2);
+    CHECK_STR(known->list[SERVERS].host, "10.0.0.1");
+    CHECK_EQ_INT(known->list[SERVERS].port, 1);
+    CHECK_STR(known->list[SERVERS + 1].host, "10.0.0.2");
+    CHECK_EQ_INT(known->list[SERVERS + 1].port, 2);
+    end();
+    begin(); /* an error in place of the list */
+    CHECK_EQ_INT(announced(&servers[0], GREETED, master.port, "-ERR no\r\n"), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.step, DISCOVERY_VERIFY);
+    CHECK_EQ_INT(search.discovery.sources.count, SERVERS);
+    end();
+}
+
+static void what_is_refused_is_reported(void) {
+    static const struct {
+        const char *reply;
+        int status;
+        const char *why;
+    } rows[] = {
+        {"*-1\r\n", REDLATCH_INVALID, "service \"orders\": unknown to the sentinel 127.0.0.1:"},
+        {"-NOAUTH Authentication\trequired.\r\n", REDLATCH_AUTHENTICATION, ": NOAUTH Authentication.required."},
+        {"-ERR unknown command\r\n", REDLATCH_NO_PERMISSION, ": ERR unknown command"},
+        {":1\r\n", REDLATCH_PROTOCOL, ": the peer is not a sentinel"},
+        {"*1\r\n$1\r\nh\r\n", REDLATCH_PROTOCOL, ": the peer is not a sentinel"},
+        {"*3\r\n$1\r\nh\r\n$1\r\n1\r\n$1\r\n1\r\n", REDLATCH_PROTOCOL, ": the peer is not a sentinel"},
+        {"*2\r\n$1\r\nh\r\n:1\r\n", REDLATCH_PROTOCOL, ": the peer is not a sentinel"},
+        {"*2\r\n:1\r\n$1\r\n1\r\n", REDLATCH_PROTOCOL, ": the peer is not a sentinel"},
+        {"*2\r\n$1\r\nh\r\n$1\r\nx\r\n", REDLATCH_PROTOCOL, ": the peer is not a sentinel"},
+        {"*2\r\n$1\r\nh\r\n$5\r\n65536\r\n", REDLATCH_PROTOCOL, ": the peer is not a sentinel"},
+        {"*2\r\n$0\r\n\r\n$1\r\n1\r\n", REDLATCH_PROTOCOL, ": the peer is not a sentinel"},
+        {"?\r\n", REDLATCH_PROTOCOL, ": the peer is not a sentinel"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin();
+        CHECK_EQ_INT(replied(&servers[0], GREETED, rows[i].reply), REDLATCH_AGAIN);
+        end_in_failure(1, rows[i].status, rows[i].why);
+        end();
+    }
+}
+
+/* One that is too long is not shown in part. */
+static void an_endless_error_is_not_shown(void) {
+    for (int size = 198; size <= 199; size++) {
+        char reply[300];
+        snprintf(reply, sizeof reply, "-NOAUTH %0*d\r\n", size - 7, 0);
+        begin();
+        CHECK_EQ_INT(replied(&servers[0], GREETED, reply), REDLATCH_AGAIN);
+        end_in_failure(1, REDLATCH_AUTHENTICATION, size == 198 ? ": NOAUTH 000" : ": the peer is not a sentinel");
+        end();
+    }
+}
+
+static void a_sentinel_that_is_gone_is_passed_over(void) {
+    begin();
+    fake_close(&servers[0]); /* nobody listens */
+    CHECK_EQ_INT(step_on(START), REDLATCH_AGAIN);
+    greeted(&servers[1], GREETED, START);
+    fake_hang_up(&servers[1]);
+    CHECK_EQ_INT(step_on(START), REDLATCH_AGAIN);
+    CHECK(strstr(search.discovery.why, ": the server closed the connection"));
+    CHECK_EQ_INT(announced(&servers[2], GREETED, master.port, NOBODY_ELSE), REDLATCH_AGAIN);
+    CHECK_EQ_INT(verified(&master, MASTER), REDLATCH_OK);
+    fake_open_tcp(&servers[0]);
+    end();
+}
+
+/* Each target has a quarter of the time. */
+static void a_silent_sentinel_is_given_up(void) {
+    const int64_t first = START + TIMEOUT / 4;
+    const int64_t second = START + TIMEOUT / 2;
+    begin();
+    greeted(&servers[0], GREETED, START);
+    CHECK_EQ_INT(search_next_time(&search, START), first);
+    CHECK_EQ_INT(search_step(&search, first - 1), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.tried, 0);
+    CHECK_EQ_INT(search_step(&search, first), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.tried, 1);
+    CHECK(strstr(search.discovery.why, ": no reply before the connect timeout"));
+    CHECK_EQ_INT(search_next_time(&search, first), second);
+    connected(&servers[1], first); /* and not even a greeting */
+    CHECK_EQ_INT(search_step(&search, second - 1), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.tried, 1);
+    CHECK_EQ_INT(search_step(&search, second), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.tried, 2);
+    end();
+}
+
+/* However many there are to ask, all is over when the time is. */
+static void the_search_is_given_up(void) {
+    const int64_t late = START + TIMEOUT * 7 / 8;
+    const int64_t last = START + TIMEOUT;
+    begin();
+    greeted(&servers[0], GREETED, START);
+    CHECK_EQ_INT(search_step(&search, START + TIMEOUT / 4), REDLATCH_AGAIN);
+    greeted(&servers[1], GREETED, START + TIMEOUT / 4);
+    CHECK_EQ_INT(search_step(&search, late), REDLATCH_AGAIN);
+    greeted(&servers[2], GREETED, late);
+    CHECK_EQ_INT(search_next_time(&search, late), last);
+    CHECK_EQ_INT(search_step(&search, last - 1), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search_step(&search, last), REDLATCH_UNREACHABLE);
+    CHECK_STR(search.discovery.why, "no master was found before the connect timeout");
+    CHECK_EQ_INT(search.connection.fd, -1);
+    search_begin(&search, last); /* with the next one */
+    CHECK_EQ_INT(search.discovery.target.port, servers[0].port);
+    CHECK_EQ_INT(search_step(&search, last), REDLATCH_AGAIN); /* it has time of its own */
+    end();
+}
+
+static void candidates_are_verified(void) {
+    begin();
+    CHECK_EQ_INT(announced(&servers[0], GREETED, master.port, NOBODY_ELSE), REDLATCH_AGAIN);
+    CHECK_EQ_INT(verified(&master, REPLICA), REDLATCH_AGAIN);
+    CHECK(strstr(search.discovery.why, "is a replica: expected the master"));
+    CHECK_EQ_INT(search.discovery.step, DISCOVERY_ASK);
+    CHECK_EQ_INT(announced(&servers[1], GREETED, master.port, NOBODY_ELSE), REDLATCH_AGAIN);
+    CHECK_EQ_INT(verified(&master, NULL), REDLATCH_AGAIN); /* hangs up */
+    CHECK(strstr(search.discovery.why, "the server closed the connection"));
+    CHECK_EQ_INT(announced(&servers[2], GREETED, master.port, NOBODY_ELSE), REDLATCH_AGAIN);
+    CHECK_EQ_INT(verified(&master, "-NOPERM no\r\n$1\r\nx\r\n-NOPERM no\r\n"), REDLATCH_OK); /* hides what it is */
+    end();
+}
+
+static void servers_are_candidates_themselves(void) {
+    begin_with("redis+replicas", "", "");
+    CHECK_EQ_INT(verified(&servers[0], REPLICA), REDLATCH_AGAIN);
+    CHECK_EQ_INT(verified(&servers[1], MASTER), REDLATCH_OK);
+    CHECK_EQ_INT(search.discovery.target.port, servers[1].port);
+    CHECK_EQ_INT(search_step(&search, START), REDLATCH_OK);
+    search_begin(&search, START); /* with the one that was right */
+    CHECK_EQ_INT(search.discovery.target.port, servers[1].port);
+    end();
+}
+
+/* A name may have several addresses. */
+static void further_addresses_are_tried(void) {
+    begin();
+    struct uri nobody = {.host = (char[]){"127.0.0.1"}, .port = servers[2].port};
+    struct addresses *addresses = &search.connection.addresses;
+    fake_close(&servers[2]);
+    CHECK(resolve_at_once(&nobody, addresses));
+    struct addresses right;
+    CHECK(resolve_at_once(&search.where, &right));
+    addresses->list[1] = right.list[0];
+    addresses->count = 2;
+    CHECK_EQ_INT(replied(&servers[0], GREETED, "*-1\r\n"), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.tried, 1);
+    CHECK(strstr(search.discovery.why, "unknown to the sentinel"));
+    fake_open_tcp(&servers[2]);
+    end();
+}
+
+/* Of a forked child: only the descriptor goes. */
+static void a_search_is_forgotten(void) {
+    begin();
+    CHECK_EQ_INT(search_step(&search, START), REDLATCH_AGAIN);
+    short events = 0;
+    CHECK(search_descriptor(&search, &events) >= 0 && events != 0);
+    search_forget(&search);
+    CHECK_EQ_INT(search_descriptor(&search, &events), -1);
+    CHECK(search_is_running(&search));
+    CHECK_EQ_INT(search_next_time(&search, START), START + 10 * MILLISECOND); /* there is nothing to poll */
+    end();
+}
+
+int main(void) {
+    RUN(a_master_is_found);
+    RUN(sentinels_have_credentials_of_their_own);
+    RUN(replies_may_come_in_pieces);
+    RUN(other_sentinels_are_learned);
+    RUN(what_is_refused_is_reported);
+    RUN(an_endless_error_is_not_shown);
+    RUN(a_sentinel_that_is_gone_is_passed_over);
+    RUN(a_silent_sentinel_is_given_up);
+    RUN(the_search_is_given_up);
+    RUN(candidates_are_verified);
+    RUN(servers_are_candidates_themselves);
+    RUN(further_addresses_are_tried);
+    RUN(a_search_is_forgotten);
+    return unit_done();
+}
