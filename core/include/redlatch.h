@@ -256,6 +256,19 @@ REDLATCH_API int redlatch_client_close(redlatch_client *client);
  * Since 0.1. */
 REDLATCH_API void redlatch_client_free(redlatch_client *client);
 
+/* Replaces the user and the password, for passwords and tokens that end. It waits for nothing, and any thread may call
+ * it at any time. Holds, waits and calls in progress go on: AUTH is sent on the open connections, the connection for
+ * messages is replaced by one that is subscribed before the old one closes, and later connections use the new ones.
+ *
+ * username: NULL for the default user.
+ * password: the password or the token. Both are copied, and what they were before is wiped.
+ *
+ * A refused AUTH closes nothing: the connection stays what it was, and a CREDENTIALS_REFUSED event notifies the host.
+ * If a new connection is refused, a call that does not wait returns AUTHENTICATION, and renewals are tried until the
+ * lease ends. From the first call of this function on, a wait goes on until its deadline, or for
+ * unreachable_timeout_ms, since the next call may bring the right password. INVALID: `password` is NULL. Since 0.1. */
+REDLATCH_API int redlatch_client_set_credentials(redlatch_client *client, const char *username, const char *password);
+
 /* Returns the client's UUID of version 8, 36 characters; it begins every owner id that the client writes. Valid until
  * the client is freed. NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_uuid(const redlatch_client *client);

@@ -37,10 +37,12 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_COUNTED = 7,   /* a started count-down is done; see status */
     REDLATCH_EVENT_FREE = 8,      /* a started wait until a name is free is done; see status */
     REDLATCH_EVENT_ANSWERED = 9,  /* any other started call is done; see status */
-    REDLATCH_EVENT_MOVED = 10     /* redis+sentinel: the client moved to another master; see old_address */
+    REDLATCH_EVENT_MOVED = 10,    /* redis+sentinel: the client moved to another master; see old_address */
+    REDLATCH_EVENT_CREDENTIALS_REFUSED = 11 /* the server refused the user or the password; see message and
+                                               redlatch_client_set_credentials */
 };
 
-/* An event: the completion of a started call, or a loss. Since 0.1. */
+/* An event: the completion of a started call, a loss, or what became of the client. Since 0.1. */
 typedef struct redlatch_event {
     uint32_t struct_size;
     int32_t kind;   /* enum redlatch_event_kind */
@@ -82,12 +84,13 @@ REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
  * Since 0.1. */
 REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_event *event_out);
 
-/* Waits until a hold of this client is lost or abandoned, and hands out that event. One thread at a time may call it.
+/* Waits until a hold of this client is lost or abandoned, or the server refuses its user or password, and hands out
+ * that event. One thread at a time may call it.
  *
  * wait_ms: how long to wait; REDLATCH_FOREVER: without a deadline.
  *
  * AGAIN: nothing was lost until the deadline. Losses are kept for this call from its first use on. It and
- * redlatch_client_next_event both report every loss. Since 0.1. */
+ * redlatch_client_next_event both report every loss and every refusal. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
 
 /* Starts redlatch_lock_acquire_as. It completes with an ACQUIRED event.

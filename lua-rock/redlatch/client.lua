@@ -145,6 +145,20 @@ function Client:close()
     return outcome.result(status, message)
 end
 
+--- Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If the
+--- server refuses them, there is an event "credentials_refused", and the connections stay what they were.
+---@param username? string nil: the default user
+---@param password string a password or a token
+---@return true? done, string? message, string? code
+function Client:set_credentials(username, password)
+    if username ~= nil then
+        settings.check_text(username, "username")
+    end
+    settings.check_text(password, "password")
+    local status, message = core.client_set_credentials(self._handle, username, password)
+    return outcome.result(status, message)
+end
+
 --- Whether close() was called.
 ---@return boolean
 function Client:closed()

@@ -6,10 +6,11 @@ local outcome = require "redlatch.outcome"
 local started = require "redlatch.started"
 
 ---@class redlatch.Event
----@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned"|"moved" which
----started call is done, "answered" for all that ask or change something, or what became of a hold or a permit, or
----"moved": the sentinels have made another server the master
----@field ok boolean whether the call succeeded; false for "lost" and "abandoned"
+---@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned"|"moved"|
+---"credentials_refused" which started call is done, "answered" for all that ask or change something, or what became of
+---a hold or a permit, or "moved": the sentinels have made another server the master, or "credentials_refused": the
+---server refused the user or the password
+---@field ok boolean whether the call succeeded; false for "lost", "abandoned" and "credentials_refused"
 ---@field message? string what went wrong, with which lock, on which server
 ---@field code? string what went wrong, such as "timeout"
 ---@field tag? integer of a call that was started: what it returned
@@ -38,7 +39,10 @@ local KINDS = {
     [core.EVENT_FREE] = "free",
     [core.EVENT_ANSWERED] = "answered",
     [core.EVENT_MOVED] = "moved",
+    [core.EVENT_CREDENTIALS_REFUSED] = "credentials_refused",
 }
+-- What comes without a call that was started.
+local UNASKED = {lost = true, abandoned = true, credentials_refused = true}
 local event = {}
 
 --- The event in a record of the core, with the report or the state that it brings. The client learns which call is done
@@ -64,7 +68,7 @@ function event.of(client, record, report, state_of_lock)
         return made
     end
     local what
-    if made.kind ~= "lost" and made.kind ~= "abandoned" then
+    if not UNASKED[made.kind] then
         made.tag = record.tag
         what = started.take(client, made.tag)
         if what and what.object ~= client then

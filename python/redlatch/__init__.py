@@ -16,6 +16,7 @@ from typing import List
 from redlatch._ffi import lib as _lib
 from redlatch._ffi import text as _text
 from redlatch.client import Client, connect
+from redlatch.credentials import CredentialProvider
 from redlatch.durations import Seconds
 from redlatch.errors import (
     AlreadyHeldError,
@@ -55,6 +56,7 @@ __all__ = [
     "AuthenticationError",
     "Client",
     "ClosedError",
+    "CredentialProvider",
     "DetectedKind",
     "ForkedError",
     "Hold",

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
+from typing import Any, Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
+from redlatch.credentials import CredentialProvider, Renewal, set_credentials
 from redlatch.durations import Seconds, wait_ms
-from redlatch.errors import LockName, failure
+from redlatch.errors import InvalidArgumentError, LockName, failure
 from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses
@@ -33,6 +34,8 @@ def connect(
     lazy: bool = False,
     username: Optional[str] = None,
     password: Optional[str] = None,
+    credentials: Optional[CredentialProvider] = None,
+    credentials_interval: Optional[Seconds] = None,
     sentinel_username: Optional[str] = None,
     sentinel_password: Optional[str] = None,
     database: Optional[int] = None,
@@ -61,6 +64,9 @@ def connect(
         lazy: Connects at the first use, for servers that may be down now.
         username: For the server.
         password: For the server; is never shown.
+        credentials: A provider of users and passwords that change, in place of both: it has the shape of redis-py's
+            CredentialProvider or StreamingCredentialProvider.
+        credentials_interval: How often the provider is asked; needed unless it tells of new credentials by itself.
         sentinel_username: For the sentinels of a redis+sentinel URL.
         sentinel_password: For these sentinels; is never shown.
         database: Its number.
@@ -83,18 +89,39 @@ def connect(
         ...     other.closed
         False
     """
-    given = dict(locals())
+    return _open(dict(locals()))
+
+
+def _open(given: Dict[str, Any]) -> Client:
+    """A client for the arguments of connect()."""
+    url, tuning = given["url"], given["tuning"]
     if url is not None and not isinstance(url, str):
         raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
     if not isinstance(tuning, (Tuning, type(None))):
         raise TypeError(f"tuning is {tuning!r}, of type {type(tuning).__name__}; expected redlatch.Tuning or None")
+    renewal = _renewal(given)
     options, alive = client_options({**given, **vars(tuning or Tuning())})
     client_out = ffi.new("redlatch_client **")
     status: int = lib.redlatch_client_open(ffi.NULL if url is None else c_string(url, "url"), options, client_out)
     alive.clear()
     if status:
         raise failure(status)
-    return Client(client_out[0])
+    return Client(client_out[0], renewal)
+
+
+def _renewal(given: Dict[str, Any]) -> Optional[Renewal]:
+    """Of the provider among the arguments, if there is one, whose first credentials replace it there."""
+    provider, interval = given["credentials"], given["credentials_interval"]
+    if provider is None:
+        if interval is not None:
+            raise InvalidArgumentError(f"credentials_interval is {interval!r}; expected credentials with it")
+        return None
+    for argument in ("username", "password"):
+        if given[argument] is not None:
+            raise InvalidArgumentError(f"{argument} and credentials are both given; expected one of the two")
+    renewal = Renewal(provider, interval)
+    given["username"], given["password"] = renewal.first()
+    return renewal
 
 
 class Client:
@@ -106,14 +133,18 @@ class Client:
         ['orders:42']
     """
 
-    def __init__(self, handle: CData) -> None:
+    def __init__(self, handle: CData, renewal: Optional[Renewal] = None) -> None:
         # Freed when nobody uses the memory any more, the watching thread included; closed before that, see below.
         self._handle: CData = ffi.gc(handle, lib.redlatch_client_free)
         self._uuid = text(lib.redlatch_client_uuid(self._handle))
         self._url = text(lib.redlatch_client_url(self._handle))
         self._losses = Losses(self._handle)
         # Runs at the latest when the interpreter ends, so that what is held is released then.
-        self._end = weakref.finalize(self, _end, self._handle, self._losses, os.getpid())
+        self._renewal = renewal
+        self._end = weakref.finalize(self, _end, self._handle, self._losses, renewal, os.getpid())
+        if renewal is not None:
+            self._losses.watch()
+            renewal.start(self._handle)
 
     def lock(
         self,
@@ -466,6 +497,22 @@ class Client:
         names = (name for name, _ in ffi.typeof("redlatch_stats").fields)
         return {name: getattr(record, name) for name in names if name not in ("struct_size", "reserved")}
 
+    def set_credentials(self, username: Optional[LockName], password: LockName) -> None:
+        """Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If
+        the server refuses them, a warning is logged, and the connections stay what they were.
+
+        Args:
+            username: None means the default user.
+            password: A password or a token; is never shown.
+
+        Example:
+            >>> client.set_credentials("default", "any password: this server asks for none")
+        """
+        self._losses.watch()
+        status = set_credentials(self._handle, username, password)
+        if status:
+            raise failure(status)
+
     @property
     def uuid(self) -> str:
         """The first part of every owner id that this client writes."""
@@ -493,6 +540,8 @@ class Client:
         """
         status: int = lib.redlatch_client_close(self._handle)
         self._end.detach()
+        if self._renewal is not None:
+            self._renewal.stop()
         self._losses.join()
         if status:
             raise failure(status)
@@ -515,8 +564,10 @@ class Client:
         raise TypeError("a redlatch.Client cannot be pickled or copied: open one in each process")
 
 
-def _end(handle: CData, losses: Losses, pid: int) -> None:
+def _end(handle: CData, losses: Losses, renewal: Optional[Renewal], pid: int) -> None:
     """Closes a client that nobody closed. Never in a forked child: the connections, and the holds, are its parent's."""
     if os.getpid() == pid:
         lib.redlatch_client_close(handle)
+        if renewal is not None:
+            renewal.stop()
         losses.join()

@@ -1,4 +1,4 @@
-"""Which holds of a client were lost, and who is to be told.
+"""Which holds of a client were lost, and who is to be told; also that a server refused the client's credentials.
 
 The core says that a hold is lost for as long as it is not released. A Hold object may be asked later, so what was seen
 to be lost is remembered here by the hold's serial number.
@@ -30,7 +30,8 @@ GREEN_POLL = 0.05
 
 
 class Losses:
-    """The losses of one client. A daemon thread waits for them from the first use of an event on."""
+    """The losses of one client. A daemon thread waits for them from the first use of an event on, or from the first
+    new credentials on."""
 
     def __init__(self, handle: CData) -> None:
         self._handle = handle
@@ -60,8 +61,7 @@ class Losses:
     def event(self, serial: int) -> threading.Event:
         """The event of a hold: one, however often it is asked for."""
         with self._guard:
-            if self._thread is None:
-                self._start()
+            self._watch()
             event = self._events.get(serial)
             if event is None:
                 event = self._events[serial] = threading.Event()
@@ -69,13 +69,20 @@ class Losses:
             event.set()
         return event
 
+    def watch(self) -> None:
+        """Waits from now on."""
+        with self._guard:
+            self._watch()
+
     def join(self) -> None:
         """Lets the thread end, after the client was closed; at most for a moment."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread() and os.getpid() == self._pid:
             thread.join(END)
 
-    def _start(self) -> None:
+    def _watch(self) -> None:
+        if self._thread is not None:
+            return
         # The core keeps losses from the first such call on, so none is missed while the thread is starting.
         lib.redlatch_client_wait_lost(self._handle, 0, new_record("redlatch_event"))
         thread = threading.Thread(
@@ -104,6 +111,9 @@ def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
 
 
 def _take(record: CData, losses: Losses) -> None:
+    if record.kind == lib.REDLATCH_EVENT_CREDENTIALS_REFUSED:
+        logger.warning("%s", text(record.message))
+        return
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
         # Nobody renews it any more: whoever works under it has to stop, though its last lease is not over yet.
         logger.warning("lock %r is no longer renewed: the thread that held it has ended", text(record.name))

@@ -70,7 +70,8 @@ static void check_state(const struct connection *connection, int status) {
         break;
     default:
         MUST(connection->state == CONNECTION_CLOSED && connection->detail[0]);
-        if (connection->settings->password && connection->step <= 1) { /* an answer to AUTH may repeat it */
+        if (connection->settings->credentials->password &&
+            connection->step <= 1) { /* an answer to AUTH may repeat it */
             MUST(!strstr(connection->detail, password));
         }
         break;
@@ -132,10 +133,11 @@ static bool live(struct connection *connection, struct input *input) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct input input = {bytes, size};
     uint8_t how = input_byte(&input);
+    struct credentials credentials = {.version = 0};
+    MUST(credentials_set(&credentials, how & 1 ? "me" : NULL, how & 2 ? password : NULL));
     struct connection_settings settings = {.uri = &uri,
                                            .name = "redlatch:fuzz",
-                                           .username = how & 1 ? "me" : NULL,
-                                           .password = how & 2 ? password : NULL,
+                                           .credentials = &credentials,
                                            .database = how & 4 ? 3 : 0,
                                            .connect_timeout = 2 * SECOND,
                                            .dead_peer_timeout = 10 * SECOND};
@@ -146,5 +148,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     }
     connection_close(&connection);
     connection_free(&connection);
+    credentials_free(&credentials);
     return 0;
 }

@@ -111,13 +111,15 @@ static void leave(struct peer *peer) {
     }
 }
 
-static void search_all(const struct connection_settings *settings, struct peer *peer, struct input *input) {
+static void search_all(const struct client *client, struct peer *peer, struct input *input) {
     static const _Atomic bool going_on = false;
     struct search *search = calloc(1, sizeof *search);
     MUST(search);
     bool echoes = memmem(input->bytes, input->size, password, strlen(password)); /* else nobody but us can say it */
     size_t steps = TURNS_MAX + input->size;
-    search_init(search, settings->uri, settings, &going_on);
+    struct connection_settings settings = client->connection_settings;
+    settings.uri = &client->uri;
+    search_init(search, &client->uri, &client->sentinel_credentials, &settings, &going_on);
     search->where.path = path; /* whoever is to be asked is here */
     int64_t now = START;
     search_begin(search, now);
@@ -190,9 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (listens) {
         listen_all(handle->client, &peer, &input);
     } else {
-        struct connection_settings settings = handle->client->connection_settings;
-        settings.uri = &handle->client->uri;
-        search_all(&settings, &peer, &input);
+        search_all(handle->client, &peer, &input);
     }
     redlatch_client_free(handle);
     leave(&peer);

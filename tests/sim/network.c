@@ -239,7 +239,7 @@ static bool connect_again(struct network *network, struct packet *ready) {
     struct world_common *world = network->world;
     struct peer *peer = ready->peer;
     if (world->now < peer->server->down_until) {
-        engine_pipeline_failed(peer->engine, ready->pipeline, REDLATCH_UNREACHABLE, world->now);
+        engine_pipeline_failed(peer->engine, ready->pipeline, REDLATCH_UNREACHABLE, true, world->now);
         post(network, ready, world->now + random_between(&world->random, 10000, 400000));
         return true;
     }

@@ -423,7 +423,7 @@ void rig_ready(enum pipeline_role pipeline, enum resolution how) {
 }
 
 void rig_failed(enum pipeline_role pipeline, int status) {
-    engine_pipeline_failed(&rig.engine, pipeline, status, rig.now);
+    engine_pipeline_failed(&rig.engine, pipeline, status, status != REDLATCH_AUTHENTICATION, rig.now);
     rig_turn();
 }
 

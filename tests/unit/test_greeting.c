@@ -22,6 +22,7 @@
 
 static struct fake_server server;
 static struct uri uri;
+static struct credentials credentials;
 static struct connection_settings settings;
 static struct connection connection;
 
@@ -31,14 +32,20 @@ static void begin(bool subscriber) {
     CHECK_EQ_INT(uri_parse(server.url, &uri, why, sizeof why), REDLATCH_OK);
     settings = (struct connection_settings){
         .uri = &uri, .name = "redlatch:unit", .connect_timeout = 2 * SECOND, .dead_peer_timeout = 10 * SECOND};
+    settings.credentials = &credentials;
     connection_init(&connection, &settings, subscriber);
 }
 
 static void end(void) {
     connection_close(&connection);
     connection_free(&connection);
+    credentials_free(&credentials);
     uri_free(&uri);
     fake_close(&server);
+}
+
+static void give(const char *username, const char *password) {
+    CHECK(credentials_set(&credentials, username, password));
 }
 
 /* Opens the connection and has it say what it says. */
@@ -105,8 +112,7 @@ static void says_what_is_needed(void) {
 
 static void says_user_password_and_database(void) {
     begin(false);
-    settings.username = "me";
-    settings.password = "two words";
+    give("me", "two words");
     settings.database = 3;
     dial();
     hears("AUTH me two words");
@@ -116,7 +122,7 @@ static void says_user_password_and_database(void) {
     CHECK_EQ_INT(outcome(), REDLATCH_OK);
     end();
     begin(false);
-    settings.password = "word";
+    give(NULL, "word");
     dial();
     hears("AUTH word");
     hear_greeting();
@@ -126,7 +132,7 @@ static void says_user_password_and_database(void) {
 /* Somebody who names a user must not become the default user. */
 static void says_a_user_without_password(void) {
     begin(false);
-    settings.username = "me";
+    give("me", NULL);
     dial();
     hears("AUTH me ");
     hear_greeting();
@@ -135,7 +141,7 @@ static void says_a_user_without_password(void) {
 
 static void a_subscriber_says_less(void) {
     begin(true);
-    settings.password = "word";
+    give(NULL, "word");
     settings.database = 3;
     dial();
     hears("AUTH word");
@@ -188,7 +194,7 @@ static void errors_that_can_be_lived_with(void) {
 static void check_first_error_reply(const char *answer, int status) {
     begin(false);
     if (status == REDLATCH_AUTHENTICATION) {
-        settings.password = "word";
+        give(NULL, "word");
     } else {
         settings.database = 3;
     }
@@ -201,7 +207,7 @@ static void check_first_error_reply(const char *answer, int status) {
 static void check_sent(const char *password, const char *answer, const char *shown) {
     char line[200];
     begin(false);
-    settings.password = password;
+    give(NULL, password);
     dial();
     snprintf(line, sizeof line, "-%s\r\n", answer);
     fake_say(&server, line);

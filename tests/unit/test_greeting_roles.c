@@ -1,5 +1,5 @@
 /* Greetings at servers that are not to be used: a replica where the master is wanted, a server that the client has
- * left. SPDX-License-Identifier: Apache-2.0 */
+ * left, one that refuses a password that was replaced meanwhile. SPDX-License-Identifier: Apache-2.0 */
 #include "connection.h"
 #include "fake_server.h"
 #include "system.h"
@@ -10,6 +10,7 @@
 
 static struct fake_server server;
 static struct uri uri;
+static struct credentials credentials;
 static struct connection_settings settings;
 static struct connection connection;
 
@@ -25,6 +26,7 @@ static void begin(void) {
 static void end(void) {
     connection_close(&connection);
     connection_free(&connection);
+    credentials_free(&credentials);
     uri_free(&uri);
     fake_close(&server);
 }
@@ -111,7 +113,34 @@ static void parts_of_info(void) {
     CHECK_EQ_INT(info_role("\nrole:master", 5), ROLE_UNKNOWN);
 }
 
+/* What the server may repeat is not known any more. */
+static void of_a_replaced_password_only_the_first_word_is_shown(void) {
+    char command[100] = "";
+    begin();
+    settings.credentials = &credentials;
+    CHECK(credentials_set(&credentials, NULL, "first"));
+    CHECK(resolve_at_once(&uri, &connection.addresses));
+    CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK);
+    CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN);
+    CHECK(fake_accept(&server) && credentials_set(&credentials, "me", "second"));
+    fake_say(&server, "-ERR you gave first\r\n");
+    int64_t until = system_now() + 5 * SECOND;
+    while (connection_advance(&connection, system_now()) == REDLATCH_AGAIN && system_now() < until) {
+        connection_wait(&connection, until);
+    }
+    CHECK(strstr(connection.detail, "ERR") && !strstr(connection.detail, "first"));
+    CHECK(connection.refused && connection.credentials != credentials.version);
+    CHECK_EQ_INT(outcome("-WRONGPASS invalid username-password pair\r\n"), REDLATCH_AUTHENTICATION);
+    CHECK(connection.refused && connection.credentials == credentials.version);
+    CHECK(fake_hear(&server, command, sizeof command));
+    CHECK_STR(command, "AUTH me second");
+    CHECK_EQ_INT(outcome("HTTP/1.1 400 Bad Request\r\n"), REDLATCH_PROTOCOL);
+    CHECK(!connection.refused);
+    end();
+}
+
 int main(void) {
+    RUN(of_a_replaced_password_only_the_first_word_is_shown);
     RUN(a_replica_is_refused);
     RUN(a_master_is_greeted);
     RUN(a_rejected_connection_resolves_nothing);

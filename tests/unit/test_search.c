@@ -25,6 +25,7 @@ static struct fake_server servers[SERVERS];
 static struct fake_server master;
 static struct uri uri;
 static struct connection_settings settings;
+static struct credentials login, sentinel_login; /* the URI's texts */
 static struct search search;
 static const _Atomic bool going_on = false;
 
@@ -40,15 +41,16 @@ static void begin_with(const char *scheme, const char *credentials, const char *
     }
     snprintf(url + used, sizeof url - (size_t)used, "%s", rest);
     CHECK_EQ_INT(uri_parse(url, &uri, why, sizeof why), REDLATCH_OK);
+    login = (struct credentials){uri.username, uri.password, 1};
+    sentinel_login = (struct credentials){uri.sentinel_username, uri.sentinel_password, 1};
     settings = (struct connection_settings){.uri = &uri,
-                                            .username = uri.username,
-                                            .password = uri.password,
+                                            .credentials = &login,
                                             .database = 3,
                                             .name = "redlatch:unit",
                                             .connect_timeout = TIMEOUT,
                                             .dead_peer_timeout = 10 * SECOND,
                                             .master_only = true};
-    search_init(&search, &uri, &settings, &going_on);
+    search_init(&search, &uri, &sentinel_login, &settings, &going_on);
     CHECK(!search_is_running(&search));
     CHECK(search_next_time(&search, START) == NEVER);
     search_begin(&search, START);
@@ -176,7 +178,7 @@ static void a_master_is_found(void) {
 /* The greeting of a sentinel with a password has one answer more. */
 static void sentinels_have_credentials_of_their_own(void) {
     begin_with("redis+sentinel", "me:secret@", "/orders?sentinel_password=sp");
-    CHECK(settings.password && search.sentinel.username == NULL);
+    CHECK(login.password && search.sentinel.credentials == &sentinel_login);
     CHECK_EQ_INT(replied(&servers[0], "+OK\r\n" GREETED, "*-1\r\n"), REDLATCH_AGAIN);
     check_received(&servers[0], "AUTH sp");
     check_received(&servers[0], "CLIENT SETNAME redlatch:unit");

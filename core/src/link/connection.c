@@ -20,6 +20,9 @@ enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 40, LONG_PAUSE_MS = 500 };
 /* The first byte of what a server that expects TLS answers to anything else. */
 enum { TLS_ALERT_RECORD = 0x15 };
 
+/* So much of an error is shown. */
+enum { WORDS_MAX = 150 };
+
 /* No reply to a greeting is longer; INFO's is some hundreds of bytes. */
 enum { GREETING_MAX = 1 << 16 };
 
@@ -59,6 +62,7 @@ static void drop(struct connection *connection) {
     connection->tls = NULL;
     output_clear(&connection->sealed);
     output_clear(&connection->output);
+    output_wipe(&connection->output); /* a greeting */
     replies_close(&connection->replies);
     connection->state = CONNECTION_CLOSED;
 }
@@ -68,6 +72,14 @@ static int take_descriptor(struct connection *connection) {
     int fd = connection->fd;
     connection->fd = -1;
     return fd;
+}
+
+void connection_note_error(struct connection *connection, const struct reply *reply) {
+    size_t size = reply->size < WORDS_MAX ? reply->size : WORDS_MAX;
+    for (size_t i = 0; i < size; i++) {
+        connection->detail[i] = reply->text[i] >= ' ' && reply->text[i] <= '~' ? reply->text[i] : '.';
+    }
+    connection->detail[size] = '\0';
 }
 
 static bool is_shaking_hands(const struct connection *connection) {
@@ -119,6 +131,7 @@ void connection_reject(struct connection *connection, const char *why, int64_t n
 int connection_open(struct connection *connection, int64_t now) {
     const struct connection_settings *settings = connection->settings;
     connection->opened_at = now;
+    connection->refused = false;
     connection->deadline = now + settings->connect_timeout;
     if (!replies_open(&connection->replies)) {
         connection_fail(connection, "out of memory", now);
@@ -166,6 +179,7 @@ static int begin_greeting(struct connection *connection, int64_t now) {
 
 static void become_ready(struct connection *connection, int64_t now) {
     socket_let_sleep(connection->fd, CONNECTION_SLEEP);
+    output_wipe(&connection->output);
     connection->state = CONNECTION_READY;
     connection->generation++;
     connection->ready_at = now;
@@ -373,6 +387,14 @@ void connection_close(struct connection *connection) {
         close(take_descriptor(connection));
     }
     drop(connection);
+}
+
+void connection_replace(struct connection *freed, struct connection *by) {
+    uint32_t generation = freed->generation;
+    *freed = *by;
+    freed->generation = generation;
+    replies_moved(&freed->replies);
+    connection_init(by, freed->settings, freed->subscriber);
 }
 
 void connection_forget(struct connection *connection) {

@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include "credentials.h"
 #include "engine.h"
 #include "info.h"
 #include "output.h"
@@ -23,8 +24,7 @@ enum connection_state { CONNECTION_CLOSED, CONNECTION_OPENING, CONNECTION_GREETI
 /* What all connections of a client have in common; outlives them. */
 struct connection_settings {
     const struct uri *uri;
-    const char *username; /* NULL: the default user */
-    const char *password; /* NULL: none, and without a user no AUTH */
+    const struct credentials *credentials; /* read for each greeting; NULL: none */
     int database;
     char name[160];          /* for CLIENT SETNAME */
     int64_t connect_timeout; /* microseconds */
@@ -42,8 +42,10 @@ struct connection {
     uint8_t state;
     bool served;             /* since it became READY, anything was answered */
     bool speaks_tls;         /* without TLS here: the first bytes in the greeting were of TLS */
+    bool refused;            /* the last attempt failed since user or password were refused, or are missing */
     bool subscriber;         /* leaves nothing in doubt: no CLIENT ID, no KILL */
     uint32_t generation;     /* how often it became READY */
+    uint32_t credentials;    /* the version of those that were said last */
     struct output output;    /* with TLS: not yet encrypted */
     struct tls_session *tls; /* NULL without TLS, and while CLOSED */
     struct output sealed;    /* with TLS: ciphertext for the socket */
@@ -120,6 +122,9 @@ struct reply_holder;
 bool connection_next_reply(struct connection *connection, const struct reply_bounds *bounds,
                            struct reply_holder *holder, int *status_out);
 
+/* Puts an error reply into the detail, in the server's words, of which messages show what any terminal does. */
+void connection_note_error(struct connection *connection, const struct reply *reply);
+
 /* Why TLS failed, or else the other sentence. Valid until the connection is given up. */
 const char *connection_why(const struct connection *connection, const char *otherwise);
 
@@ -130,6 +135,10 @@ void connection_fail(struct connection *connection, const char *why, int64_t now
 /* The same for one that has just become READY and is not to be used: what the connection before left stays to be
  * resolved by the next one. */
 void connection_reject(struct connection *connection, const char *why, int64_t now);
+
+/* Puts a connection in the place of one that was freed, with which it has settings in common; it itself is as after
+ * connection_init. */
+void connection_replace(struct connection *freed, struct connection *by);
 
 /* Closes in good order at the end of a client. connection_forget only closes the descriptor: for a forked child. */
 void connection_close(struct connection *connection);

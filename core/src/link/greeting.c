@@ -8,9 +8,6 @@
 #include "error_reply.h"
 #include "info.h"
 
-/* So much of an error is shown. */
-enum { WORDS_MAX = 150 };
-
 static bool say(struct connection *connection, enum greeting_step step, size_t count, const char *const arguments[]) {
     size_t sizes[4];
     for (size_t i = 0; i < count; i++) {
@@ -30,12 +27,10 @@ int greeting_begin(struct connection *connection) {
     connection->server_id = 0;
     connection->run_id[0] = '\0';
     bool replied = true;
-    if (settings->username) { /* a user without a password is not the default user */
-        const char *arguments[] = {"AUTH", settings->username, settings->password ? settings->password : ""};
-        replied = say(connection, GREET_AUTH, 3, arguments);
-    } else if (settings->password) {
-        const char *arguments[] = {"AUTH", settings->password};
-        replied = say(connection, GREET_AUTH, 2, arguments);
+    if (credentials_are_given(settings->credentials)) {
+        replied = credentials_say(settings->credentials, &connection->output);
+        connection->credentials = settings->credentials->version;
+        connection->steps[connection->step_count++] = GREET_AUTH;
     }
     if (settings->database > 0 && !connection->subscriber) {
         char number[16];
@@ -58,44 +53,10 @@ int greeting_begin(struct connection *connection) {
     return replied ? REDLATCH_OK : REDLATCH_NO_MEMORY;
 }
 
-/* In the server's words, of which messages show what any terminal does. */
 static int refuse(struct connection *connection, int status, const struct reply *reply) {
-    size_t size = reply->size < WORDS_MAX ? reply->size : WORDS_MAX;
-    for (size_t i = 0; i < size; i++) {
-        connection->detail[i] = reply->text[i] >= ' ' && reply->text[i] <= '~' ? reply->text[i] : '.';
-    }
-    connection->detail[size] = '\0';
+    connection->refused = status == REDLATCH_AUTHENTICATION;
+    connection_note_error(connection, reply);
     return status;
-}
-
-/* What Redis itself says of a refused AUTH: it repeats nothing, whatever letters a password shares with it. */
-static bool is_of_redis(const struct reply *reply) {
-    static const char *const sentences[] = {
-        "WRONGPASS invalid username-password pair",
-        "WRONGPASS invalid username-password pair or user is disabled.",
-        ("ERR AUTH <password> called without any password configured for the default user."
-         " Are you sure your configuration is correct?"),
-    };
-    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
-        if (reply->size == strlen(sentences[i]) && memcmp(reply->text, sentences[i], reply->size) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Cuts an error at whatever may be our own AUTH said back: a server that lacks the command quotes its arguments. */
-static struct reply without_secrets(const struct connection *connection, const struct reply *reply) {
-    const char *password = connection->settings->password ? connection->settings->password : "";
-    size_t length = is_of_redis(reply) ? 0 : strlen(password);
-    struct reply shown = *reply;
-    for (size_t i = 0; i < shown.size; i++) {
-        bool quote = strchr("'`\"", reply->text[i]) != NULL;
-        if (quote || (length > 0 && shown.size - i >= length && memcmp(reply->text + i, password, length) == 0)) {
-            shown.size = i;
-        }
-    }
-    return shown;
 }
 
 /* An error where it cannot be lived with. What a user may be forbidden - CLIENT, INFO - can. */
@@ -145,7 +106,9 @@ static int resolve_old(struct connection *connection) {
 int greeting_answer(struct connection *connection, const struct reply *reply) {
     enum greeting_step step = (enum greeting_step)connection->steps[connection->step++];
     if (reply->kind == REPLY_ERROR) {
-        struct reply shown = step == GREET_AUTH ? without_secrets(connection, reply) : *reply;
+        const struct credentials *credentials = connection->settings->credentials;
+        struct reply shown = step == GREET_AUTH ? credentials_shown_error(credentials, connection->credentials, reply)
+                                                : *reply;
         int status = judge_error(connection, step, &shown);
         if (status != REDLATCH_OK) {
             return status;

@@ -1,5 +1,6 @@
 /* Writing commands: lengths and bodies straight into one buffer, no copy and no allocation per command.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "output.h"
 
 #include <stdlib.h>
@@ -26,7 +27,7 @@ bool output_reserve(struct output *output, size_t size) {
     if (pending) {
         memcpy(bytes, output->bytes + output->begin, pending);
     }
-    free(output->bytes);
+    output_free(output);
     output->bytes = bytes;
     output->capacity = capacity;
     output->begin = 0;
@@ -199,7 +200,18 @@ void output_clear(struct output *output) {
     }
 }
 
+void output_wipe(struct output *output) {
+    if (output->bytes) {
+        explicit_bzero(output->bytes, output->begin);
+        explicit_bzero(output->bytes + output->end, output->capacity - output->end);
+    }
+}
+
+/* Wiped, whatever it had. */
 void output_free(struct output *output) {
+    if (output->bytes) {
+        explicit_bzero(output->bytes, output->capacity);
+    }
     free(output->bytes);
     memset(output, 0, sizeof *output);
 }

@@ -34,6 +34,9 @@ static inline size_t output_pending(const struct output *output) {
 
 /* Forgets what is pending. output_free also gives the memory back. */
 void output_clear(struct output *output);
+
+/* Wipes all but what is pending: it had a secret. */
+void output_wipe(struct output *output);
 void output_free(struct output *output);
 
 #endif

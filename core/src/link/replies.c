@@ -19,17 +19,19 @@ typedef int element_count;
 
 /* hiredis' functions but for one, and the one that this one calls. */
 struct bounded_functions {
+    struct replies *replies;
     redisReplyObjectFunctions table;
     void *(*create_array)(const redisReadTask *task, element_count count);
 };
 
 static void *create_array(const redisReadTask *task, element_count count) {
-    struct replies *replies = task->privdata;
+    const struct bounded_functions *functions = task->privdata;
+    struct replies *replies = functions->replies;
     if ((task->parent && !replies->nested) || count > ELEMENTS_MAX) {
         replies->refused = true;
         return NULL;
     }
-    return replies->functions->create_array(task, count);
+    return functions->create_array(task, count);
 }
 
 bool replies_open(struct replies *replies) {
@@ -47,8 +49,15 @@ bool replies_open(struct replies *replies) {
     replies->functions->create_array = replies->functions->table.createArray;
     replies->functions->table.createArray = create_array;
     replies->reader->fn = &replies->functions->table;
-    replies->reader->privdata = replies;
+    replies->reader->privdata = replies->functions;
+    replies_moved(replies);
     return true;
+}
+
+void replies_moved(struct replies *replies) {
+    if (replies->functions) {
+        replies->functions->replies = replies;
+    }
 }
 
 void replies_close(struct replies *replies) {

@@ -22,6 +22,7 @@ struct replies {
 
 bool replies_open(struct replies *replies); /* false without memory */
 void replies_close(struct replies *replies);
+void replies_moved(struct replies *replies); /* the struct was copied to here */
 
 /* Takes bytes in: OK or NO_MEMORY. */
 int replies_feed(struct replies *replies, const char *bytes, size_t size);

@@ -20,22 +20,22 @@ enum { ATTEMPTS_IN_TIMEOUT = 4 };
 /* How often a name under look-up is asked about. */
 static const int64_t LOOKUP_PAUSE = 10 * MILLISECOND;
 
-struct connection_settings search_sentinel_settings(const struct uri *uri, const struct connection_settings *master) {
+struct connection_settings search_sentinel_settings(const struct credentials *credentials,
+                                                    const struct connection_settings *master) {
     struct connection_settings settings = *master;
     settings.tls = master->sentinel_tls ? master->sentinel_tls : master->tls;
-    settings.username = uri->sentinel_username;
-    settings.password = uri->sentinel_password;
+    settings.credentials = credentials;
     settings.database = 0;
     settings.master_only = false;
     settings.connect_timeout = master->connect_timeout / ATTEMPTS_IN_TIMEOUT;
     return settings;
 }
 
-void search_init(struct search *search, const struct uri *uri, const struct connection_settings *master,
-                 const _Atomic bool *stop) {
+void search_init(struct search *search, const struct uri *uri, const struct credentials *credentials,
+                 const struct connection_settings *master, const _Atomic bool *stop) {
     memset(search, 0, sizeof *search);
     discovery_init(&search->discovery, &uri->servers, uri->service);
-    search->sentinel = search_sentinel_settings(uri, master);
+    search->sentinel = search_sentinel_settings(credentials, master);
     search->sentinel.uri = &search->where;
     search->master = *master;
     search->master.uri = &search->where;

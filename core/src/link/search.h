@@ -25,11 +25,13 @@ struct search {
     struct addresses found; /* of the master, once it is found */
 };
 
-/* Settings of connections to sentinels, from those to the master. `uri` and `master` outlive the search. */
-struct connection_settings search_sentinel_settings(const struct uri *uri, const struct connection_settings *master);
+/* Settings of connections to sentinels, from those to the master. */
+struct connection_settings search_sentinel_settings(const struct credentials *credentials,
+                                                    const struct connection_settings *master);
 
-void search_init(struct search *search, const struct uri *uri, const struct connection_settings *master,
-                 const _Atomic bool *stop);
+/* `uri`, the sentinels' credentials and `master` outlive the search. */
+void search_init(struct search *search, const struct uri *uri, const struct credentials *credentials,
+                 const struct connection_settings *master, const _Atomic bool *stop);
 
 void search_begin(struct search *search, int64_t now);
 bool search_is_running(const struct search *search);

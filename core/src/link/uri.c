@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "credentials.h"
 #include "redlatch.h"
 
 enum { URL_SIZE_MAX = 4096, TIMEOUT_MAX_SECONDS = 86400, REDIS_PORT = 6379, SENTINEL_PORT = 26379 };
@@ -425,17 +426,22 @@ int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size)
     return REDLATCH_OK;
 }
 
+void uri_forget_secrets(struct uri *uri) {
+    char **texts[] = {&uri->username, &uri->password, &uri->sentinel_username, &uri->sentinel_password};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        credentials_wipe(*texts[i]);
+        *texts[i] = NULL;
+    }
+}
+
 void uri_free(struct uri *uri) {
     free(uri->host);
     free(uri->path);
-    free(uri->username);
-    free(uri->password);
+    uri_forget_secrets(uri);
     free(uri->name_prefix);
     tls_options_free(&uri->tls_options);
     free(uri->service);
     tls_options_free(&uri->sentinel_tls_options);
     address_map_free(&uri->address_map);
-    free(uri->sentinel_username);
-    free(uri->sentinel_password);
     memset(uri, 0, sizeof *uri);
 }

@@ -39,4 +39,7 @@ struct uri {
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size);
 void uri_free(struct uri *uri);
 
+/* Wipes users and passwords, whoever has taken copies. */
+void uri_forget_secrets(struct uri *uri);
+
 #endif

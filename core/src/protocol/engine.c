@@ -424,11 +424,10 @@ static bool waits_for_server(const struct operation *operation) {
            operation->command->was_sent;
 }
 
-void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, int64_t now) {
+void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, bool passes, int64_t now) {
     if (engine->broken) {
         return;
     }
-    bool transient = redlatch_status_is_retryable(status);
     struct list_link *link = list_first(&engine->operations);
     while (link) {
         struct operation *operation = container_of(link, struct operation, all);
@@ -438,7 +437,7 @@ void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, in
             continue;
         }
         note_unusable(engine, operation, status, now);
-        if (!transient || !waits_for_server(operation)) {
+        if (!passes || !waits_for_server(operation)) {
             engine_abort(engine, operation, status, now);
             link = list_first(&engine->operations); /* others may have ended with it */
         }

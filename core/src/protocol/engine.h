@@ -142,9 +142,9 @@ void engine_pipeline_lost(struct engine *engine, enum pipeline_role number, int6
 /* The pipeline has a connection; says how what the old one left stands. */
 void engine_pipeline_ready(struct engine *engine, enum pipeline_role number, enum resolution how, int64_t now);
 
-/* An attempt to connect failed with `status`. Operations that do not wait fail, and all do when it can not pass by
- * itself. */
-void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, int64_t now);
+/* An attempt to connect failed with `status`. Operations that do not wait fail, and all do unless it may pass without
+ * repair by hand. */
+void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, bool passes, int64_t now);
 
 /* The reply to the oldest unanswered command says that the server is a replica: it was not carried out. It goes again
  * when the connection, which is to be given up, has been made anew. */
@@ -170,6 +170,10 @@ void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const
                             int64_t number, int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, int64_t now);
+
+/* Appends the subscriptions that are heard to a list, by their link `sent`, for another connection to hear them, too.
+ * One of them that is denied there counts as denied. */
+void engine_list_active(struct engine *engine, struct list *active);
 
 /* Whether a channel that is to be left serves others, who want to go on hearing it. */
 bool engine_needs_channel(struct engine *engine, const struct subscription *leaving, const char *channel, size_t size);

@@ -113,6 +113,7 @@ void engine_subscription_denied(struct engine *engine, struct subscription *subs
         engine_unsubscribed(engine, subscription, now); /* it goes on being heard, which does no harm */
         return;
     }
+    engine->subscriptions -= subscription->state == SUBSCRIPTION_ACTIVE;
     subscription->state = SUBSCRIPTION_DENIED;
     list_remove(&subscription->sent);
     if (subscription->waiter) {
@@ -172,6 +173,19 @@ static void lost(struct engine *engine, struct subscription *subscription, int64
 
 void engine_subscriptions_lost(struct engine *engine, int64_t now) {
     for_each(engine, lost, now);
+}
+
+void engine_list_active(struct engine *engine, struct list *active) {
+    for (struct list_link *link = list_first(&engine->wait_queues); link;
+         link = list_next(&engine->wait_queues, link)) {
+        struct wait_queue *queue = container_of(link, struct wait_queue, all);
+        for (int i = 0; i <= WAKE_CHANNELS; i++) {
+            struct subscription *subscription = i < WAKE_CHANNELS ? &queue->wake_channels[i] : &queue->subscription;
+            if (subscription->state == SUBSCRIPTION_ACTIVE) {
+                list_append(active, &subscription->sent);
+            }
+        }
+    }
 }
 
 /* The linger time is over. */

@@ -32,7 +32,7 @@ static void attempt_failed(struct link *link) {
     lose_connection(link, random_between(&client->world->random, 0, 300 * MILLISECOND));
     link->failures++;
     if (link->kind != LINK_MESSAGES) {
-        engine_pipeline_failed(&client->engine, (enum pipeline_role)link->kind, REDLATCH_UNREACHABLE,
+        engine_pipeline_failed(&client->engine, (enum pipeline_role)link->kind, REDLATCH_UNREACHABLE, true,
                                client_now(client));
     }
     connect_again(link);

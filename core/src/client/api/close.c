@@ -29,6 +29,7 @@ static void close_in_child(struct client *client) {
         connection_forget(&client->ios[i].connection);
     }
     connection_forget(&client->subscriber.connection);
+    connection_forget(&client->subscriber.next.connection);
     if (current_server_is_searched(&client->server)) {
         search_forget(client->server.search);
     }
@@ -151,6 +152,7 @@ static void close_client(struct client *client) {
         client->ios[i].lookup = NULL;
     }
     connection_close(&client->subscriber.connection);
+    connection_close(&client->subscriber.next.connection);
     listener_close(client);
     host_watch_close(client);
     if (current_server_is_searched(&client->server)) {
@@ -190,6 +192,7 @@ const char *redlatch_client_url(const redlatch_client *handle) {
 
 static uint64_t open_connections(const struct client *client) {
     uint64_t count = client->subscriber.connection.fd >= 0;
+    count += client->subscriber.next.connection.fd >= 0;
     count += current_server_is_searched(&client->server) && client->server.search->connection.fd >= 0;
     count += client->listener && client->listener->connection.fd >= 0;
     for (int i = 0; i < PIPELINE_COUNT; i++) {

@@ -152,6 +152,21 @@ static bool take_move(struct client *client, redlatch_event *event) {
     return true;
 }
 
+/* The refusal that was not reported yet to those who ask so. */
+static bool take_refused(struct client *client, enum loss_queue queue, redlatch_event *event) {
+    struct refused_credentials *refused = &client->refused;
+    if (!refused->pending[queue]) {
+        return false;
+    }
+    refused->pending[queue] = false;
+    struct error_text *error = &client->event_errors[queue];
+    snprintf(error->text, sizeof error->text, "the server refused the user or the password: %s", refused->detail);
+    event->kind = REDLATCH_EVENT_CREDENTIALS_REFUSED;
+    event->status = REDLATCH_AUTHENTICATION;
+    event->message = error->text;
+    return true;
+}
+
 /* Reads the host's pipeline on the host's own thread, unless the background thread does. */
 static void poll_host_pipeline(struct client *client, int64_t now) {
     struct pipeline_io *io = &client->ios[PIPELINE_HOST];
@@ -168,8 +183,8 @@ static void poll_host_pipeline(struct client *client, int64_t now) {
 static bool has_events(struct client *client) {
     return !list_is_empty(&client->events) ||
            (!atomic_load(&client->broken) &&
-            (client->server.move.pending || engine_first_loss(&client->engine, LOSS_EVENTS) ||
-             composite_has_loss(client, LOSS_EVENTS)));
+            (client->server.move.pending || client->refused.pending[LOSS_EVENTS] ||
+             engine_first_loss(&client->engine, LOSS_EVENTS) || composite_has_loss(client, LOSS_EVENTS)));
 }
 
 /* The descriptor stays readable exactly as long as something is left. */
@@ -208,7 +223,8 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
     struct composite *composite = NULL;
     bool found = request_next_event(client, &event, &composite) ||
                  (!atomic_load(&client->broken) &&
-                  (take_move(client, &event) || take_loss(client, LOSS_EVENTS, &event)));
+                  (take_move(client, &event) || take_refused(client, LOSS_EVENTS, &event) ||
+                   take_loss(client, LOSS_EVENTS, &event)));
     client->engine.stats.empty_polls += !found;
     client->event_polling = false;
     update_signal(client);
@@ -233,7 +249,8 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     client->engine.losses_wanted[LOSS_THREADS] = true;
     atomic_store(&client->losses_watched[LOSS_THREADS], true);
     bool found;
-    while (!(found = take_loss(client, LOSS_THREADS, &event)) && client_is_open(client) && system_now() < until) {
+    while (!(found = take_refused(client, LOSS_THREADS, &event) || take_loss(client, LOSS_THREADS, &event)) &&
+           client_is_open(client) && system_now() < until) {
         uint32_t expected = atomic_fetch_and(&client->loss_futex, ~UINT32_C(1)) & ~UINT32_C(1);
         client_unlock(client);
         system_wait(&client->loss_futex, expected, until);

@@ -132,22 +132,16 @@ static int read_options(const redlatch_client_options *given, const struct uri *
     return check_options(out);
 }
 
-static bool copy_text(char **to, const char *option, const char *from_url) {
-    const char *text = option ? option : from_url;
-    if (text) {
-        *to = strdup(text);
-    }
-    return !text || *to;
-}
-
-/* An option that overrides a part of the URL. */
-static bool replace_text(char **part, const char *option) {
-    if (!option) {
-        return true;
-    }
-    free(*part);
-    *part = strdup(option);
-    return *part;
+/* Options win over the parts of the URL, which keeps no secrets. */
+static bool copy_credentials(struct client *client, const redlatch_client_options *options) {
+    struct uri *uri = &client->uri;
+    bool copied = credentials_set(&client->credentials, options->username ? options->username : uri->username,
+                                  options->password ? options->password : uri->password) &&
+                  credentials_set(&client->sentinel_credentials,
+                                  options->sentinel_username ? options->sentinel_username : uri->sentinel_username,
+                                  options->sentinel_password ? options->sentinel_password : uri->sentinel_password);
+    uri_forget_secrets(uri);
+    return copied;
 }
 
 static bool copy_strings(struct client *client, const redlatch_client_options *options) {
@@ -159,10 +153,7 @@ static bool copy_strings(struct client *client, const redlatch_client_options *o
         memcpy(client->name_prefix, options->name_prefix, options->name_prefix_size);
         client->name_prefix_size = options->name_prefix_size;
     }
-    return replace_text(&client->uri.sentinel_username, options->sentinel_username) &&
-           replace_text(&client->uri.sentinel_password, options->sentinel_password) &&
-           copy_text(&client->username, options->username, client->uri.username) &&
-           copy_text(&client->password, options->password, client->uri.password);
+    return copy_credentials(client, options);
 }
 
 /* Makes what the connections of TLS share. No option of TLS is ignored, so that nobody takes a plain connection for an
@@ -200,8 +191,7 @@ static int set_up_tls(struct client *client, const redlatch_client_options *opti
 static void set_up_connections(struct client *client, const redlatch_client_options *options) {
     struct connection_settings *settings = &client->connection_settings;
     settings->uri = &client->uri;
-    settings->username = client->username;
-    settings->password = client->password;
+    settings->credentials = &client->credentials;
     settings->database = options->database != REDLATCH_DEFAULT ? options->database
                          : client->uri.database >= 0           ? client->uri.database
                                                                : 0;
@@ -215,6 +205,8 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
         connection_init(&io->connection, settings, false);
     }
     connection_init(&client->subscriber.connection, settings, true);
+    connection_init(&client->subscriber.next.connection, settings, true);
+    list_init(&client->subscriber.next.requested);
     list_init(&client->subscriber.unanswered);
 }
 
@@ -288,8 +280,6 @@ static struct client *client_new(const redlatch_client_options *options, struct 
         client_drop(client);
         return NULL;
     }
-    client->connection_settings.username = client->username;
-    client->connection_settings.password = client->password;
     make_name(client);
     return client;
 }

@@ -16,6 +16,7 @@
 #include "preallocate.h"
 #include "reader.h"
 #include "subscriber.h"
+#include "successor.h"
 
 /* Whether the background thread should read a pipeline now: its own always, another one when it was left unread. */
 static bool should_read(const struct pipeline_io *io, int64_t now) {
@@ -83,7 +84,7 @@ static int64_t earlier(int64_t one, int64_t other) {
  * on kicks the background thread. */
 static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_out, int64_t now) {
     int64_t wake = earlier(subscriber_next_time(client), engine_next_timer(&client->engine));
-    wake = earlier(wake, composite_next_time(client));
+    wake = earlier(wake, earlier(composite_next_time(client), successor_next_time(client)));
     wake = earlier(wake, earlier(server_search_next_time(client, now), listener_next_time(client)));
     wake = earlier(wake, host_watch_next_time(client, now));
     size_t count = 0;
@@ -105,6 +106,10 @@ static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_o
         }
     }
     fds[count++] = (struct pollfd){client->subscriber.connection.fd, subscriber_events(client), 0};
+    const struct connection *next = &client->subscriber.next.connection;
+    if (next->fd >= 0) {
+        fds[count++] = (struct pollfd){next->fd, connection_events(next), 0};
+    }
     short events;
     int search = server_search_descriptor(client, &events);
     fds[count++] = (struct pollfd){search, events, 0};
@@ -135,6 +140,7 @@ static void work(struct client *client) {
     host_watch_step(client, now);
     server_search_step(client, now);
     subscriber_step(client, now);
+    successor_step(client, now);
     client_outputs(client, now);
     for (int i = 0; i < PIPELINE_COUNT; i++) {
         background_step(&client->ios[i], system_now());
@@ -171,7 +177,7 @@ void *background_run(void *argument) {
             composite_step_all(client);
             client_lock(client);
         }
-        struct pollfd fds[PIPELINE_COUNT + 5];
+        struct pollfd fds[PIPELINE_COUNT + 6];
         size_t count;
         int64_t wake = survey(client, fds, &count, system_now());
         client->background_wakes_at = wake > 1 ? wake : 1;

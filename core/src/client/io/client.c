@@ -116,13 +116,15 @@ void client_drop(struct client *client) {
     }
     reply_holder_clear(&client->subscriber.holder);
     connection_free(&client->subscriber.connection);
+    reply_holder_clear(&client->subscriber.next.holder);
+    connection_free(&client->subscriber.next.connection);
     tls_context_free(client->connection_settings.tls);
     tls_context_free(client->connection_settings.sentinel_tls);
     listener_free(client);
     current_server_free(client);
     uri_free(&client->uri);
-    free(client->username);
-    free(client->password);
+    credentials_free(&client->credentials);
+    credentials_free(&client->sentinel_credentials);
     free(client->name_prefix);
     free(client->shown_url);
     free(client);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "authentication.h"
 #include "connection.h"
 #include "current_server.h"
 #include "engine.h"
@@ -19,6 +20,7 @@
 #include "listener.h"
 #include "parsed.h"
 #include "adaptive_spin.h"
+#include "successor.h"
 #include "system.h"
 
 struct redlatch_cancel;
@@ -77,12 +79,13 @@ struct pipeline_io {
     bool must_lookup;      /* addresses that served another pipeline were of no use */
     struct lookup *lookup; /* of the server's name, under way; else NULL */
     int64_t lookup_until;
-    bool ended;            /* the background thread has seen the end of the connection, and nobody has read it yet */
-    const char *failure;   /* why the connection is to be given up by who may; NULL */
-    bool in_set;           /* its descriptor is in the host's pollable set */
-    int64_t unread_since;  /* nobody reads although something is under way; 0: not so */
-    int64_t received_at;   /* when a reply was last complete */
-    int64_t starved_until; /* there was no memory to write with: to be tried again then; 0: not so */
+    bool ended;           /* the background thread has seen the end of the connection, and nobody has read it yet */
+    const char *failure;  /* why the connection is to be given up by who may; NULL */
+    bool in_set;          /* its descriptor is in the host's pollable set */
+    int64_t unread_since; /* nobody reads although something is under way; 0: not so */
+    int64_t received_at;  /* when a reply was last complete */
+    struct authentication authentication;
+    int64_t starved_until;      /* there was no memory to write with: to be tried again then; 0: not so */
     struct busy_poll busy_poll; /* of a reader alone */
     struct yielding yielding;   /* of a reader for many */
     char staging[STAGING_SIZE]; /* the reader's */
@@ -92,6 +95,7 @@ struct pipeline_io {
 struct subscriber {
     struct connection connection;
     struct reply_holder holder;
+    struct successor next;
     bool moves;             /* the client is on another server: the connection is to be given up */
     int64_t received_at;    /* when a message was last complete */
     int64_t pinged_at;      /* 0: no reply owed */
@@ -122,7 +126,9 @@ struct client {
     size_t name_prefix_size;
     struct uri uri;
     char *shown_url;
-    char *username, *password;
+    struct credentials credentials, sentinel_credentials;
+    bool credentials_change; /* the host has replaced them once: what is refused now may be let in later */
+    struct refused_credentials refused;
     struct connection_settings connection_settings;
     struct current_server server;
     struct host_watch host_watch;

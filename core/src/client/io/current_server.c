@@ -32,7 +32,8 @@ bool current_server_init(struct client *client) {
     server->where.port = client->uri.port;
     client->connection_settings.uri = &server->where;
     client->connection_settings.master_only = true;
-    search_init(server->search, &client->uri, &client->connection_settings, &client->stopping);
+    search_init(server->search, &client->uri, &client->sentinel_credentials, &client->connection_settings,
+                &client->stopping);
     return true;
 }
 

@@ -24,7 +24,7 @@ bool listener_init(struct client *client) {
     if (!listener) {
         return false;
     }
-    listener->settings = search_sentinel_settings(&client->uri, &client->connection_settings);
+    listener->settings = search_sentinel_settings(&client->sentinel_credentials, &client->connection_settings);
     listener->settings.uri = &listener->where;
     listener->where.host = listener->sentinel.host;
     connection_init(&listener->connection, &listener->settings, true);

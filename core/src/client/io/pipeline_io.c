@@ -19,6 +19,9 @@ static const int64_t UNUSED = MILLISECOND / 10;
 /* How often the background thread asks whether a name has been looked up. */
 static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
 
+/* No reply to AUTH is longer. */
+enum { AUTHENTICATION_REPLY_MAX = 1 << 12 };
+
 /* How soon writing is tried again for which there was no memory. */
 static const int64_t STARVED_PAUSE = 5 * MILLISECOND;
 
@@ -36,9 +39,13 @@ bool io_is_shared(const struct pipeline_io *io) {
     return io->client->engine.pipelines[io->pipeline].in_flight >= SHARED_FROM;
 }
 
+static bool expects_replies(const struct pipeline_io *io) {
+    return io->authentication.pending || io->client->engine.pipelines[io->pipeline].in_flight > 0;
+}
+
 bool io_has_work(const struct pipeline_io *io) {
     const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
-    return pipeline->in_flight > 0 || !list_is_empty(&pipeline->unsent) || !list_is_empty(&pipeline->in_doubt);
+    return expects_replies(io) || !list_is_empty(&pipeline->unsent) || !list_is_empty(&pipeline->in_doubt);
 }
 
 /* Whether something is to be given back for which nobody waits any more: another may wait for it. */
@@ -92,6 +99,7 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
     struct connection *connection = &io->connection;
     io->failure = NULL;
     io->ended = false;
+    authentication_forget(io);
     if (io->in_set) {
         system_set_remove(client->event_set, connection->fd);
         io->in_set = false;
@@ -123,6 +131,7 @@ static void move(struct pipeline_io *io, int64_t now) {
     }
     io->moves = true;
     io->failure = MOVED;
+    authentication_forget(io);
     connection->unanswered = client->engine.pipelines[io->pipeline].in_flight > 0;
     if (connection->state == CONNECTION_READY) {
         engine_pipeline_lost(&client->engine, io->pipeline, now);
@@ -153,9 +162,6 @@ void io_move_all(struct client *client, const struct pipeline_io *except, int64_
 /* Puts what the pipeline has to say into the connection's buffer. */
 static void fill(struct pipeline_io *io, int64_t now) {
     struct engine *engine = &io->client->engine;
-    if (engine->pipelines[io->pipeline].in_flight == 0) {
-        io->received_at = now;
-    }
     struct output *output = &io->connection.output;
     struct command *command;
     while ((command = engine_first_to_send(engine, io->pipeline)) != NULL) {
@@ -209,6 +215,7 @@ static void write_out(struct pipeline_io *io) {
     int status = connection_flush(&io->connection);
     client_lock(io->client);
     io->writing = false;
+    authentication_sent(io);
     if (status != REDLATCH_OK) {
         io->failure = "the connection broke";
     }
@@ -237,7 +244,7 @@ static bool is_gathered(const struct pipeline_io *io) {
 /* Whether the connection has ended while nothing was under way. What is written to it now would count as sent, although
  * it cannot reach the server. Who reads it sees the end, too, and gives it up. */
 static bool ended_unused(struct pipeline_io *io, int64_t now) {
-    bool unused = io->client->engine.pipelines[io->pipeline].in_flight == 0 && now - io->received_at >= UNUSED;
+    bool unused = !expects_replies(io) && now - io->received_at >= UNUSED;
     if (!unused || !connection_has_ended(&io->connection)) {
         return false;
     }
@@ -265,10 +272,15 @@ void io_flush(struct pipeline_io *io) {
     bool went = true;
     while (went && io->connection.state == CONNECTION_READY && !io->writing && !io->failure &&
            !atomic_load(&io->client->stopping) && !is_gathered(io)) {
-        if (!list_is_empty(&pipeline->unsent)) {
+        bool authenticates = authentication_is_due(io);
+        if (authenticates || !list_is_empty(&pipeline->unsent)) {
             int64_t now = system_now(); /* a caller's time may be old: writing drops the mutex */
             if (ended_unused(io, now)) {
                 return;
+            }
+            io->received_at = expects_replies(io) ? io->received_at : now;
+            if (authenticates) {
+                authentication_say(io);
             }
             fill(io, now);
         }
@@ -282,6 +294,9 @@ void io_flush(struct pipeline_io *io) {
 
 static struct reply_bounds bounds_of_next(const struct pipeline_io *io) {
     const struct engine *engine = &io->client->engine;
+    if (authentication_is_next(io)) {
+        return (struct reply_bounds){.size_max = AUTHENTICATION_REPLY_MAX};
+    }
     return (struct reply_bounds){.size_max = engine_reply_size_max(engine, io->pipeline),
                                  .skips = engine_reply_is_optional(engine, io->pipeline)};
 }
@@ -314,6 +329,12 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     struct engine *engine = &client->engine;
     struct reply_bounds bounds = bounds_of_next(io);
     while (connection_next_reply(connection, &bounds, &io->holder, &status)) {
+        if (authentication_is_next(io)) {
+            io->received_at = now;
+            authentication_replied(io, &io->holder.reply);
+            bounds = bounds_of_next(io);
+            continue;
+        }
         if (engine->pipelines[io->pipeline].in_flight == 0) {
             status = REDLATCH_PROTOCOL; /* a reply to nothing */
             break;
@@ -324,6 +345,7 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             return;
         }
         io->received_at = now; /* pieces do not count: a peer that drips is as good as dead */
+        authentication_passed(io);
         engine_replied(engine, io->pipeline, &io->holder.reply, now);
         bounds = bounds_of_next(io);
     }
@@ -344,8 +366,7 @@ static int64_t peer_limit(const struct pipeline_io *io) {
 }
 
 void io_check_peer(struct pipeline_io *io, int64_t now) {
-    bool waits_for_reply = io->connection.state == CONNECTION_READY &&
-                           io->client->engine.pipelines[io->pipeline].in_flight > 0;
+    bool waits_for_reply = io->connection.state == CONNECTION_READY && expects_replies(io);
     if (waits_for_reply && now - io->received_at >= peer_limit(io)) {
         broken(io, "no reply for too long", now);
     }
@@ -368,7 +389,7 @@ int64_t io_next_time(const struct pipeline_io *io) {
         return connection->deadline;
     }
     const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
-    int64_t limit = pipeline->in_flight > 0 ? io->received_at + peer_limit(io) : NEVER;
+    int64_t limit = expects_replies(io) ? io->received_at + peer_limit(io) : NEVER;
     bool starved = io->starved_until && !list_is_empty(&pipeline->unsent);
     return starved && io->starved_until < limit ? io->starved_until : limit;
 }
@@ -398,6 +419,8 @@ static int became_ready(struct pipeline_io *io, int64_t now) {
     io->wanted = false;
     io->must_lookup = false;
     io->searched = false;
+    authentication_forget(io);
+    authentication_succeeded(client, &io->connection);
     engine_pipeline_ready(&client->engine, io->pipeline, (enum resolution)io->connection.resolution, now);
     client_kick_background(client); /* to watch for its end */
     return REDLATCH_OK;
@@ -406,14 +429,19 @@ static int became_ready(struct pipeline_io *io, int64_t now) {
 void io_failed(struct pipeline_io *io, int status, int64_t now) {
     io->must_lookup = true;
     io->searched = false;
-    engine_pipeline_failed(&io->client->engine, io->pipeline,
-                           status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status, now);
+    status = status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status;
+    bool passes = redlatch_status_is_retryable(status) || (io->connection.refused && io->client->credentials_change);
+    engine_pipeline_failed(&io->client->engine, io->pipeline, status, passes, now);
 }
 
 /* No connection could be made to where the master was; AGAIN if it may be somewhere else now. */
 static int connect_failed(struct pipeline_io *io, int status, int64_t now) {
     if (io->connection.address > 0) {
         return REDLATCH_AGAIN; /* the name has further addresses */
+    }
+    if (authentication_failed(io->client, &io->connection)) {
+        forget_address(io, now);
+        return REDLATCH_AGAIN;
     }
     if (current_server_is_searched(&io->client->server) && !io->searched) {
         io->must_lookup = true;

@@ -21,6 +21,15 @@ static bool subscriber_wanted(const struct client *client) {
     return !list_is_empty(&client->engine.subscription_changes) || client->engine.subscriptions > 0;
 }
 
+bool subscriber_ask(const struct client *client, struct connection *connection,
+                    const struct subscription *subscription) {
+    char channel[CHANNEL_SIZE_MAX];
+    bool leave = subscription->state == SUBSCRIPTION_LEAVING;
+    const char *arguments[] = {leave ? "UNSUBSCRIBE" : "SUBSCRIBE", channel};
+    const size_t sizes[] = {leave ? 11 : 9, channel_text(&client->engine, subscription, channel)};
+    return output_arguments(&connection->output, 2, arguments, sizes);
+}
+
 /* Subscribes or unsubscribes, and takes the change off the list; false if there was no memory. */
 static bool send_change(struct client *client, struct subscription *subscription, int64_t now) {
     char channel[CHANNEL_SIZE_MAX];
@@ -31,9 +40,7 @@ static bool send_change(struct client *client, struct subscription *subscription
         engine_unsubscribed(&client->engine, subscription, now);
         return true;
     }
-    const char *arguments[] = {leave ? "UNSUBSCRIBE" : "SUBSCRIBE", channel};
-    size_t sizes[] = {leave ? 11 : 9, size};
-    if (!output_arguments(&client->subscriber.connection.output, 2, arguments, sizes)) {
+    if (!subscriber_ask(client, &client->subscriber.connection, subscription)) {
         return false;
     }
     list_remove(&subscription->link);
@@ -51,7 +58,8 @@ static void broken(struct client *client, const char *why, int64_t now) {
 /* Sends what is to be subscribed to or left, if there is a connection. */
 void subscriber_changes(struct client *client, int64_t now) {
     struct subscriber *subscriber = &client->subscriber;
-    if (subscriber->connection.state != CONNECTION_READY || subscriber->moves) {
+    bool is_replaced = subscriber->next.connection.state == CONNECTION_READY; /* by one that hears the same channels */
+    if (subscriber->connection.state != CONNECTION_READY || subscriber->moves || is_replaced) {
         return;
     }
     struct list_link *link = list_first(&client->engine.subscription_changes);
@@ -81,7 +89,11 @@ static bool is_text(const struct reply *reply, const char *kind) {
     return reply->kind == REPLY_STRING && reply->size == strlen(kind) && memcmp(reply->text, kind, reply->size) == 0;
 }
 
-static void received(struct client *client, const struct reply *reply, int64_t now) {
+bool subscriber_is_message(const struct reply *reply) {
+    return reply->kind == REPLY_ARRAY && reply->count > 0 && is_text(reply->elements, "message");
+}
+
+void subscriber_received(struct client *client, const struct reply *reply, int64_t now) {
     struct engine *engine = &client->engine;
     if (reply->kind == REPLY_ERROR) {
         error_received(client, now);
@@ -125,7 +137,7 @@ static void take_messages(struct client *client, int64_t now) {
     while (status == REDLATCH_OK && connection_next_reply(connection, &bounds, &subscriber->holder, &status)) {
         subscriber->received_at = now;
         subscriber->pinged_at = 0; /* whatever it says, it is there */
-        received(client, &subscriber->holder.reply, now);
+        subscriber_received(client, &subscriber->holder.reply, now);
     }
     if (status != REDLATCH_OK) {
         static const char other[] = "what the server sends is not the Redis protocol, or longer than any message";
@@ -133,23 +145,30 @@ static void take_messages(struct client *client, int64_t now) {
     }
 }
 
+bool subscriber_ping(struct client *client, int64_t now) {
+    struct subscriber *subscriber = &client->subscriber;
+    static const char *const arguments[] = {"PING"};
+    static const size_t sizes[] = {4};
+    if (!output_arguments(&subscriber->connection.output, 1, arguments, sizes)) {
+        return false;
+    }
+    subscriber->pinged_at = now;
+    list_remove(&subscriber->ping);
+    list_append(&subscriber->unanswered, &subscriber->ping);
+    subscriber->received_at = now;
+    if (connection_write(&subscriber->connection) != REDLATCH_OK) {
+        broken(client, "the connection broke", now);
+    }
+    return true;
+}
+
 /* A half-open connection brings no message and no error: ask now and then. */
 static void check_peer(struct client *client, int64_t now) {
-    struct subscriber *subscriber = &client->subscriber;
+    const struct subscriber *subscriber = &client->subscriber;
     if (subscriber->pinged_at && now - subscriber->pinged_at >= client->connection_settings.dead_peer_timeout) {
         broken(client, "no reply for too long", now);
     } else if (!subscriber->pinged_at && now - subscriber->received_at >= QUIET_LIMIT && subscriber_wanted(client)) {
-        static const char *const arguments[] = {"PING"};
-        static const size_t sizes[] = {4};
-        if (output_arguments(&subscriber->connection.output, 1, arguments, sizes)) {
-            subscriber->pinged_at = now;
-            list_remove(&subscriber->ping);
-            list_append(&subscriber->unanswered, &subscriber->ping);
-            subscriber->received_at = now;
-            if (connection_write(&subscriber->connection) != REDLATCH_OK) {
-                broken(client, "the connection broke", now);
-            }
-        }
+        subscriber_ping(client, now);
     }
 }
 
@@ -186,6 +205,7 @@ static void became_ready(struct client *client, int64_t now) {
         io_move_all(client, NULL, now);
         subscriber->moves = false; /* it is where the others are to go */
     }
+    authentication_succeeded(client, &subscriber->connection);
     client->engine.stats.reconnects += subscriber->connection.generation > 1;
     subscriber->received_at = now;
     subscriber->read_at = 0;
@@ -212,6 +232,8 @@ void subscriber_step(struct client *client, int64_t now) {
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {
         if (connection_advance(connection, now) == REDLATCH_OK) {
             became_ready(client, now);
+        } else if (authentication_failed(client, connection)) {
+            connection->retry_at = now;
         }
     }
     subscriber_changes(client, now);

@@ -1,0 +1,74 @@
+/* Replacing the user and the password of a client while it works.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "background_thread.h"
+#include "client_lock.h"
+#include "errors.h"
+#include "handles.h"
+#include "outputs.h"
+
+/* Connections that were refused are tried again at once. */
+static void connect_soon(struct connection *connection, int64_t now) {
+    if (connection->state == CONNECTION_CLOSED) {
+        connection->down_since = 0;
+        connection->retry_at = now;
+        connection->retry_soon_at = now;
+    }
+}
+
+/* Callers who sleep until the next attempt to connect. */
+static void wake_callers(struct client *client) {
+    const struct engine *engine = &client->engine;
+    for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
+        struct operation *operation = container_of(link, struct operation, all);
+        struct request *request = container_of(operation, struct request, operation);
+        if (!operation->asynchronous && request->inside) {
+            client_wake(client, request->futex);
+        }
+    }
+}
+
+static bool is_connected(const struct client *client) {
+    bool connected = false;
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        connected = connected || client->ios[i].connection.state != CONNECTION_CLOSED;
+    }
+    return connected;
+}
+
+static void apply(struct client *client) {
+    int64_t now = system_now();
+    client->credentials_change = true;
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        connect_soon(&client->ios[i].connection, now);
+    }
+    connect_soon(&client->subscriber.connection, now);
+    connect_soon(&client->subscriber.next.connection, now);
+    client->server.search_from = 0;
+    if (is_connected(client)) {
+        background_start(client); /* it reads the replies that nobody else does; without a thread, the next caller */
+    }
+    wake_callers(client);
+    client_kick_background(client);
+    client_finish_step(client, now);
+}
+
+int redlatch_client_set_credentials(redlatch_client *handle, const char *username, const char *password) {
+    int status = guard_client(handle);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    if (!password) {
+        return fail_with(REDLATCH_INVALID, "password is NULL: expected the password or the token of the user");
+    }
+    struct client *client = handle->client;
+    status = client_enter(client);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    bool copied = credentials_set(&client->credentials, username, password);
+    if (copied) {
+        apply(client);
+    }
+    client_leave(client);
+    return copied ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
+}

@@ -1,0 +1,89 @@
+/* AUTH on connections that stand, and what becomes of a refused one.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "authentication.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "client.h"
+
+bool authentication_is_due(const struct pipeline_io *io) {
+    const struct credentials *credentials = &io->client->credentials;
+    return io->connection.state == CONNECTION_READY && !io->authentication.pending &&
+           credentials_are_given(credentials) && io->connection.credentials != credentials->version;
+}
+
+void authentication_say(struct pipeline_io *io) {
+    const struct credentials *credentials = &io->client->credentials;
+    if (credentials_say(credentials, &io->connection.output)) {
+        io->connection.credentials = credentials->version;
+        io->authentication.pending = true;
+        io->authentication.ahead = io->client->engine.pipelines[io->pipeline].in_flight;
+    }
+}
+
+void authentication_sent(struct pipeline_io *io) {
+    if (io->authentication.pending) {
+        output_wipe(&io->connection.output);
+    }
+}
+
+bool authentication_is_next(const struct pipeline_io *io) {
+    return io->authentication.pending && io->authentication.ahead == 0;
+}
+
+void authentication_passed(struct pipeline_io *io) {
+    io->authentication.ahead -= io->authentication.pending;
+}
+
+void authentication_forget(struct pipeline_io *io) {
+    io->authentication.pending = false;
+}
+
+/* Tells the host, once for each version. */
+static void note_refused(struct client *client, uint32_t version, const char *detail) {
+    struct refused_credentials *refused = &client->refused;
+    if (refused->version == version) {
+        return;
+    }
+    refused->version = version;
+    snprintf(refused->detail, sizeof refused->detail, "%.*s", (int)sizeof refused->detail - 1, detail);
+    for (int queue = LOSS_EVENTS; queue <= LOSS_THREADS; queue++) {
+        refused->pending[queue] = atomic_load(&client->losses_watched[queue]);
+    }
+}
+
+void authentication_replied(struct pipeline_io *io, const struct reply *reply) {
+    struct client *client = io->client;
+    struct connection *connection = &io->connection;
+    io->authentication.pending = false;
+    if (reply->kind != REPLY_ERROR) {
+        authentication_succeeded(client, connection);
+        return;
+    }
+    struct reply shown = credentials_shown_error(&client->credentials, connection->credentials, reply);
+    char where[120];
+    char detail[sizeof client->refused.detail];
+    connection_note_error(connection, &shown);
+    connection_describe(connection->settings, where, sizeof where);
+    snprintf(detail, sizeof detail, "%s: the server returned an error: %.150s", where, connection->detail);
+    connection->detail[0] = '\0'; /* of one that stands */
+    note_refused(client, connection->credentials, detail);
+}
+
+bool authentication_failed(struct client *client, const struct connection *connection) {
+    if (!connection->refused) {
+        return false;
+    }
+    if (connection->credentials != client->credentials.version && credentials_are_given(&client->credentials)) {
+        return true;
+    }
+    note_refused(client, client->credentials.version, connection->detail);
+    return false;
+}
+
+void authentication_succeeded(struct client *client, const struct connection *connection) {
+    if (client->refused.version == connection->credentials) {
+        client->refused.version = 0; /* whatever is refused from now on is news */
+    }
+}

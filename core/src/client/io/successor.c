@@ -1,0 +1,191 @@
+/* The connection for messages is replaced by one with new credentials.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "successor.h"
+
+#include "client.h"
+#include "pipeline_io.h"
+#include "subscriber.h"
+
+/* The longest message. */
+enum { MESSAGE_SIZE_MAX = 1 << 20 };
+
+/* The connection stands, but was greeted with other credentials than the client has now. */
+static bool is_wanted(const struct client *client) {
+    const struct subscriber *subscriber = &client->subscriber;
+    const struct credentials *credentials = &client->credentials;
+    return subscriber->connection.state == CONNECTION_READY && !subscriber->moves &&
+           credentials_are_given(credentials) && subscriber->connection.credentials != credentials->version;
+}
+
+static bool is_refused(const struct client *client) {
+    return client->subscriber.next.refused == client->credentials.version;
+}
+
+static void forget_subscriptions(struct successor *next) {
+    while (list_pop(&next->requested)) {
+    }
+    next->has_requested = false;
+    next->has_pinged = false;
+}
+
+static void give_up(struct successor *next, const char *why, int64_t now) {
+    forget_subscriptions(next);
+    connection_fail(&next->connection, why, now);
+}
+
+/* It leads to where the one that stands leads. */
+static void open_connection(struct client *client, int64_t now) {
+    const struct connection *old = &client->subscriber.connection;
+    struct connection *connection = &client->subscriber.next.connection;
+    connection->addresses = old->addresses;
+    connection->address = old->address;
+    if (connection->addresses.count > 0) {
+        connection_open(connection, now);
+    } else {
+        connection->retry_at = now + SECOND / 10;
+    }
+}
+
+static void greet(struct client *client, int64_t now) {
+    struct successor *next = &client->subscriber.next;
+    struct connection *connection = &next->connection;
+    int status = connection_advance(connection, now);
+    if (status == REDLATCH_OK) {
+        enum server_change change = current_server_greeted(client, connection, now);
+        if (change == SERVER_MOVED) {
+            io_move_all(client, NULL, now); /* which ends this, too */
+        } else if (change != SERVER_SAME) {
+            connection_reject(connection, "the client is on another server", now);
+        } else {
+            authentication_succeeded(client, connection);
+        }
+    } else if (authentication_failed(client, connection)) {
+        connection->retry_at = now;
+    } else if (connection->refused) {
+        next->refused = connection->credentials;
+    }
+}
+
+/* Whether what the old connection was asked for is confirmed. */
+static bool is_confirmed(const struct subscriber *subscriber) {
+    for (struct list_link *link = list_first(&subscriber->unanswered); link;
+         link = list_next(&subscriber->unanswered, link)) {
+        if (link != &subscriber->ping) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void request(struct client *client, int64_t now) {
+    struct successor *next = &client->subscriber.next;
+    engine_list_active(&client->engine, &next->requested);
+    next->has_requested = true;
+    for (struct list_link *link = list_first(&next->requested); link; link = list_next(&next->requested, link)) {
+        if (!subscriber_ask(client, &next->connection, container_of(link, struct subscription, sent))) {
+            give_up(next, "out of memory", now);
+            return;
+        }
+    }
+}
+
+static void received(struct client *client, const struct reply *reply, int64_t now) {
+    struct successor *next = &client->subscriber.next;
+    if (reply->kind == REPLY_ERROR) {
+        struct list_link *link = list_pop(&next->requested);
+        if (link) {
+            engine_subscription_denied(&client->engine, container_of(link, struct subscription, sent), now);
+        }
+    } else if (subscriber_is_message(reply)) {
+        subscriber_received(client, reply, now);
+    } else {
+        list_pop(&next->requested);
+    }
+}
+
+static void take_messages(struct client *client, int64_t now) {
+    struct successor *next = &client->subscriber.next;
+    struct connection *connection = &next->connection;
+    static const struct reply_bounds bounds = {.size_max = MESSAGE_SIZE_MAX};
+    char bytes[STAGING_SIZE];
+    ssize_t got = connection_read(connection, bytes, sizeof bytes);
+    int status = got > 0 ? connection_feed(connection, bytes, (size_t)got) : REDLATCH_OK;
+    while (status == REDLATCH_OK && connection_next_reply(connection, &bounds, &next->holder, &status)) {
+        received(client, &next->holder.reply, now);
+    }
+    if (got < 0 || status != REDLATCH_OK) {
+        give_up(next, connection_why(connection, "the connection broke"), now);
+    }
+}
+
+/* Nothing that was published before all was subscribed to is on the way any more: the old connection closes. */
+static void replace_old(struct client *client, int64_t now) {
+    struct subscriber *subscriber = &client->subscriber;
+    struct successor *next = &subscriber->next;
+    connection_close(&subscriber->connection);
+    connection_free(&subscriber->connection);
+    connection_replace(&subscriber->connection, &next->connection);
+    subscriber->received_at = now;
+    subscriber->pinged_at = 0;
+    subscriber->read_at = 0;
+    forget_subscriptions(next);
+    subscriber_changes(client, now);
+}
+
+/* A connection that is greeted: subscribes, listens, takes the place. */
+static void go_on(struct client *client, int64_t now) {
+    struct subscriber *subscriber = &client->subscriber;
+    struct successor *next = &subscriber->next;
+    if (!next->has_requested && is_confirmed(subscriber)) {
+        request(client, now);
+    }
+    if (next->connection.state == CONNECTION_READY) {
+        take_messages(client, now);
+    }
+    if (next->connection.state == CONNECTION_READY && connection_write(&next->connection) != REDLATCH_OK) {
+        give_up(next, "the connection broke", now);
+    }
+    if (next->connection.state != CONNECTION_READY || !next->has_requested || !list_is_empty(&next->requested)) {
+        return;
+    }
+    if (!next->has_pinged && !list_is_linked(&subscriber->ping)) {
+        next->has_pinged = subscriber_ping(client, now);
+    } else if (next->has_pinged && !list_is_linked(&subscriber->ping)) {
+        replace_old(client, now);
+    }
+}
+
+void successor_step(struct client *client, int64_t now) {
+    struct successor *next = &client->subscriber.next;
+    struct connection *connection = &next->connection;
+    if (!is_wanted(client)) {
+        if (connection->state != CONNECTION_CLOSED) {
+            forget_subscriptions(next);
+            connection_close(connection);
+        }
+        return;
+    }
+    if (connection->state == CONNECTION_CLOSED && !is_refused(client) && now >= connection->retry_at) {
+        open_connection(client, now);
+    }
+    if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {
+        greet(client, now);
+    }
+    if (connection->state == CONNECTION_READY && is_wanted(client)) {
+        go_on(client, now);
+    }
+    if (connection->state == CONNECTION_READY && now >= connection->deadline) {
+        give_up(next, "the channels were not confirmed before the connect timeout", now);
+    }
+}
+
+int64_t successor_next_time(const struct client *client) {
+    const struct connection *connection = &client->subscriber.next.connection;
+    if (!is_wanted(client)) {
+        return connection->state == CONNECTION_CLOSED ? NEVER : 0;
+    }
+    if (connection->state != CONNECTION_CLOSED) {
+        return connection->deadline;
+    }
+    return is_refused(client) ? NEVER : connection->retry_at;
+}

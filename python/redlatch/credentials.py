@@ -1,0 +1,180 @@
+"""Credentials that change: what a provider gives is pushed into the core ahead of time, since the core never runs
+Python code.
+
+A provider has the shape of redis-py's CredentialProvider or StreamingCredentialProvider; redis-py is not needed.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from typing import Any, Callable, Optional, Protocol, Tuple, Union
+
+from redlatch._ffi import CData, ffi, lib
+from redlatch.durations import Seconds, span_ms
+from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.options import c_string
+
+logger = logging.getLogger("redlatch")
+
+# A user, None for the default one, and a password.
+Pair = Tuple[Optional[LockName], LockName]
+
+# How soon a provider is asked again that has failed: at first, in seconds. Each failure doubles it, up to the interval.
+FIRST_PAUSE = 1.0
+# How long close() waits for the end of the thread, in seconds.
+END = 1.0
+
+
+class CredentialProvider(Protocol):
+    """What connect() takes as `credentials`: the shape of redis-py's class of this name. One that also has on_next(),
+    on_error() and is_streaming() as redis-py's StreamingCredentialProvider has them tells of new credentials itself.
+
+    Example:
+        >>> class Token:
+        ...     def get_credentials(self):
+        ...         return ("default", "a token")
+        >>> with redlatch.connect(client.url, credentials=Token(), credentials_interval=300) as other:
+        ...     other.closed
+        False
+    """
+
+    def get_credentials(self) -> Union[Tuple[str], Tuple[str, str]]:
+        """(password,) or (username, password). It may block; its exceptions are logged, but for those of connect().
+
+        Example:
+            >>> class Static:
+            ...     def get_credentials(self):
+            ...         return ("a password",)
+            >>> Static().get_credentials()
+            ('a password',)
+        """
+
+
+def set_credentials(handle: CData, username: Optional[LockName], password: LockName) -> int:
+    """The status of the core's call."""
+    user = ffi.NULL if username is None else c_string(username, "username")
+    status: int = lib.redlatch_client_set_credentials(handle, user, c_string(password, "password"))
+    return status
+
+
+def pair_of(given: Any) -> Pair:
+    """The user and the password in what a provider gave: a tuple, or a token, whose user redis-py takes from the claim
+    oid. They are not shown in the error."""
+    if isinstance(given, (tuple, list)) and len(given) in (1, 2):
+        username, password = (None, *given) if len(given) == 1 else given
+    elif callable(getattr(given, "get_value", None)) and callable(getattr(given, "try_get", None)):
+        username, password = given.try_get("oid"), given.get_value()
+    else:
+        raise TypeError(
+            f"the provider gave a {type(given).__name__}; expected (password,), (username, password) or a token"
+        )
+    for what, value, may_be_none in (("username", username, True), ("password", password, False)):
+        if not isinstance(value, (str, bytes)) and not (may_be_none and value is None):
+            raise TypeError(f"the {what} of the provider is of type {type(value).__name__}; expected str or bytes")
+    return username or None, password
+
+
+class Renewal:
+    """Pushes what one provider gives into one client: as soon as the provider tells, or at an interval, by a daemon
+    thread."""
+
+    def __init__(self, provider: CredentialProvider, interval: Optional[Seconds]) -> None:
+        if not callable(getattr(provider, "get_credentials", None)):
+            raise TypeError(
+                f"credentials is {provider!r}, of type {type(provider).__name__}; expected an object with"
+                " get_credentials(), as redis-py's CredentialProvider has"
+            )
+        self._provider = provider
+        self._interval = None if interval is None else span_ms(interval, "credentials_interval") / 1000
+        self._handle: Optional[CData] = None
+        self._newest: Optional[Pair] = None
+        self._guard = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+        self._pid = os.getpid()
+
+    def first(self) -> Pair:
+        """Asks for the credentials of the first connection, in the caller's thread, to whom all errors go."""
+        tells = all(callable(getattr(self._provider, name, None)) for name in ("on_next", "on_error", "is_streaming"))
+        provider: Any = self._provider
+        if tells:  # before the provider begins: it may tell at once
+            provider.on_next(_weakly(self, Renewal._next))
+            provider.on_error(_weakly(self, Renewal._failed))
+        first = pair_of(provider.get_credentials())
+        if (not tells or not provider.is_streaming()) and self._interval is None:
+            raise InvalidArgumentError(
+                "credentials_interval is None; expected seconds, with a provider that does not tell of new credentials"
+            )
+        return first
+
+    def start(self, handle: CData) -> None:
+        """Begins to push."""
+        with self._guard:
+            self._handle = handle
+            newest = self._newest
+        if newest is not None:
+            self._push(newest)
+        if self._interval is not None:
+            self._thread = threading.Thread(target=self._run, name="redlatch-credentials", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread, when the client is closed; never in a forked child, which has no such thread."""
+        thread = self._thread
+        if os.getpid() != self._pid:
+            return
+        self._stop.set()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(END)
+
+    def _next(self, given: Any) -> None:
+        try:
+            pair = pair_of(given)
+            with self._guard:
+                self._newest = pair
+                ready = self._handle is not None
+            if ready:
+                self._push(pair)
+        except Exception as error:  # the provider's thread has to go on
+            self._failed(error)
+
+    def _failed(self, error: Any) -> None:
+        logger.warning("no new credentials from %s: %r", type(self._provider).__name__, error)
+
+    def _push(self, pair: Pair) -> bool:
+        """False when the client is closed."""
+        status = set_credentials(self._handle, *pair)
+        if status in (lib.REDLATCH_CLOSED, lib.REDLATCH_FORKED):
+            return False
+        if status:
+            raise failure(status)
+        return True
+
+    def _run(self) -> None:
+        interval = self._interval or 0.0
+        pause = interval
+        failed = FIRST_PAUSE
+        while not self._stop.wait(pause):
+            try:
+                if not self._push(pair_of(self._provider.get_credentials())):
+                    return
+                pause, failed = interval, FIRST_PAUSE
+            except Exception as error:  # whatever the provider raises: the old credentials may still do
+                self._failed(error)
+                pause, failed = min(failed, interval), failed * 2
+
+
+def _weakly(renewal: Renewal, method: Callable[[Renewal, Any], None]) -> Callable[[Any], None]:
+    """A callback that does not keep the client: a provider may outlive it."""
+    reference = weakref.ref(renewal)
+
+    def call(given: Any) -> None:
+        alive = reference()
+        if alive is not None:
+            method(alive, given)
+
+    return call
