@@ -111,7 +111,9 @@ enum redlatch_status {
     REDLATCH_NO_PERMISSION = -408,  /* the server's access rules forbid a command, key or channel; redlatch_last_error
                                        quotes the server */
     REDLATCH_TOO_MANY_CLIENTS = -409,
-    REDLATCH_NOT_WRITABLE = -410, /* no writes for now: too few replicas, a failed snapshot, or the master is down */
+    REDLATCH_NOT_WRITABLE = -410,   /* no writes for now: too few replicas, a failed snapshot, or the master is down */
+    REDLATCH_NOT_REPLICATED = -411, /* fewer than min_replicas replicas acknowledged it within the replica timeout, or,
+                                       with durable, the disk did not: what was granted was given back */
 
     REDLATCH_NO_MEMORY = -501,
     REDLATCH_SYSTEM = -502,  /* a system call failed: no descriptors, no threads */
@@ -202,6 +204,12 @@ typedef struct redlatch_client_options {
     const char *tls_min_version;   /* rediss: "1.2" or "1.3"; NULL: "1.2" */
     const char *sentinel_username; /* redis+sentinel: overrides the URL's; NULL */
     const char *sentinel_password; /* redis+sentinel: overrides the URL's; NULL */
+    int32_t min_replicas;       /* a grant and a renewal count only when so many replicas acknowledged them, 0 to 100;
+                                   overrides the URL's; 0 */
+    int32_t durable;            /* 1: and when they are in the server's append-only file on disk (Redis 7.2 and newer);
+                                   0: not so. 0 */
+    int64_t replica_timeout_ms; /* limit for these acknowledgements: less than command_timeout_ms, at most a third of
+                                   watchdog_lease_ms; 1000, or that third if it is less */
 } redlatch_client_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_client_options). INVALID: `options` is NULL, or the size
@@ -215,8 +223,9 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database] or
  * redis+replicas://[user[:password]@]host[:port][,host[:port]...][/database], NUL-terminated. NULL: the environment
  * variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are connect_timeout,
- * command_timeout and dead_peer_timeout (seconds, fractions allowed), name_prefix and db; of rediss also those of TLS,
- * and of redis+sentinel sentinel_username and sentinel_password, by the names of their fields.
+ * command_timeout, dead_peer_timeout and replica_timeout (seconds, fractions allowed), min_replicas, durable (0 or 1),
+ * name_prefix and db; of rediss also those of TLS, and of redis+sentinel sentinel_username and sentinel_password, by
+ * the names of their fields.
  *
  * redis+sentinel: the hosts are sentinels, with port 26379 by default. The client is on the master that they announce,
  * and moves with it. rediss+sentinel: TLS to the sentinels and to the master, with the same options.

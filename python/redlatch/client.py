@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
+from typing import Any, Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, wait_ms
@@ -21,7 +21,7 @@ from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
 from redlatch.semaphores import Semaphore
-from redlatch.tuning import COMMAND_TIMEOUT, CONNECT_TIMEOUT, Tuning
+from redlatch.tuning import COMMAND_TIMEOUT, CONNECT_TIMEOUT, REPLICA_TIMEOUT, Tuning
 from redlatch.watching import wait_free
 
 
@@ -40,6 +40,9 @@ def connect(
     command_timeout: Seconds = COMMAND_TIMEOUT,
     unreachable_timeout: Seconds = 30,
     fair_timeout: Seconds = 30,
+    min_replicas: Optional[int] = None,
+    replica_timeout: Seconds = REPLICA_TIMEOUT,
+    durable: Optional[bool] = None,
     release_on_close: bool = True,
     tls_ca_file: Optional[FilePath] = None,
     tls_ca_dir: Optional[FilePath] = None,
@@ -68,6 +71,10 @@ def connect(
         command_timeout: How long a call may take that does not wait for others.
         unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
         fair_timeout: Waiters of a fair lock whose client is silent for this long lose their places; the same for all.
+        min_replicas: A grant counts only when so many replicas acknowledged it; None means the URL's, else 0.
+        replica_timeout: How long these may take; less than command_timeout, at most a third of watchdog_lease.
+        durable: Whether it must be in the server's append-only file on disk, too, which needs Redis 7.2 or newer; None
+            means the URL's, else False.
         release_on_close: Whether close() releases what is held, or leaves it to run out.
         tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
         tls_ca_dir: A folder of them, as `openssl rehash` makes it.
@@ -83,7 +90,12 @@ def connect(
         ...     other.closed
         False
     """
-    given = dict(locals())
+    return _opened(dict(locals()))
+
+
+def _opened(given: Dict[str, Any]) -> Client:
+    """The client of connect() with these arguments."""
+    url, tuning = given["url"], given["tuning"]
     if url is not None and not isinstance(url, str):
         raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
     if not isinstance(tuning, (Tuning, type(None))):

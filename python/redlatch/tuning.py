@@ -20,6 +20,7 @@ class UrlDefault(float):
 CONNECT_TIMEOUT = UrlDefault(5)
 COMMAND_TIMEOUT = UrlDefault(5)
 DEAD_PEER_TIMEOUT = UrlDefault(10)
+REPLICA_TIMEOUT = UrlDefault(1)
 
 
 @dataclass(frozen=True)

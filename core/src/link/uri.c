@@ -113,7 +113,8 @@ static bool is(const char *text, size_t size, const char *word) {
 
 static bool is_option(const char *key, size_t size) {
     return is(key, size, "connect_timeout") || is(key, size, "command_timeout") || is(key, size, "dead_peer_timeout") ||
-           is(key, size, "db") || is(key, size, "name_prefix") || is(key, size, "sentinel_username") ||
+           is(key, size, "db") || is(key, size, "min_replicas") || is(key, size, "replica_timeout") ||
+           is(key, size, "durable") || is(key, size, "name_prefix") || is(key, size, "sentinel_username") ||
            is(key, size, "sentinel_password") || tls_option_of(key, size) >= 0;
 }
 
@@ -134,6 +135,15 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     if (is(key, key_size, "dead_peer_timeout")) {
         return seconds(parse, "dead_peer_timeout", value, value_size, &uri->dead_peer_timeout_ms);
     }
+    if (is(key, key_size, "replica_timeout")) {
+        return seconds(parse, "replica_timeout", value, value_size, &uri->replica_timeout_ms);
+    }
+    if (is(key, key_size, "min_replicas")) {
+        return number(parse, "min_replicas", value, value_size, 0, 100, &uri->min_replicas);
+    }
+    if (is(key, key_size, "durable")) {
+        return number(parse, "durable", value, value_size, 0, 1, &uri->durable);
+    }
     if (is(key, key_size, "db")) {
         return number(parse, "db", value, value_size, 0, 1000000, &uri->database);
     }
@@ -153,10 +163,11 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     }
     return refuse_option(parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
                          uri->service
-                             ? "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix, "
-                               "sentinel_username, sentinel_password or one of TLS, such as tls_ca_file"
-                             : "connect_timeout, command_timeout, dead_peer_timeout, db, name_prefix or one of "
-                               "TLS, such as tls_ca_file");
+                             ? "connect_timeout, command_timeout, dead_peer_timeout, replica_timeout, min_replicas, "
+                               "durable, db, name_prefix, sentinel_username, sentinel_password or one of TLS, such as "
+                               "tls_ca_file"
+                             : "connect_timeout, command_timeout, dead_peer_timeout, replica_timeout, min_replicas, "
+                               "durable, db, name_prefix or one of TLS, such as tls_ca_file");
 }
 
 static int options(struct parse *parse, const char *text) {
@@ -375,7 +386,15 @@ static int dispatch(struct parse *parse, const char *text) {
 
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size) {
     struct uri uri = {
-        .port = -1, .database = -1, .connect_timeout_ms = -1, .command_timeout_ms = -1, .dead_peer_timeout_ms = -1};
+        .port = -1,
+        .database = -1,
+        .connect_timeout_ms = -1,
+        .command_timeout_ms = -1,
+        .dead_peer_timeout_ms = -1,
+        .replica_timeout_ms = -1,
+        .min_replicas = -1,
+        .durable = -1,
+    };
     struct parse parse = {&uri, why, why_size};
     int status = dispatch(&parse, text);
     if (status != REDLATCH_OK) {

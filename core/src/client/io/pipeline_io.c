@@ -26,6 +26,10 @@ bool io_is_callers(const struct pipeline_io *io) {
     return io->pipeline != PIPELINE_HOST && io->pipeline != PIPELINE_BACKGROUND;
 }
 
+bool io_is_lent(const struct pipeline_io *io) {
+    return engine_wants_acknowledgements(&io->client->engine) && io->pipeline >= PIPELINE_CALLERS_SECOND;
+}
+
 /* What to poll for. Who is writing sees to the output. */
 short io_poll_events(const struct pipeline_io *io) {
     return io->writing ? POLLIN : connection_events(&io->connection);
@@ -92,6 +96,9 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
     struct connection *connection = &io->connection;
     io->failure = NULL;
     io->ended = false;
+    io->awaited = 0;
+    reply_free(io->kept);
+    io->kept = NULL;
     if (io->in_set) {
         system_set_remove(client->event_set, connection->fd);
         io->in_set = false;
@@ -194,7 +201,7 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
     if (io->unread_since == 0) {
         io->unread_since = now ? now : system_now();
     }
-    bool at_once = io->pipeline == PIPELINE_BACKGROUND ||
+    bool at_once = io->pipeline == PIPELINE_BACKGROUND || io_is_lent(io) ||
                    (io->pipeline == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
     if (at_once || io->unread_since + UNREAD_LIMIT < client->background_wakes_at) {
         client_kick_background(client);
@@ -298,6 +305,40 @@ static void search_elsewhere(struct pipeline_io *io, int64_t now) {
     io->must_lookup = true;
 }
 
+/* Takes a reply to WAIT or WAITAOF. When the last one has come, shows the reply that was kept until then, if one
+ * was; false if there is none. */
+static bool take_awaited(struct pipeline_io *io) {
+    io->awaited--;
+    if (!io->kept) {
+        return false;
+    }
+    acknowledgement_take(&io->acknowledgement, &io->client->engine, &io->holder.reply);
+    if (io->awaited > 0) {
+        return false;
+    }
+    reply_holder_show(&io->holder, io->kept);
+    io->holder.reply.acknowledgement = &io->acknowledgement;
+    io->kept = NULL;
+    return true;
+}
+
+/* Hands a reply to the engine. One that counts only when it was acknowledged is kept until that is known. */
+static void take_reply(struct pipeline_io *io, int64_t now) {
+    struct engine *engine = &io->client->engine;
+    if (io->awaited > 0 && !take_awaited(io)) {
+        return;
+    }
+    if (engine_wants_acknowledgements(engine) && !io->holder.reply.acknowledgement) {
+        io->awaited = engine_acknowledgements_follow(engine, io->pipeline);
+        if (io->awaited > 0 && engine_keeps_reply(engine, io->pipeline, &io->holder.reply)) {
+            io->kept = reply_holder_take(&io->holder);
+            io->acknowledgement = (struct acknowledgement){.status = REDLATCH_OK};
+            return;
+        }
+    }
+    engine_replied(engine, io->pipeline, &io->holder.reply, now);
+}
+
 /* Takes what the reader has read (< 0: the end of the connection) and steps the machines. */
 void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     struct client *client = io->client;
@@ -314,7 +355,7 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     struct engine *engine = &client->engine;
     struct reply_bounds bounds = bounds_of_next(io);
     while (connection_next_reply(connection, &bounds, &io->holder, &status)) {
-        if (engine->pipelines[io->pipeline].in_flight == 0) {
+        if (engine->pipelines[io->pipeline].in_flight == 0 && io->awaited == 0) {
             status = REDLATCH_PROTOCOL; /* a reply to nothing */
             break;
         }
@@ -324,7 +365,7 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             return;
         }
         io->received_at = now; /* pieces do not count: a peer that drips is as good as dead */
-        engine_replied(engine, io->pipeline, &io->holder.reply, now);
+        take_reply(io, now);
         bounds = bounds_of_next(io);
     }
     if (status != REDLATCH_OK) {
@@ -335,12 +376,13 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     }
 }
 
-/* A peer that owes replies and has sent nothing for long is dead. Renewals must not wait that long. */
+/* A peer that owes replies and has sent nothing for long is dead. Renewals must not wait that long. A server that waits
+ * for replicas is silent meanwhile. */
 static int64_t peer_limit(const struct pipeline_io *io) {
     const struct client *client = io->client;
     int64_t limit = client->connection_settings.dead_peer_timeout;
     int64_t part = client->engine.settings.watchdog_lease_ms * MILLISECOND / 6;
-    return io->pipeline == PIPELINE_BACKGROUND && part < limit ? part : limit;
+    return (io->pipeline == PIPELINE_BACKGROUND && part < limit ? part : limit) + client->replica_silence;
 }
 
 void io_check_peer(struct pipeline_io *io, int64_t now) {
