@@ -87,13 +87,15 @@ void resolve_acquire(struct engine *engine, struct command *command, enum resolu
         return;
     }
     operation->command = NULL;
+    operation->phase = PHASE_PARKED;
+    operation->recheck_at = now;
     if (operation->has_position) {
         fair_forget_number(engine, operation);
+        fair_positions_lost(engine, operation->resource->queue, now);
     } else {
         wake_channels_drop(engine, operation);
         operation->id = 0;
     }
-    operation->phase = PHASE_PARKED;
     retire(engine, command, command->id, how, now);
     acquire_recheck(engine, operation, now);
 }
