@@ -244,6 +244,7 @@ OPTIONS(redlatch_semaphore_options)
 %typemap(memberin) const char *name_prefix %{ arg1->name_prefix_size = lua_values_set_text(L, 2, &$1); %}
 
 %include "redlatch.h"
+%include "redlatch_client.h"
 %include "redlatch_events.h"
 %include "redlatch_groups.h"
 %include "redlatch_latch.h"

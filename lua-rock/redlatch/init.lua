@@ -40,6 +40,10 @@ redlatch._VERSION = core.version()
 ---@field unreachable_timeout? number a wait, of any length, fails when the server cannot be used for so long; 30
 ---@field fair_timeout? number waiters of a fair lock whose client is silent for so long lose their positions; the same
 ---for all who use a lock; 30
+---@field min_replicas? integer a grant counts only when so many replicas acknowledged it; the URL's, else 0
+---@field replica_timeout? number seconds that these may take; less than command_timeout, at most a third of
+---watchdog_lease; 1
+---@field durable? boolean whether it must be in the server's append-only file on disk, too; the URL's, else false
 ---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
 ---@field tls_ca_file? string with a rediss:// URL: CA certificates in PEM; the system's
 ---@field tls_ca_dir? string a folder of CA certificates, as openssl rehash makes it

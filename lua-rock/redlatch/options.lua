@@ -204,6 +204,7 @@ local TIMES = {
     command_timeout = options.span,
     unreachable_timeout = options.span,
     fair_timeout = options.span,
+    replica_timeout = options.span,
     -- of `tuning`
     dead_peer_timeout = options.span,
     dns_interval = options.span,
@@ -225,6 +226,11 @@ local OF_CLIENT = {
     command_timeout = TIMES.command_timeout,
     unreachable_timeout = TIMES.unreachable_timeout,
     fair_timeout = TIMES.fair_timeout,
+    replica_timeout = TIMES.replica_timeout,
+    min_replicas = function(value, name)
+        return options.whole(value, name, 0, 100)
+    end,
+    durable = options.flag,
     lazy = options.flag,
     release_on_close = options.flag,
     database = function(value, name)

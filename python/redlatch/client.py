@@ -22,7 +22,7 @@ from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
 from redlatch.semaphores import Semaphore
-from redlatch.tuning import COMMAND_TIMEOUT, CONNECT_TIMEOUT, Tuning
+from redlatch.tuning import COMMAND_TIMEOUT, CONNECT_TIMEOUT, REPLICA_TIMEOUT, Tuning
 from redlatch.watching import wait_free
 
 
@@ -43,6 +43,9 @@ def connect(
     command_timeout: Seconds = COMMAND_TIMEOUT,
     unreachable_timeout: Seconds = 30,
     fair_timeout: Seconds = 30,
+    min_replicas: Optional[int] = None,
+    replica_timeout: Seconds = REPLICA_TIMEOUT,
+    durable: Optional[bool] = None,
     release_on_close: bool = True,
     tls_ca_file: Optional[FilePath] = None,
     tls_ca_dir: Optional[FilePath] = None,
@@ -64,8 +67,7 @@ def connect(
         lazy: Connects at the first use, for servers that may be down now.
         username: For the server.
         password: For the server; is never shown.
-        credentials: A provider of users and passwords that change, in place of both: it has the shape of redis-py's
-            CredentialProvider or StreamingCredentialProvider.
+        credentials: In place of both, a provider like redis-py's CredentialProvider or StreamingCredentialProvider.
         credentials_interval: How often the provider is asked; needed unless it tells of new credentials by itself.
         sentinel_username: For the sentinels of a redis+sentinel URL.
         sentinel_password: For these sentinels; is never shown.
@@ -74,6 +76,10 @@ def connect(
         command_timeout: How long a call may take that does not wait for others.
         unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
         fair_timeout: Waiters of a fair lock whose client is silent for this long lose their places; the same for all.
+        min_replicas: A grant counts only when so many replicas acknowledged it; None means the URL's, else 0.
+        replica_timeout: How long these may take; less than command_timeout, at most a third of watchdog_lease.
+        durable: Whether it must be in the server's append-only file on disk, too, which needs Redis 7.2 or newer; None
+            means the URL's, else False.
         release_on_close: Whether close() releases what is held, or leaves it to run out.
         tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
         tls_ca_dir: A folder of them, as `openssl rehash` makes it.

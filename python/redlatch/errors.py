@@ -166,6 +166,13 @@ class WrongTypeError(ServerError):
     _usual_status = lib.REDLATCH_WRONG_TYPE
 
 
+class NotReplicatedError(ServerError):
+    """Fewer than `min_replicas` replicas acknowledged it within the `replica_timeout`, or with `durable` the disk did
+    not. What was granted was given back."""
+
+    _usual_status = lib.REDLATCH_NOT_REPLICATED
+
+
 class ResourceError(RedlatchError):
     """This machine ran out of memory, descriptors or threads."""
 
@@ -188,6 +195,7 @@ _BY_STATUS: Dict[int, Type[RedlatchError]] = {
     lib.REDLATCH_AUTHENTICATION: AuthenticationError,
     lib.REDLATCH_NO_PERMISSION: PermissionDeniedError,
     lib.REDLATCH_WRONG_TYPE: WrongTypeError,
+    lib.REDLATCH_NOT_REPLICATED: NotReplicatedError,
     lib.REDLATCH_NO_MEMORY: ResourceError,
     lib.REDLATCH_SYSTEM: ResourceError,
 }

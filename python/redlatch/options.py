@@ -112,11 +112,14 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "release_on_close": ("release_on_close", flag),
     "busy_poll": ("busy_poll", flag),
     "database": ("database", _whole(0, 1_000_000)),
+    "min_replicas": ("min_replicas", _whole(0, 100)),
+    "durable": ("durable", flag),
+    "replica_timeout": ("replica_timeout_ms", span_ms),
 }
 _FILES = ("tls_ca_file", "tls_ca_dir", "tls_cert_file", "tls_key_file")
 _OF_SENTINELS = ("sentinel_username", "sentinel_password")
 _STRINGS = ("username", "password", *_OF_SENTINELS, *_FILES, "tls_server_name", "tls_verify", "tls_min_version")
-_OF_URL = (*_STRINGS, "database")
+_OF_URL = (*_STRINGS, "database", "min_replicas", "durable")
 
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
 _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {

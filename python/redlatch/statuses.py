@@ -39,6 +39,7 @@ class Status(enum.IntEnum):
     NO_PERMISSION = -408
     TOO_MANY_CLIENTS = -409
     NOT_WRITABLE = -410
+    NOT_REPLICATED = -411
     NO_MEMORY = -501
     SYSTEM = -502
     INTERNAL = -503

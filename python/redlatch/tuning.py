@@ -21,6 +21,7 @@ CONNECT_TIMEOUT = UrlDefault(5)
 COMMAND_TIMEOUT = UrlDefault(5)
 DEAD_PEER_TIMEOUT = UrlDefault(10)
 DNS_INTERVAL = UrlDefault(5)
+REPLICA_TIMEOUT = UrlDefault(1)
 
 
 @dataclass(frozen=True)

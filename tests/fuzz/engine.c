@@ -177,9 +177,10 @@ static void end_commands(void) {
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+static void play_input(const uint8_t *bytes, size_t size, uint32_t min_replicas) {
     struct input input = {bytes, size};
     rig_open();
+    rig.engine.settings.min_replicas = min_replicas;
     play.input = &input;
     list_init(&play.unanswered);
     play.tells = getenv("REDLATCH_FUZZ_TRACE") != NULL;
@@ -202,5 +203,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         fprintf(stderr, "at the end there was left: %s\n", left);
         abort();
     }
+}
+
+/* Once as usual, once with grants that a replica must acknowledge. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    play_input(bytes, size, 0);
+    play_input(bytes, size, 1);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* The steps of the server and of connections: commands are written, answered with what a server says or with anything
  * else, lost with their connection and settled. SPDX-License-Identifier: Apache-2.0 */
 #include "engine_play.h"
+#include "acknowledgement.h"
 #include "wire.h"
 
 enum { ELEMENTS_MAX = 8 };
@@ -238,17 +239,32 @@ static void put_anything(struct answer *answer) {
     }
 }
 
+static struct command *oldest_sent(enum pipeline_role pipeline) {
+    struct list_link *link = list_first(&rig.engine.pipelines[pipeline].sent);
+    return link ? container_of(link, struct command, link) : NULL;
+}
+
+/* What replicas say of a grant, which follows from its number, so that an input means the same with and without them.
+ */
+static struct acknowledgement acknowledgement_of(const struct command *command) {
+    uint64_t draw = (command->id * 7 + (uint64_t)command->sent_at / MILLISECOND) % 8;
+    struct acknowledgement acknowledgement = {.status = draw == 7 ? REDLATCH_NO_PERMISSION : REDLATCH_OK};
+    acknowledgement.replicas = draw < 4 ? 1 : 0;
+    return acknowledgement;
+}
+
 static void give_answer(struct answer *answer, enum pipeline_role pipeline) {
+    struct acknowledgement acknowledgement;
+    if (engine_keeps_reply(&rig.engine, pipeline, &answer->reply)) {
+        acknowledgement = acknowledgement_of(oldest_sent(pipeline));
+        answer->reply.acknowledgement = &acknowledgement;
+        play_tell("acknowledged by %d replicas, with status %d", (int)acknowledgement.replicas, acknowledgement.status);
+    }
     rig_reply(pipeline, &answer->reply);
     free(answer->elements);
     for (size_t i = 0; i < answer->text_count; i++) {
         free(answer->texts[i]);
     }
-}
-
-static struct command *oldest_sent(enum pipeline_role pipeline) {
-    struct list_link *link = list_first(&rig.engine.pipelines[pipeline].sent);
-    return link ? container_of(link, struct command, link) : NULL;
 }
 
 enum answer_choice { USUAL_GOOD, USUAL_BAD, AN_ERROR, ANYTHING };

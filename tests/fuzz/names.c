@@ -12,7 +12,11 @@
 #include "channels.h"
 #include "wire.h"
 
-static const struct engine_settings settings = {30000, 20000, 5000, 3000, 30000};
+static const struct engine_settings settings = {.watchdog_lease_ms = 30000,
+                                                .unreachable_timeout_ms = 20000,
+                                                .claim_timeout_ms = 5000,
+                                                .linger_ms = 3000,
+                                                .fair_timeout_ms = 30000};
 static struct engine engine;
 
 /* The rest in memory of exactly its size. */

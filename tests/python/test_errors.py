@@ -37,6 +37,7 @@ CLASSES: List[Type[redlatch.RedlatchError]] = [
         ("INTERNAL", redlatch.RedlatchError),
         ("AUTHENTICATION", redlatch.AuthenticationError),
         ("NO_PERMISSION", redlatch.PermissionDeniedError),
+        ("NOT_REPLICATED", redlatch.NotReplicatedError),
         ("WRONG_TYPE", redlatch.WrongTypeError),
         ("READ_ONLY", redlatch.ServerError),
         ("NO_MEMORY", redlatch.ResourceError),

@@ -37,8 +37,11 @@ static void *supply(size_t size) {
 }
 
 void rig_open(void) {
-    static const struct engine_settings settings = {RIG_LEASE_MS, RIG_UNREACHABLE_MS, RIG_CLAIM_MS, RIG_LINGER_MS,
-                                                    RIG_FAIR_MS};
+    static const struct engine_settings settings = {.watchdog_lease_ms = RIG_LEASE_MS,
+                                                    .unreachable_timeout_ms = RIG_UNREACHABLE_MS,
+                                                    .claim_timeout_ms = RIG_CLAIM_MS,
+                                                    .linger_ms = RIG_LINGER_MS,
+                                                    .fair_timeout_ms = RIG_FAIR_MS};
     memset(&rig, 0, sizeof rig);
     list_init(&rig.supplied);
     rig.now = 1000 * SECOND;

@@ -46,6 +46,7 @@ static const struct {
     {"no_permission", REDLATCH_NO_PERMISSION, false, false, "the server's access rules forbid it"},
     {"too_many_clients", REDLATCH_TOO_MANY_CLIENTS, true, false, "the server has too many clients"},
     {"not_writable", REDLATCH_NOT_WRITABLE, true, false, "the server does not accept writes for now"},
+    {"not_replicated", REDLATCH_NOT_REPLICATED, true, true, "not acknowledged in time"},
     {"no_memory", REDLATCH_NO_MEMORY, true, false, "out of memory"},
     {"system", REDLATCH_SYSTEM, true, false, "a system call failed"},
     {"internal", REDLATCH_INTERNAL, false, false, "internal error: a bug in redlatch"},

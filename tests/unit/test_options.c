@@ -104,6 +104,9 @@ static void defaults_of_a_client(void) {
     CHECK_EQ_INT(options.name_prefix_size, 0);
     CHECK_EQ_INT(options.database, REDLATCH_DEFAULT);
     CHECK_EQ_INT(options.language, REDLATCH_LANGUAGE_C);
+    CHECK_EQ_INT(options.min_replicas, REDLATCH_DEFAULT);
+    CHECK_EQ_INT(options.durable, REDLATCH_DEFAULT);
+    CHECK_EQ_INT(options.replica_timeout_ms, REDLATCH_DEFAULT);
     CHECK_EQ_INT(redlatch_client_options_init(NULL, sizeof options), REDLATCH_INVALID);
     CHECK_STR(redlatch_last_error(), "client options is NULL: expected a struct to fill");
 }

@@ -128,6 +128,33 @@ static void every_kind_has_its_exact_size(void) {
     }
 }
 
+/* WAIT and WAITAOF stand behind what needs acknowledgements, and count in its size. */
+static void acknowledgements_byte_for_byte(void) {
+    static const char both[] = "*3\r\n$4\r\nWAIT\r\n$2\r\n10\r\n$4\r\n1000\r\n"
+                               "*4\r\n$7\r\nWAITAOF\r\n$1\r\n1\r\n$1\r\n0\r\n$4\r\n1000\r\n";
+    struct engine *engine = test_engine();
+    struct resource *resource = make_resource(3);
+    struct command command = {.resource = resource, .kind = COMMAND_ACQUIRE, .id = 12, .lease_ms = 30000};
+    size_t size = output_command_size(engine, &command);
+    engine->settings.min_replicas = 10;
+    engine->settings.durable = true;
+    engine->settings.replica_timeout_ms = 1000;
+    struct output output = {0};
+    CHECK_EQ_INT(output_command_size(engine, &command), size + sizeof both - 1);
+    CHECK(output_reserve(&output, size + sizeof both - 1));
+    output_command(&output, engine, &command);
+    CHECK_EQ_INT(output.end, size + sizeof both - 1);
+    CHECK(memcmp(output.bytes + size, both, sizeof both - 1) == 0);
+    command.kind = COMMAND_RELEASE;
+    output_clear(&output);
+    size = output_command_size(engine, &command);
+    output_command(&output, engine, &command);
+    CHECK_EQ_INT(output.end, size);
+    output_free(&output);
+    free(resource);
+    engine->settings = (struct engine_settings){0};
+}
+
 static void an_acquire_byte_for_byte(void) {
     struct resource *resource = make_resource(3);
     struct command command = {.resource = resource, .kind = COMMAND_ACQUIRE, .id = 12, .lease_ms = 30000};
@@ -222,6 +249,7 @@ static void parts_go_as_the_socket_takes_them(void) {
 int main(void) {
     RUN(every_kind_has_its_exact_size);
     RUN(an_acquire_byte_for_byte);
+    RUN(acknowledgements_byte_for_byte);
     RUN(words);
     RUN(growing_keeps_what_is_pending);
     RUN(parts_go_as_the_socket_takes_them);

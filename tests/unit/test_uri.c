@@ -142,6 +142,11 @@ static void unix_paths(void) {
 }
 
 static void options(void) {
+    struct uri waits = parsed("redis://h?min_replicas=2&replica_timeout=0.5&durable=1");
+    CHECK_EQ_INT(waits.min_replicas, 2);
+    CHECK_EQ_INT(waits.replica_timeout_ms, 500);
+    CHECK_EQ_INT(waits.durable, 1);
+    uri_free(&waits);
     struct uri uri = parsed("redis://h?connect_timeout=2&command_timeout=0.25&dead_peer_timeout=86400"
                             "&name_prefix=a%26b&dns_interval=2.5");
     CHECK_EQ_INT(uri.dns_interval_ms, 2500);
@@ -247,6 +252,8 @@ static const struct error_reply_row {
     {"redis://h?command_timeout=99999999999999999999999999999999", REDLATCH_INVALID, "command_timeout", "to 86400"},
     {"redis://h?dead_peer_timeout=-1", REDLATCH_INVALID, "dead_peer_timeout \"-1\"", "seconds from 0.001"},
     {"redis://h?dead_peer_timeout=nan", REDLATCH_INVALID, "dead_peer_timeout \"nan\"", "seconds from 0.001"},
+    {"redis://h?min_replicas=101", REDLATCH_INVALID, "min_replicas \"101\"", "a number from 0 to 100"},
+    {"redis://h?durable=yes", REDLATCH_INVALID, "durable \"yes\"", "a number from 0 to 1"},
     {"redis://h?dead_peer_timeout=1,5", REDLATCH_INVALID, "dead_peer_timeout \"1,5\"", "seconds from 0.001"},
     {"redis://h?dns_interval=0", REDLATCH_INVALID, "dns_interval \"0\"", "seconds from 0.001"},
     {"redis://h?name_prefix=%", REDLATCH_INVALID, "name_prefix \"%\"", "%XX escapes"},

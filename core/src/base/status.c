@@ -72,6 +72,8 @@ static struct status_facts facts_of(enum redlatch_status status) {
         return (struct status_facts){"too_many_clients", "the server has too many clients", 1, 0};
     case REDLATCH_NOT_WRITABLE:
         return (struct status_facts){"not_writable", "the server does not accept writes for now", 1, 0};
+    case REDLATCH_NOT_REPLICATED:
+        return (struct status_facts){"not_replicated", "not acknowledged in time", 1, 1};
     case REDLATCH_NO_MEMORY:
         return (struct status_facts){"no_memory", "out of memory", 1, 0};
     case REDLATCH_SYSTEM:

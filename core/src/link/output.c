@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acknowledgement.h"
+
 enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, LENGTH_SIZE_MAX = 24 };
 
 bool output_reserve(struct output *output, size_t size) {
@@ -40,7 +42,7 @@ static void add(struct output *output, const char *text, size_t size) {
     output->end += size;
 }
 
-static size_t digits_of(size_t number) {
+static size_t digits_of(uint64_t number) {
     size_t digits = 1;
     while (number >= 10) {
         number /= 10;
@@ -107,6 +109,52 @@ static const struct question *plain_question(const struct command *command) {
     return question && question->plain ? question : NULL;
 }
 
+static void add_number(struct output *output, uint64_t number) {
+    char digits[20];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    add_word(output, digits + at, sizeof digits - at);
+}
+
+static size_t number_size(uint64_t number) {
+    return word_size(digits_of(number));
+}
+
+/* The bytes that add_waits adds. */
+static size_t waits_size(const struct engine *engine) {
+    const struct engine_settings *settings = &engine->settings;
+    size_t timeout = number_size((uint64_t)settings->replica_timeout_ms);
+    size_t size = 0;
+    if (settings->min_replicas > 0) {
+        size += length_size(3) + word_size(4) + number_size(settings->min_replicas) + timeout;
+    }
+    if (settings->durable) {
+        size += length_size(4) + word_size(7) + 2 * word_size(1) + timeout;
+    }
+    return size;
+}
+
+/* What waits until the command before it is acknowledged: by replicas, by the server's own disk. */
+static void add_waits(struct output *output, const struct engine *engine) {
+    const struct engine_settings *settings = &engine->settings;
+    if (settings->min_replicas > 0) {
+        add_length(output, '*', 3);
+        add_word(output, "WAIT", 4);
+        add_number(output, settings->min_replicas);
+        add_number(output, (uint64_t)settings->replica_timeout_ms);
+    }
+    if (settings->durable) {
+        add_length(output, '*', 4);
+        add_word(output, "WAITAOF", 7);
+        add_word(output, "1", 1);
+        add_word(output, "0", 1);
+        add_number(output, (uint64_t)settings->replica_timeout_ms);
+    }
+}
+
 /* Adds up the bytes of arguments. */
 struct measuring_sink {
     struct argument_sink sink;
@@ -133,7 +181,8 @@ size_t output_command_size(const struct engine *engine, const struct command *co
     struct measuring_sink measure = {.sink = {measure_argument}};
     command_write(engine, command, &measure.sink);
     size_t name = command->as_text ? word_size(4) + word_size(script->size) : word_size(7) + word_size(40);
-    return length_size(3 + (size_t)keys + arguments) + name + word_size(digits_of(keys)) + measure.size;
+    size_t waits = command_needs_acknowledgement(engine, command) ? waits_size(engine) : 0;
+    return length_size(3 + (size_t)keys + arguments) + name + number_size(keys) + measure.size + waits;
 }
 
 void output_command(struct output *output, const struct engine *engine, const struct command *command) {
@@ -157,16 +206,12 @@ void output_command(struct output *output, const struct engine *engine, const st
         add_word(output, "EVALSHA", 7);
         add_word(output, script->sha1, 40);
     }
-    char digits[4];
-    size_t at = sizeof digits;
-    uint32_t number = keys;
-    do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    add_word(output, digits + at, sizeof digits - at);
+    add_number(output, keys);
     struct output_sink sink = {{append_argument}, output};
     command_write(engine, command, &sink.sink);
+    if (command_needs_acknowledgement(engine, command)) {
+        add_waits(output, engine);
+    }
 }
 
 bool output_bytes(struct output *output, const char *bytes, size_t size) {

@@ -4,11 +4,15 @@
 
 #include <hiredis.h>
 
-void reply_holder_clear(struct reply_holder *holder) {
-    if (holder->parsed) {
-        freeReplyObject(holder->parsed);
-        holder->parsed = NULL;
+void reply_free(void *parsed) {
+    if (parsed) {
+        freeReplyObject(parsed);
     }
+}
+
+void reply_holder_clear(struct reply_holder *holder) {
+    reply_free(holder->parsed);
+    holder->parsed = NULL;
 }
 
 /* false for what newer versions of the protocol have. */
@@ -17,6 +21,7 @@ static bool show(struct reply *reply, const redisReply *parsed) {
     reply->size = 0;
     reply->integer = 0;
     reply->count = 0;
+    reply->acknowledgement = NULL;
     switch (parsed->type) {
     case REDIS_REPLY_INTEGER:
         reply->kind = REPLY_INTEGER;
@@ -39,6 +44,12 @@ static bool show(struct reply *reply, const redisReply *parsed) {
         return false;
     }
     return true;
+}
+
+void *reply_holder_take(struct reply_holder *holder) {
+    void *parsed = holder->parsed;
+    holder->parsed = NULL;
+    return parsed;
 }
 
 bool reply_holder_show(struct reply_holder *holder, void *parsed) {

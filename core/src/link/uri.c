@@ -122,6 +122,7 @@ static int sentinel_tls_option(const char *key, size_t size) {
 static bool is_option(const char *key, size_t size) {
     return is(key, size, "connect_timeout") || is(key, size, "command_timeout") || is(key, size, "dead_peer_timeout") ||
            is(key, size, "dns_interval") || is(key, size, "address_map") || is(key, size, "db") ||
+           is(key, size, "min_replicas") || is(key, size, "replica_timeout") || is(key, size, "durable") ||
            is(key, size, "name_prefix") || is(key, size, "sentinel_username") || is(key, size, "sentinel_password") ||
            tls_option_of(key, size) >= 0 || sentinel_tls_option(key, size) >= 0;
 }
@@ -131,6 +132,11 @@ static int refuse_option(struct parse *parse, const char *key, size_t size, bool
     secret = secret && size > 0;
     return refuse(parse, REDLATCH_INVALID, "URL option", secret ? "..." : key, secret ? 3 : size, expected);
 }
+
+#define KNOWN_OPTIONS \
+    "connect_timeout, command_timeout, dead_peer_timeout, dns_interval, replica_timeout, min_replicas, durable, " \
+    "db, name_prefix"
+#define OR_OF_TLS " or one of TLS, such as tls_ca_file"
 
 static int address_map(struct parse *parse, const char *value, size_t size) {
     char *text = NULL;
@@ -159,6 +165,15 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     if (is(key, key_size, "dns_interval")) {
         return seconds(parse, "dns_interval", value, value_size, &uri->dns_interval_ms);
     }
+    if (is(key, key_size, "replica_timeout")) {
+        return seconds(parse, "replica_timeout", value, value_size, &uri->replica_timeout_ms);
+    }
+    if (is(key, key_size, "min_replicas")) {
+        return number(parse, "min_replicas", value, value_size, 0, 100, &uri->min_replicas);
+    }
+    if (is(key, key_size, "durable")) {
+        return number(parse, "durable", value, value_size, 0, 1, &uri->durable);
+    }
     if (is(key, key_size, "db")) {
         return number(parse, "db", value, value_size, 0, 1000000, &uri->database);
     }
@@ -184,12 +199,9 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     if (uri->service && is(key, key_size, "sentinel_password")) {
         return unescape(parse, "sentinel_password", true, value, value_size, &uri->sentinel_password);
     }
-    return refuse_option(
-        parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
-        uri->service ? "connect_timeout, command_timeout, dead_peer_timeout, dns_interval, db, name_prefix, "
-                       "address_map, sentinel_username, sentinel_password or one of TLS, such as tls_ca_file"
-                     : "connect_timeout, command_timeout, dead_peer_timeout, dns_interval, db, name_prefix or one of "
-                       "TLS, such as tls_ca_file");
+    return refuse_option(parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
+                         uri->service ? KNOWN_OPTIONS ", address_map, sentinel_username, sentinel_password" OR_OF_TLS
+                                      : KNOWN_OPTIONS OR_OF_TLS);
 }
 
 static int options(struct parse *parse, const char *text) {
@@ -407,12 +419,17 @@ static int dispatch(struct parse *parse, const char *text) {
 }
 
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size) {
-    struct uri uri = {.port = -1,
-                      .database = -1,
-                      .connect_timeout_ms = -1,
-                      .command_timeout_ms = -1,
-                      .dead_peer_timeout_ms = -1,
-                      .dns_interval_ms = -1};
+    struct uri uri = {
+        .port = -1,
+        .database = -1,
+        .connect_timeout_ms = -1,
+        .command_timeout_ms = -1,
+        .dead_peer_timeout_ms = -1,
+        .dns_interval_ms = -1,
+        .replica_timeout_ms = -1,
+        .min_replicas = -1,
+        .durable = -1,
+    };
     struct parse parse = {&uri, why, why_size};
     int status = dispatch(&parse, text);
     if (status != REDLATCH_OK) {

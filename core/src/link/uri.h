@@ -32,6 +32,9 @@ struct uri {
     int64_t command_timeout_ms;
     int64_t dead_peer_timeout_ms;
     int64_t dns_interval_ms;
+    int64_t replica_timeout_ms;
+    int min_replicas;
+    int durable; /* 0 or 1 */
 };
 
 /* Parses `text`. On failure says why in `why` (never a password) and returns INVALID, UNSUPPORTED or NO_MEMORY;

@@ -20,10 +20,12 @@ void acquire_end(struct engine *engine, struct operation *operation, int status,
 static void error_received(struct engine *engine, struct operation *operation, struct command *command,
                            const struct reply *reply, int64_t now) {
     const struct machine *machine = machine_for(engine, operation);
-    struct error_reply error = error_reply_of(reply->text, reply->size);
+    struct error_reply error = error_of_reply(reply);
     bool again = is_retried(engine, command, error, now);
     bool may_have_executed = error.may_have_executed || command->repeated; /* before the connection broke */
-    if (may_have_executed && machine->undo && !(again && machine->keeps_id)) {
+    if (again && machine->give_back && error.status == REDLATCH_NOT_REPLICATED) {
+        machine->give_back(engine, operation, now);
+    } else if (may_have_executed && machine->undo && !(again && machine->keeps_id)) {
         machine->undo(engine, operation, command);
         operation->id = again ? 0 : operation->id; /* the undo may still be under way when it requests again */
     }

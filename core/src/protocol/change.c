@@ -84,7 +84,7 @@ static void change_error(struct engine *engine, struct command *command, struct 
 void change_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct operation *operation = command->operation;
     if (reply->kind == REPLY_ERROR) {
-        change_error(engine, command, error_reply_of(reply->text, reply->size), now);
+        change_error(engine, command, error_of_reply(reply), now);
     } else if (operation && is_bounded(operation->change) && reply->integer < 0) {
         finish(engine, operation, REDLATCH_INVALID);
     } else if (operation) {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "acknowledgement.h"
 #include "acquire_steps.h"
 #include "change.h"
 #include "error_reply.h"
@@ -246,6 +247,7 @@ struct command *engine_first_to_send(struct engine *engine, enum pipeline_role n
     while (!engine->broken && (link = list_first(&engine->pipelines[number].unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         if (!is_dropped(command)) {
+            acknowledgement_prepare(engine, command);
             return command;
         }
         give_command(engine, command); /* it was to be sent again */
@@ -267,6 +269,7 @@ struct command *engine_next_to_send(struct engine *engine, enum pipeline_role nu
         command->first_sent_at = now;
     }
     command->sent_at = now;
+    command->needs_acknowledgement = command_needs_acknowledgement(engine, command);
     list_append(&pipeline->sent, &command->link);
     pipeline->in_flight++;
     engine->stats.scripts++;
@@ -304,7 +307,7 @@ static void note_error_text(struct operation *operation, const struct reply *rep
         return;
     }
     int status = error_reply_of(reply->text, reply->size).status;
-    if (status != REDLATCH_NO_PERMISSION && status != REDLATCH_SERVER) {
+    if (status != REDLATCH_NO_PERMISSION && status != REDLATCH_SERVER && status != REDLATCH_UNSUPPORTED) {
         return;
     }
     char *text = operation->answer->error_text;
@@ -350,6 +353,11 @@ void engine_replied(struct engine *engine, enum pipeline_role number, const stru
     if (sent_as_text(engine, command, reply)) {
         return;
     }
+    if (command->needs_acknowledgement && reply->kind != REPLY_ERROR) {
+        acknowledgement_script_ran(engine, command);
+    }
+    struct reply error;
+    reply = acknowledged_reply(engine, command, reply, &error);
     note_error_text(command->operation, reply);
     record_answered(engine, command, reply);
     engine->machines->of_command[command->kind].replied(engine, command, reply, now);

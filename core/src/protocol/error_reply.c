@@ -11,13 +11,21 @@ static const struct {
     int status;
     bool transient;
 } error_codes[] = {
-    {"NOSCRIPT", REDLATCH_SERVER, true},         {"WRONGTYPE", REDLATCH_WRONG_TYPE, false},
-    {"READONLY", REDLATCH_READ_ONLY, false},     {"OOM", REDLATCH_SERVER_OUT_OF_MEMORY, true},
-    {"LOADING", REDLATCH_LOADING, true},         {"BUSY", REDLATCH_SERVER_BUSY, true},
-    {"NOAUTH", REDLATCH_AUTHENTICATION, false},  {"WRONGPASS", REDLATCH_AUTHENTICATION, false},
-    {"NOPERM", REDLATCH_NO_PERMISSION, false},   {"MASTERDOWN", REDLATCH_NOT_WRITABLE, true},
-    {"NOREPLICAS", REDLATCH_NOT_WRITABLE, true}, {"MISCONF", REDLATCH_NOT_WRITABLE, true},
-    {"TRYAGAIN", REDLATCH_NOT_WRITABLE, true},   {"CLUSTERDOWN", REDLATCH_NOT_WRITABLE, true},
+    {"NOSCRIPT", REDLATCH_SERVER, true},
+    {"WRONGTYPE", REDLATCH_WRONG_TYPE, false},
+    {"READONLY", REDLATCH_READ_ONLY, false},
+    {"OOM", REDLATCH_SERVER_OUT_OF_MEMORY, true},
+    {"LOADING", REDLATCH_LOADING, true},
+    {"BUSY", REDLATCH_SERVER_BUSY, true},
+    {"NOAUTH", REDLATCH_AUTHENTICATION, false},
+    {"WRONGPASS", REDLATCH_AUTHENTICATION, false},
+    {"NOPERM", REDLATCH_NO_PERMISSION, false},
+    {"MASTERDOWN", REDLATCH_NOT_WRITABLE, true},
+    {"NOREPLICAS", REDLATCH_NOT_WRITABLE, true},
+    {"MISCONF", REDLATCH_NOT_WRITABLE, true},
+    {"TRYAGAIN", REDLATCH_NOT_WRITABLE, true},
+    {"CLUSTERDOWN", REDLATCH_NOT_WRITABLE, true},
+    {"NOTREPLICATED", REDLATCH_NOT_REPLICATED, true}, /* our own: acknowledgement.c */
 };
 
 static const char *find(const char *text, size_t size, const char *part) {
@@ -85,6 +93,11 @@ struct error_reply error_reply_of(const char *text, size_t size) {
         error.status = REDLATCH_NO_PERMISSION;
     }
     error.may_have_executed = in_script || error.status == REDLATCH_NO_PERMISSION;
+    if (find(text, size, "WAITAOF cannot be used") || find(text, size, "unknown command 'WAITAOF'") ||
+        find(text, size, "unknown command `WAITAOF`")) { /* no append-only file, or older than Redis 7.2 */
+        error.status = REDLATCH_UNSUPPORTED;
+        return error;
+    }
     if (!in_script && begins_with_code(text, size, "ERR") && find(text, size, "unknown command")) {
         error.status = REDLATCH_NO_PERMISSION;
         error.may_have_executed = false;
@@ -93,6 +106,10 @@ struct error_reply error_reply_of(const char *text, size_t size) {
 }
 
 struct error_reply error_of_reply(const struct reply *reply) {
-    const struct error_reply no_protocol = {.status = REDLATCH_PROTOCOL};
-    return reply->kind == REPLY_ERROR ? error_reply_of(reply->text, reply->size) : no_protocol;
+    struct error_reply error = {.status = REDLATCH_PROTOCOL};
+    if (reply->kind == REPLY_ERROR) {
+        error = error_reply_of(reply->text, reply->size);
+        error.may_have_executed = error.may_have_executed || reply->acknowledgement;
+    }
+    return error;
 }

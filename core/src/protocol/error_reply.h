@@ -18,7 +18,8 @@ struct error_reply {
 
 struct error_reply error_reply_of(const char *text, size_t size);
 
-/* The same for a reply that is not what was asked for; unless it is an error, the status is PROTOCOL. */
+/* The same for a reply that is not what was asked for; unless it is an error, the status is PROTOCOL. An error in place
+ * of a grant that was not acknowledged says that the script was carried out. */
 struct error_reply error_of_reply(const struct reply *reply);
 
 #endif

@@ -115,6 +115,25 @@ void fair_end(struct engine *engine, struct operation *operation, int status, in
     acquire_end(engine, operation, status, now);
 }
 
+/* A number that is not used again, and its position, if it has one: the next one is at the end. */
+void fair_forget_number(struct engine *engine, struct operation *operation) {
+    struct wait_queue *queue = operation->resource->queue;
+    wake_channels_drop(engine, operation);
+    if (operation->has_position) {
+        queue->departed[queue->departures++ % DEPARTED_WAITERS] = operation->id;
+        operation->has_position = false;
+    }
+    operation->id = 0;
+    list_remove(&operation->link);
+    list_append(&queue->waiters, &operation->link);
+}
+
+void fair_give_back(struct engine *engine, struct operation *operation, int64_t now) {
+    leave_on_server(engine, operation);
+    fair_forget_number(engine, operation);
+    queue_advance(engine, operation->resource->queue, now);
+}
+
 /* The number in a reply; 0 if it is none. */
 static uint64_t number_of(const struct reply *reply) {
     uint64_t number;

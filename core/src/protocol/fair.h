@@ -13,6 +13,8 @@ void fair_end(struct engine *engine, struct operation *operation, int status, in
 void fair_notified(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now);
 void fair_next(struct engine *engine, struct wait_queue *queue, int64_t now);
 void fair_not_handed(struct engine *engine, struct operation *operation, bool for_another, int64_t now);
+void fair_forget_number(struct engine *engine, struct operation *operation);
+void fair_give_back(struct engine *engine, struct operation *operation, int64_t now);
 void fair_take_position(struct engine *engine, struct operation *operation, int64_t now);
 void fair_positions_lost(struct engine *engine, struct wait_queue *queue, int64_t now);
 void refresh_plan(struct engine *engine, struct wait_queue *queue, int64_t at);

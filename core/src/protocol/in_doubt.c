@@ -4,12 +4,16 @@
  *   command                    nothing old can arrive        a late copy may still arrive (KILL denied)
  *   abandoned                  forgotten: its undo follows    the same
  *   acquire                    sent again                    its id is retired, the waiter asks with a new one
+ *   the same, to be            released, and asked for anew  the same, and released every second for one lease
+ *   acknowledged               with a new id
  *   the same, with a place     sent again                    sent again: it makes no place and takes no turn of another
  *   acquire of several         sent again                    released every second for one lease, and asked for anew
  *   undo of an acquire         sent again                    sent again every second for one lease; of a fair lock for
  *                                                            as long as a place is waited for, if that is longer
  *   not written yet            sent as any other: it cannot have reached the server, and its reply is believed
  *   re-entry, partial release  sent again                    sent again
+ *   re-entry to be             taken back: NOT_REPLICATED    the same
+ *   acknowledged
  *   last release               sent again; that it finds     the same
  *                              nothing may be its own doing,
  *                              also after a restart: OK
@@ -26,8 +30,10 @@
  */
 #include "in_doubt.h"
 
+#include "acknowledgement.h"
 #include "entries.h"
 #include "fair.h"
+#include "hold.h"
 #include "hold_command.h"
 #include "kinds.h"
 #include "machine.h"
@@ -55,34 +61,42 @@ static int64_t retired_until(const struct engine *engine, const struct command *
     return now + (command->lease_ms > position_ms ? command->lease_ms : position_ms) * MILLISECOND;
 }
 
-/* Turns a command into the repeated release of an id that may still be granted late. */
-static void retire(struct engine *engine, struct command *command, uint64_t id, int64_t now) {
+/* Turns a command into the release of an id: repeated, if it may still be granted late. */
+static void retire(struct engine *engine, struct command *command, uint64_t id, enum resolution how, int64_t now) {
     command->kind = COMMAND_RELEASE;
     command->id = id;
     command->count = 0;
     command->hold = NULL;
     command->operation = NULL;
     command->leaves = kind_of(command->resource)->queues_on_server;
-    command->repeat_until = retired_until(engine, command, now);
+    command->repeat_until = how == RESOLUTION_DENIED ? retired_until(engine, command, now) : 0;
     engine->stats.compensations++;
     push_command(engine, command);
 }
 
+/* What is to be acknowledged is not repeated: a repeat may write nothing, and WAIT counts what its connection wrote. */
 void resolve_acquire(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct operation *operation = command->operation;
     if (operation && command->record_key) {
         semaphore_resolve(engine, command, now);
         return;
     }
-    if (!operation /* with a planted fault only */ || how != RESOLUTION_DENIED || command->position == POSITION_TAKEN) {
+    bool late = how == RESOLUTION_DENIED && command->position != POSITION_TAKEN;
+    if (!operation /* with a planted fault only */ || (!late && !command->needs_acknowledgement)) {
         resolve_resend(engine, command, how, now);
         return;
     }
-    wake_channels_drop(engine, operation);
     operation->command = NULL;
-    operation->id = 0;
     operation->phase = PHASE_PARKED;
-    retire(engine, command, command->id, now);
+    operation->recheck_at = now;
+    if (operation->has_position) {
+        fair_forget_number(engine, operation);
+        fair_positions_lost(engine, operation->resource->queue, now);
+    } else {
+        wake_channels_drop(engine, operation);
+        operation->id = 0;
+    }
+    retire(engine, command, command->id, how, now);
     acquire_recheck(engine, operation, now);
 }
 
@@ -110,6 +124,19 @@ void resolve_hand_over(struct engine *engine, struct command *command, enum reso
     }
 }
 
+void resolve_reenter(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    if (!command->needs_acknowledgement || !command->operation) {
+        resolve_resend(engine, command, how, now);
+        return;
+    }
+    static const struct reply granted = {.kind = REPLY_INTEGER, .integer = 1};
+    struct reply error;
+    hold_replied(engine, command, acknowledged_reply(engine, command, &granted, &error), now);
+    if (!list_is_linked(&command->link)) {
+        give_command(engine, command);
+    }
+}
+
 /* The extension may have been carried out or may still be: under a new id nothing late can shorten the lease again. */
 void resolve_extend(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct hold *hold = command->hold;
@@ -122,8 +149,8 @@ void resolve_extend(struct engine *engine, struct command *command, enum resolut
 }
 
 void resolve_acquire_many(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
-    if (how == RESOLUTION_DENIED && command->operation) {
-        set_acquire_retire(engine, command, now);
+    if (command->operation && (how == RESOLUTION_DENIED || command->needs_acknowledgement)) {
+        set_acquire_retire(engine, command, how, now);
     } else {
         resolve_resend(engine, command, how, now);
     }

@@ -12,6 +12,7 @@ void in_doubt_resolve_unsent(struct engine *engine, struct command *command, enu
 void resolve_resend(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_forget(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_acquire(struct engine *engine, struct command *command, enum resolution how, int64_t now);
+void resolve_reenter(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_extend(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_hand_over(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_force(struct engine *engine, struct command *command, enum resolution how, int64_t now);

@@ -20,6 +20,9 @@ struct machine {
     void (*undo)(struct engine *engine, struct operation *operation, struct command *command);
     bool keeps_id; /* is not undone after a transient error: the same id requests again, and has its position */
 
+    /* Gives back a grant that was not acknowledged, with its position, before it requests again. NULL: `undo` does. */
+    void (*give_back)(struct engine *engine, struct operation *operation, int64_t now);
+
     /* Lets others go first before a pause. NULL: it stays where it is. */
     void (*step_aside)(struct engine *engine, struct operation *operation, int64_t now);
 

@@ -38,6 +38,7 @@
      .end = fair_end, \
      .undo = fair_undo, \
      .keeps_id = true, \
+     .give_back = fair_give_back, \
      .notified = fair_notified, \
      .recheck = queue_recheck, \
      .advance = fair_next}

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "queue.h"
 
+#include "acknowledgement.h"
 #include "hold_command.h"
 #include "kinds.h"
 #include "lease.h"
@@ -199,7 +200,6 @@ void queue_reenter_others(struct engine *engine, struct wait_queue *queue, struc
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now) {
     struct wait_queue *queue = hold->resource->queue;
     struct operation *foremost = queue ? queue_foremost(queue) : NULL;
-    (void)engine;
     if (kind_of(hold->resource)->has_permits || !foremost || foremost->phase != PHASE_PARKED ||
         foremost->wait_until <= now || queue->handing) {
         return NULL;
@@ -208,7 +208,12 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
         (is_concurrent(foremost) || hold->lock_kind != foremost->lock_kind || read_write_is_downgrade(hold))) {
         return NULL;
     }
-    if (kind_of(hold->resource)->queues_on_server) { /* whose turn it is, the server says */
+    bool queues_on_server = kind_of(hold->resource)->queues_on_server;
+    if (engine_wants_acknowledgements(engine)) { /* a release does not wait for replicas: the waiter acquires anew */
+        queue->yielding = !queues_on_server;
+        return NULL;
+    }
+    if (queues_on_server) { /* whose turn it is, the server says */
         return foremost->has_position ? foremost : NULL;
     }
     if (hold->hand_overs == 0) {

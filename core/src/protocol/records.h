@@ -175,6 +175,7 @@ struct operation {
     int64_t amount;            /* permits, or what a count is set to */
     int64_t limit;             /* acquire of permits: what a semaphore that does not exist is made with; 0: it is not */
     int64_t result;            /* change: the number answered */
+    int64_t acknowledged;      /* replicas that had what was given back as too few had it */
     int64_t max_hold_ms;       /* REDLATCH_FOREVER or a bound */
     int64_t wait_until;        /* the caller's deadline, NEVER without end; a try: its command time-out */
     int64_t recheck_at;        /* PARKED, PAUSED: when to ask again */
@@ -365,16 +366,17 @@ struct command {
     uint8_t change;                    /* enum change */
     unsigned char permit[PERMIT_SIZE]; /* change: which */
     uint8_t pipeline;
-    uint8_t position;      /* acquire: enum queue_position */
-    bool leaves;           /* release: leaves the queue, too */
-    bool token_from_time;  /* acquire, hand-over of a fenced lock */
-    bool was_sent;         /* at least once: the server may carry it out */
-    bool abandoned;        /* gave up on: never to be sent again */
-    bool repeated;         /* sent more than once */
-    bool answered;         /* and no copy of it can arrive any more: nothing will ask for its record */
-    bool as_text;          /* the server does not have the script */
-    uint32_t batch_count;  /* renewal */
-    uint32_t batch_values; /* of groups, in all its lines */
+    uint8_t position;           /* acquire: enum queue_position */
+    bool leaves;                /* release: leaves the queue, too */
+    bool token_from_time;       /* acquire, hand-over of a fenced lock */
+    bool was_sent;              /* at least once: the server may carry it out */
+    bool abandoned;             /* gave up on: never to be sent again */
+    bool repeated;              /* sent more than once */
+    bool answered;              /* and no copy of it can arrive any more: nothing will ask for its record */
+    bool as_text;               /* the server does not have the script */
+    bool needs_acknowledgement; /* as it was last sent: WAIT or WAITAOF follow it */
+    uint32_t batch_count;       /* renewal */
+    uint32_t batch_values;      /* of groups, in all its lines */
     struct renewal *batch;
     uint32_t entry_count; /* acquire and release of several names */
     struct entries *entries;
@@ -409,6 +411,8 @@ struct renewal {
 
 enum reply_kind { REPLY_NIL, REPLY_INTEGER, REPLY_STRING, REPLY_ERROR, REPLY_ARRAY };
 
+struct acknowledgement;
+
 /* A server's reply, borrowed from whoever parsed it. */
 struct reply {
     enum reply_kind kind;
@@ -417,6 +421,7 @@ struct reply {
     size_t size;
     const struct reply *elements;
     size_t count;
+    const struct acknowledgement *acknowledgement; /* what followed it (acknowledgement.h); NULL: nothing */
 };
 
 #endif

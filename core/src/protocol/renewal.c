@@ -3,6 +3,7 @@
  * another one, until each hold's own deadline. SPDX-License-Identifier: Apache-2.0 */
 #include "renewal.h"
 
+#include "acknowledgement.h"
 #include "hold_command.h"
 #include "hold_end.h"
 #include "lease.h"
@@ -15,6 +16,9 @@
 enum { VALUES_MAX = 1000 };
 
 enum { OPEN_BATCHES = 8, VERIFICATIONS_IN_LEASE = 10 };
+
+/* How soon a renewal that was not acknowledged is repeated. */
+static const int64_t UNACKNOWLEDGED_PAUSE = 100 * MILLISECOND;
 
 /* A renewal may have been carried out too late for its hold, which has been reported lost: nobody shall wait for that
  * lease. false if there was no memory. */
@@ -168,13 +172,41 @@ void renewal_again(struct engine *engine, struct command *command, int64_t at, i
     end_entries(engine, command, now);
 }
 
-static void entry_replied(struct engine *engine, const struct command *command, struct renewal *entry, bool found,
-                          int64_t now) {
+/* The server has the hold; the number is what was left of its lease, -1 if it has none. */
+static bool is_found(const struct reply *reply) {
+    return reply->kind == REPLY_INTEGER && reply->integer >= -1;
+}
+
+/* Where acknowledgements are wanted, a lease counts as renewed only if it was written: one that was longer may not be
+ * acknowledged. Of a read lock that is not known, as the lease that is replied is that of all readers. */
+static bool is_written(const struct renewal *entry, int64_t left_ms) {
+    return left_ms < entry->lease_ms || entry->lock_kind == REDLATCH_READ;
+}
+
+/* The server has the hold, whose lease does not count as renewed. */
+static void not_renewed(struct engine *engine, struct hold *hold, int64_t again_at, int64_t now) {
+    hold->batch = NULL;
+    hold->renew_at = hold_is_renewed(hold) ? again_at : NEVER;
+    hold_arm(engine, hold);
+    hold_command_done(engine, hold, now);
+}
+
+static void entry_replied(struct engine *engine, const struct command *command, struct renewal *entry,
+                          const struct reply *reply, const struct reply *whole, int64_t now) {
+    bool found = is_found(reply);
     struct hold *hold = entry->hold;
     bool good = found || PLANTED(FAULT_LOSS_UNREPORTED);
     if (good) {
         hold_check_deadline(engine, hold, now); /* a reply that comes after it brings nothing back */
         if (!entry->live) {
+            return;
+        }
+    }
+    if (good && entry->lease_ms > 0 && engine_wants_acknowledgements(engine)) {
+        bool acknowledged = reply_is_acknowledged(engine, whole);
+        if (!acknowledged || !is_written(entry, reply->integer)) {
+            int64_t usual = command->sent_at + entry->lease_ms * MILLISECOND / 3;
+            not_renewed(engine, hold, acknowledged ? usual : now + UNACKNOWLEDGED_PAUSE, now);
             return;
         }
     }
@@ -195,11 +227,10 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
     }
     for (uint32_t i = 0; i < command->batch_count; i++) {
         struct renewal *entry = &command->batch[i];
-        bool found = reply->elements[i].kind == REPLY_INTEGER && reply->elements[i].integer >= -1;
         if (entry->live) {
-            entry_replied(engine, command, entry, found, now);
+            entry_replied(engine, command, entry, &reply->elements[i], reply, now);
         }
-        if (!found && entry->expired) {
+        if (!is_found(&reply->elements[i]) && entry->expired) {
             entry->expired = false;
             engine->expired_entries--;
         }

@@ -34,6 +34,10 @@ bool is_retried(const struct engine *engine, struct command *command, struct err
     if (command->abandoned) {
         return false;
     }
+    bool goes_on = retries[command->kind] == RETRY_OPERATION || retries[command->kind] == RETRY_WHILE_HELD;
+    if (error.status == REDLATCH_NOT_REPLICATED && !goes_on) {
+        return false; /* has waited for replicas already */
+    }
     bool once_more = error.may_have_executed && !command->repeated;
     bool wanted = once_more || (error.transient && command->operation);
     switch ((enum retry)retries[command->kind]) {

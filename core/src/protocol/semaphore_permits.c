@@ -23,6 +23,7 @@
 #include "change.h"
 #include "operation_record.h"
 #include "operations.h"
+#include "park.h"
 #include "pools.h"
 
 void semaphore_send(struct engine *engine, struct operation *operation, int64_t now) {
@@ -87,6 +88,12 @@ void semaphore_resolve(struct engine *engine, struct command *command, int64_t n
         operation->command = NULL;
         acquire_end(engine, operation, REDLATCH_NO_REPLY, now);
         give_command(engine, command);
+    } else if (command->needs_acknowledgement) { /* a repeat may write nothing: see in_doubt.c */
+        operation->command = NULL;
+        undo_taken(engine, operation, command);
+        operation->phase = PHASE_PARKED;
+        give_command(engine, command);
+        acquire_recheck(engine, operation, now);
     } else {
         engine->stats.resends++;
         push_command(engine, command);

@@ -170,12 +170,13 @@ void set_undo(struct engine *engine, struct operation *operation, struct command
     turn_into_undo(engine, operation, undo, 0);
 }
 
-/* A late copy of the ask may still arrive: its ids are released for as long as they may live, and others asked with. */
-void set_acquire_retire(struct engine *engine, struct command *command, int64_t now) {
+/* The ids of the ask are released, and others asked with. If a late copy may still arrive, they are released for as
+ * long as they may live. */
+void set_acquire_retire(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct operation *operation = command->operation;
     operation->command = NULL;
     operation->id = 0;
-    turn_into_undo(engine, operation, command, now + command->lease_ms * MILLISECOND);
+    turn_into_undo(engine, operation, command, how == RESOLUTION_DENIED ? now + command->lease_ms * MILLISECOND : 0);
     set_acquire_begin(engine, operation, now);
 }
 

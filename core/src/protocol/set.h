@@ -8,7 +8,7 @@
 void set_acquire_begin(struct engine *engine, struct operation *operation, int64_t now);
 void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void set_acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
-void set_acquire_retire(struct engine *engine, struct command *command, int64_t now);
+void set_acquire_retire(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void set_result(struct engine *engine, struct operation *operation, struct command *command, const struct reply *reply,
                 int64_t now);
 void set_undo(struct engine *engine, struct operation *operation, struct command *command);

@@ -136,6 +136,31 @@ static const char *const ways_to_make[] = {
     "--limit to make it",
 };
 
+/* A time as the language says it. */
+static const char *shown_wait(const struct client *client, int64_t wait_ms, char text[32]) {
+    if (client->language == REDLATCH_LANGUAGE_C) {
+        snprintf(text, 32, "%lld ms", (long long)wait_ms);
+    } else {
+        snprintf(text, 32, "%.12g s", (double)wait_ms / 1000);
+    }
+    return text;
+}
+
+/* How many replicas had what was given back. */
+static int not_replicated(const struct client *client, const struct request *request, const char *verb,
+                          const char *names) {
+    const struct engine_settings *settings = &client->engine.settings;
+    char within[32];
+    shown_wait(client, settings->replica_timeout_ms, within);
+    int64_t replicas = request->operation.acknowledged;
+    if (replicas >= settings->min_replicas) {
+        return fail_with(REDLATCH_NOT_REPLICATED, "%s %s: the server did not have it on disk within %s", verb, names,
+                         within);
+    }
+    return fail_with(REDLATCH_NOT_REPLICATED, "%s %s: acknowledged by %lld of %u replicas within %s", verb, names,
+                     (long long)replicas, settings->min_replicas, within);
+}
+
 int request_failed_of(const struct client *client, const struct request *request, const char *verb, const char *names,
                       int status) {
     if (status == REDLATCH_INTERNAL && client->engine.broken) {
@@ -151,11 +176,15 @@ int request_failed_of(const struct client *client, const struct request *request
         return fail_with(status, "%s %s: %s; expected %s", verb, names, redlatch_strerror(status),
                          ways_to_make[client->language]);
     }
+    if (status == REDLATCH_NOT_REPLICATED && request) {
+        return not_replicated(client, request, verb, names);
+    }
     const char *detail = "";
-    if (status_has_detail(status)) {
-        detail = client->ios[request ? request->operation.pipeline : PIPELINE_CALLERS].connection.detail;
-    } else if ((status == REDLATCH_NO_PERMISSION || status == REDLATCH_SERVER) && request) {
+    bool replied = status == REDLATCH_NO_PERMISSION || status == REDLATCH_SERVER || status == REDLATCH_UNSUPPORTED;
+    if (replied && request && request->answer.error_text[0]) {
         detail = request->answer.error_text;
+    } else if (status_has_detail(status)) {
+        detail = client->ios[request ? request->operation.pipeline : PIPELINE_CALLERS].connection.detail;
     }
     if (detail[0]) {
         return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);
@@ -169,16 +198,6 @@ int request_failed(const struct client *client, const struct request *request, c
     char quoted[68];
     snprintf(quoted, sizeof quoted, "\"%s\"", shown_name(name, size, shown));
     return request_failed_of(client, request, verb, quoted, status);
-}
-
-/* A time as the language says it. */
-static const char *shown_wait(const struct client *client, int64_t wait_ms, char text[32]) {
-    if (client->language == REDLATCH_LANGUAGE_C) {
-        snprintf(text, 32, "%lld ms", (long long)wait_ms);
-    } else {
-        snprintf(text, 32, "%.12g s", (double)wait_ms / 1000);
-    }
-    return text;
 }
 
 /* Who held what was waited for, as far as it was found out. */

@@ -19,6 +19,8 @@
 #include "planted.h"
 #include "reader.h"
 
+enum { MIN_REPLICAS_MAX = 100, REPLICA_TIMEOUT_MS = 1000 };
+
 static const char DEFAULT_URL[] = "redis://127.0.0.1:6379/0";
 
 /* A random version-8 uuid: Redisson's are version 4, so scripts can tell the two apart. */
@@ -47,6 +49,27 @@ static void make_name(struct client *client) {
              (long)getpid(), client->engine.uuid);
 }
 
+/* A call that does not wait for others has to learn that replicas are late, and a hold that its renewal was in vain
+ * while there is time for another. */
+static int check_acknowledgements(const redlatch_client_options *options) {
+    if (options->min_replicas < 0 || options->min_replicas > MIN_REPLICAS_MAX) {
+        return fail_with(REDLATCH_INVALID, "min_replicas is %d: expected 0 to %d", (int)options->min_replicas,
+                         MIN_REPLICAS_MAX);
+    }
+    if (options->min_replicas == 0 && !options->durable) {
+        return REDLATCH_OK;
+    }
+    int64_t third = options->watchdog_lease_ms / 3;
+    if (options->replica_timeout_ms >= options->command_timeout_ms || options->replica_timeout_ms > third) {
+        return fail_with(REDLATCH_INVALID,
+                         "replica_timeout_ms is %lld: expected less than command_timeout_ms, %lld, and at most a third "
+                         "of watchdog_lease_ms, %lld",
+                         (long long)options->replica_timeout_ms, (long long)options->command_timeout_ms,
+                         (long long)third);
+    }
+    return REDLATCH_OK;
+}
+
 static int check_options(const redlatch_client_options *options) {
     const struct {
         const char *what;
@@ -62,6 +85,7 @@ static int check_options(const redlatch_client_options *options) {
         {"claim_timeout_ms", options->claim_timeout_ms, 1},
         {"linger_ms", options->linger_ms, 0},
         {"fair_timeout_ms", options->fair_timeout_ms, 100},
+        {"replica_timeout_ms", options->replica_timeout_ms, 1},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         int status = check_duration(ranges[i].what, ranges[i].value, ranges[i].low, false);
@@ -75,7 +99,8 @@ static int check_options(const redlatch_client_options *options) {
         bool has_meaning;
     } flags[] = {{"lazy", options->lazy, true},
                  {"release_on_close", options->release_on_close, true},
-                 {"busy_poll", options->busy_poll, true}};
+                 {"busy_poll", options->busy_poll, true},
+                 {"durable", options->durable, true}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         int status = check_flag(flags[i].what, flags[i].value, flags[i].has_meaning);
         if (status != REDLATCH_OK) {
@@ -85,6 +110,10 @@ static int check_options(const redlatch_client_options *options) {
     if (options->watchdog_lease_ms < 30 || options->watchdog_lease_ms > 86400000) {
         return fail_with(REDLATCH_INVALID, "watchdog_lease_ms is %lld: expected 30 to 86400000 milliseconds",
                          (long long)options->watchdog_lease_ms);
+    }
+    int status = check_acknowledgements(options);
+    if (status != REDLATCH_OK) {
+        return status;
     }
     if (options->language < REDLATCH_LANGUAGE_C || options->language > REDLATCH_LANGUAGE_COMMAND) {
         return fail_with(REDLATCH_INVALID, "language is %d: expected one of enum redlatch_language",
@@ -121,6 +150,11 @@ static int read_options(const redlatch_client_options *given, const struct uri *
     out->command_timeout_ms = or_default(out->command_timeout_ms, uri->command_timeout_ms, 5000);
     out->dead_peer_timeout_ms = or_default(out->dead_peer_timeout_ms, uri->dead_peer_timeout_ms, 10000);
     out->dns_interval_ms = or_default(out->dns_interval_ms, uri->dns_interval_ms, 5000);
+    int64_t third = out->watchdog_lease_ms / 3;
+    int64_t usual = third > 0 && third < REPLICA_TIMEOUT_MS ? third : REPLICA_TIMEOUT_MS;
+    out->replica_timeout_ms = or_default(out->replica_timeout_ms, uri->replica_timeout_ms, usual);
+    out->min_replicas = (int32_t)or_default(out->min_replicas, uri->min_replicas, 0);
+    out->durable = (int32_t)or_default(out->durable, uri->durable, 0);
     if (!out->name_prefix && uri->name_prefix) {
         out->name_prefix = uri->name_prefix;
         out->name_prefix_size = strlen(uri->name_prefix);
@@ -271,8 +305,16 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     client->close_timeout = options->close_timeout_ms * MILLISECOND;
     list_init(&client->events);
     pthread_mutex_init(&client->mutex, NULL);
-    struct engine_settings settings = {options->watchdog_lease_ms, options->unreachable_timeout_ms,
-                                       options->claim_timeout_ms, options->linger_ms, options->fair_timeout_ms};
+    bool waits = options->min_replicas > 0 || options->durable;
+    client->replica_silence = waits ? options->replica_timeout_ms * MILLISECOND * ACKNOWLEDGEMENTS_MAX : 0;
+    struct engine_settings settings = {.watchdog_lease_ms = options->watchdog_lease_ms,
+                                       .unreachable_timeout_ms = options->unreachable_timeout_ms,
+                                       .claim_timeout_ms = options->claim_timeout_ms,
+                                       .linger_ms = options->linger_ms,
+                                       .fair_timeout_ms = options->fair_timeout_ms,
+                                       .replica_timeout_ms = options->replica_timeout_ms,
+                                       .min_replicas = (uint32_t)options->min_replicas,
+                                       .durable = options->durable != 0};
     engine_init(&client->engine, &settings, uuid, random);
     set_up_connections(client, options);
     host_watch_init(client, options->dns_interval_ms * MILLISECOND);

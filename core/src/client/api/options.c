@@ -102,6 +102,9 @@ int redlatch_client_options_init(redlatch_client_options *options, uint32_t stru
         .release_on_close = 1,
         .busy_poll = 1,
         .database = REDLATCH_DEFAULT,
+        .min_replicas = REDLATCH_DEFAULT,
+        .durable = REDLATCH_DEFAULT,
+        .replica_timeout_ms = REDLATCH_DEFAULT,
     };
     return init(options, struct_size, &defaults, sizeof defaults, "client options");
 }

@@ -50,6 +50,7 @@ int request_start_prepared(struct request *request, int status, int64_t now) {
         if (request->operation.resource) {
             resource_keep(request->operation.resource);
         }
+        request->operation.pipeline = (uint8_t)drive_pick_pipeline(client, &request->operation);
         engine_start(&client->engine, &request->operation, now);
         client_finish_step(client, now);
     } else {

@@ -49,8 +49,9 @@ void subrequest_start(struct subrequest *subrequest, struct client *client, cons
         subrequest->status = fail_with(REDLATCH_SYSTEM, "no thread can be started: expected one that renews leases");
     } else if (spec->op) {
         subrequest->active = true;
-        subrequest->request.operation.pipeline = PIPELINE_HOST;
-        engine_start(&client->engine, &subrequest->request.operation, now);
+        struct operation *operation = &subrequest->request.operation;
+        operation->pipeline = (uint8_t)drive_pick_pipeline(client, operation);
+        engine_start(&client->engine, operation, now);
         client_finish_step(client, now);
     } else {
         subrequest->active = true;

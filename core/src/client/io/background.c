@@ -31,8 +31,8 @@ static bool should_read(const struct pipeline_io *io, int64_t now) {
         return io->wanted || io_is_opening(io);
     }
     bool connecting_for_host = io->pipeline == PIPELINE_HOST && io->connection.state != CONNECTION_READY;
-    return io->reader == READER_BACKGROUND || io->pipeline == PIPELINE_BACKGROUND || connecting_for_host ||
-           (io->unread_since && now - io->unread_since >= UNREAD_LIMIT);
+    return io->reader == READER_BACKGROUND || io->pipeline == PIPELINE_BACKGROUND || io_is_lent(io) ||
+           connecting_for_host || (io->unread_since && now - io->unread_since >= UNREAD_LIMIT);
 }
 
 /* The host polls its pipeline's socket itself, except while the background thread reads it. */

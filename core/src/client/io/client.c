@@ -111,6 +111,7 @@ void client_drop(struct client *client) {
     discard_losses(client);
     free_memory(client);
     for (int i = 0; i < PIPELINE_COUNT; i++) {
+        reply_free(client->ios[i].kept);
         reply_holder_clear(&client->ios[i].holder);
         connection_free(&client->ios[i].connection);
     }

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "acknowledgement.h"
 #include "authentication.h"
 #include "connection.h"
 #include "current_server.h"
@@ -85,10 +86,13 @@ struct pipeline_io {
     int64_t unread_since; /* nobody reads although something is under way; 0: not so */
     int64_t received_at;  /* when a reply was last complete */
     struct authentication authentication;
-    int64_t starved_until;      /* there was no memory to write with: to be tried again then; 0: not so */
-    struct busy_poll busy_poll; /* of a reader alone */
-    struct yielding yielding;   /* of a reader for many */
-    char staging[STAGING_SIZE]; /* the reader's */
+    int64_t starved_until;                  /* there was no memory to write with: to be tried again then; 0: not so */
+    struct busy_poll busy_poll;             /* of a reader alone */
+    struct yielding yielding;               /* of a reader for many */
+    uint32_t awaited;                       /* replies to WAIT and WAITAOF that come next */
+    void *kept;                             /* the reply before them, until they have come; NULL: it was handed over */
+    struct acknowledgement acknowledgement; /* what they said so far */
+    char staging[STAGING_SIZE];             /* the reader's */
 };
 
 /* The connection for messages; the background thread's alone. */
@@ -122,6 +126,7 @@ struct client {
     int32_t language;        /* enum redlatch_language */
     int64_t command_timeout; /* microseconds */
     int64_t close_timeout;
+    int64_t replica_silence; /* for how long WAIT and WAITAOF may be silent; 0: they are not sent */
     char *name_prefix;
     size_t name_prefix_size;
     struct uri uri;

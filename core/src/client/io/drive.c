@@ -50,9 +50,27 @@ static bool is_free(const struct pipeline_io *io) {
     return !io_is_read(io) && !io->writing && !io_has_work(io);
 }
 
+/* A pipeline that is lent to an operation: the server reads nothing from it while it waits for replicas. One that
+ * nobody uses, open if there is such a one; else the one with the fewest commands under way. */
+static enum pipeline_role pick_lent(const struct client *client) {
+    const struct pipeline_io *best = NULL;
+    int64_t least = INT64_MAX;
+    for (int i = PIPELINE_CALLERS_SECOND; i < PIPELINE_COUNT; i++) {
+        const struct pipeline_io *io = &client->ios[i];
+        int64_t burden = client->engine.pipelines[i].in_flight + io->awaited;
+        bool closed = io->connection.state != CONNECTION_READY;
+        burden = is_free(io) && burden == 0 ? closed : 2 + burden;
+        if (burden < least) {
+            best = io;
+            least = burden;
+        }
+    }
+    return best->pipeline;
+}
+
 /* A pipeline to be alone on while there are enough, else the first one, which is shared. A further connection is opened
  * by the background thread, so that its failure is nobody's. */
-enum pipeline_role drive_pick_pipeline(struct client *client) {
+static enum pipeline_role pick_own(struct client *client) {
     const struct pipeline_io *first = &client->ios[PIPELINE_CALLERS];
     if (is_free(first) || (io_is_shared(first) && client_yields(client))) {
         return PIPELINE_CALLERS;
@@ -74,9 +92,19 @@ enum pipeline_role drive_pick_pipeline(struct client *client) {
     return PIPELINE_CALLERS;
 }
 
+enum pipeline_role drive_pick_pipeline(struct client *client, const struct operation *operation) {
+    if (!engine_wants_acknowledgements(&client->engine)) {
+        return operation->asynchronous ? PIPELINE_HOST : pick_own(client);
+    }
+    if (operation_needs_acknowledgement(&client->engine, operation)) {
+        return pick_lent(client);
+    }
+    return operation->asynchronous ? PIPELINE_HOST : PIPELINE_CALLERS;
+}
+
 void drive_start(struct request *request, int64_t now) {
     struct client *client = request->client;
-    request->operation.pipeline = (uint8_t)drive_pick_pipeline(client);
+    request->operation.pipeline = (uint8_t)drive_pick_pipeline(client, &request->operation);
     engine_start(&client->engine, &request->operation, now);
     client_outputs(client, now);
 }

@@ -10,7 +10,7 @@ void request_set_wait(struct request *request, int64_t wait_ms, int64_t now); /*
 void drive_start(struct request *request, int64_t now);
 void drive_until(struct request *request, int64_t until);
 int drive(struct request *request);
-enum pipeline_role drive_pick_pipeline(struct client *client);
+enum pipeline_role drive_pick_pipeline(struct client *client, const struct operation *operation);
 
 /* Whether a call should read its pipeline. */
 bool drive_should_read(const struct request *request);

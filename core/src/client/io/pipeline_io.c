@@ -29,6 +29,10 @@ bool io_is_callers(const struct pipeline_io *io) {
     return io->pipeline != PIPELINE_HOST && io->pipeline != PIPELINE_BACKGROUND;
 }
 
+bool io_is_lent(const struct pipeline_io *io) {
+    return engine_wants_acknowledgements(&io->client->engine) && io->pipeline >= PIPELINE_CALLERS_SECOND;
+}
+
 /* What to poll for. Who is writing sees to the output. */
 short io_poll_events(const struct pipeline_io *io) {
     return io->writing ? POLLIN : connection_events(&io->connection);
@@ -100,6 +104,9 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
     io->failure = NULL;
     io->ended = false;
     authentication_forget(io);
+    io->awaited = 0;
+    reply_free(io->kept);
+    io->kept = NULL;
     if (io->in_set) {
         system_set_remove(client->event_set, connection->fd);
         io->in_set = false;
@@ -200,7 +207,7 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
     if (io->unread_since == 0) {
         io->unread_since = now ? now : system_now();
     }
-    bool at_once = io->pipeline == PIPELINE_BACKGROUND ||
+    bool at_once = io->pipeline == PIPELINE_BACKGROUND || io_is_lent(io) ||
                    (io->pipeline == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
     if (at_once || io->unread_since + UNREAD_LIMIT < client->background_wakes_at) {
         client_kick_background(client);
@@ -313,6 +320,40 @@ static void search_elsewhere(struct pipeline_io *io, int64_t now) {
     io->must_lookup = true;
 }
 
+/* Takes a reply to WAIT or WAITAOF. When the last one has come, shows the reply that was kept until then, if one
+ * was; false if there is none. */
+static bool take_awaited(struct pipeline_io *io) {
+    io->awaited--;
+    if (!io->kept) {
+        return false;
+    }
+    acknowledgement_take(&io->acknowledgement, &io->client->engine, &io->holder.reply);
+    if (io->awaited > 0) {
+        return false;
+    }
+    reply_holder_show(&io->holder, io->kept);
+    io->holder.reply.acknowledgement = &io->acknowledgement;
+    io->kept = NULL;
+    return true;
+}
+
+/* Hands a reply to the engine. One that counts only when it was acknowledged is kept until that is known. */
+static void take_reply(struct pipeline_io *io, int64_t now) {
+    struct engine *engine = &io->client->engine;
+    if (io->awaited > 0 && !take_awaited(io)) {
+        return;
+    }
+    if (engine_wants_acknowledgements(engine) && !io->holder.reply.acknowledgement) {
+        io->awaited = engine_acknowledgements_follow(engine, io->pipeline);
+        if (io->awaited > 0 && engine_keeps_reply(engine, io->pipeline, &io->holder.reply)) {
+            io->kept = reply_holder_take(&io->holder);
+            io->acknowledgement = (struct acknowledgement){.status = REDLATCH_OK};
+            return;
+        }
+    }
+    engine_replied(engine, io->pipeline, &io->holder.reply, now);
+}
+
 /* Takes what the reader has read (< 0: the end of the connection) and steps the machines. */
 void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     struct client *client = io->client;
@@ -335,7 +376,7 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             bounds = bounds_of_next(io);
             continue;
         }
-        if (engine->pipelines[io->pipeline].in_flight == 0) {
+        if (engine->pipelines[io->pipeline].in_flight == 0 && io->awaited == 0) {
             status = REDLATCH_PROTOCOL; /* a reply to nothing */
             break;
         }
@@ -344,9 +385,11 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             search_elsewhere(io, now);
             return;
         }
-        io->received_at = now; /* pieces do not count: a peer that drips is as good as dead */
-        authentication_passed(io);
-        engine_replied(engine, io->pipeline, &io->holder.reply, now);
+        io->received_at = now;  /* pieces do not count: a peer that drips is as good as dead */
+        if (io->awaited == 0) { /* else it is one more reply to the command before */
+            authentication_passed(io);
+        }
+        take_reply(io, now);
         bounds = bounds_of_next(io);
     }
     if (status != REDLATCH_OK) {
@@ -357,12 +400,13 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     }
 }
 
-/* A peer that owes replies and has sent nothing for long is dead. Renewals must not wait that long. */
+/* A peer that owes replies and has sent nothing for long is dead. Renewals must not wait that long. A server that waits
+ * for replicas is silent meanwhile. */
 static int64_t peer_limit(const struct pipeline_io *io) {
     const struct client *client = io->client;
     int64_t limit = client->connection_settings.dead_peer_timeout;
     int64_t part = client->engine.settings.watchdog_lease_ms * MILLISECOND / 6;
-    return io->pipeline == PIPELINE_BACKGROUND && part < limit ? part : limit;
+    return (io->pipeline == PIPELINE_BACKGROUND && part < limit ? part : limit) + client->replica_silence;
 }
 
 void io_check_peer(struct pipeline_io *io, int64_t now) {

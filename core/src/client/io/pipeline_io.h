@@ -15,6 +15,10 @@ short io_poll_events(const struct pipeline_io *io);
 bool io_has_work(const struct pipeline_io *io);
 bool io_is_opening(const struct pipeline_io *io);
 bool io_is_callers(const struct pipeline_io *io);
+
+/* Whether it is lent to operations that wait for replicas, asynchronous ones, too. */
+bool io_is_lent(const struct pipeline_io *io);
+
 bool io_is_shared(const struct pipeline_io *io);
 void io_receive(struct pipeline_io *io, ssize_t got, int64_t now);
 int io_connect(struct pipeline_io *io, int64_t now);

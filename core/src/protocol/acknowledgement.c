@@ -1,0 +1,150 @@
+/* Acknowledgements by replicas and by the disk.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   reply to the script   replies to WAIT and WAITAOF   what the machine gets
+ *   grants nothing        whatever                      the reply
+ *   grants                enough, in time               the reply
+ *   grants                too few                       NOTREPLICATED, an error that may pass
+ *   grants                refused                       that error; NOTREPLICATED of a server that became a replica
+ *
+ * The error says that the script ran, so each machine gives back what it would after any such error. */
+#include "acknowledgement.h"
+
+#include <string.h>
+
+#include "error_reply.h"
+#include "wire.h"
+
+bool operation_needs_acknowledgement(const struct engine *engine, const struct operation *operation) {
+    return engine_wants_acknowledgements(engine) &&
+           (operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_EXTEND ||
+            (operation->kind == OPERATION_CHANGE &&
+             (operation->change == SEMAPHORE_DRAIN || operation->change == PERMITS_EXTEND)));
+}
+
+bool command_needs_acknowledgement(const struct engine *engine, const struct command *command) {
+    if (!engine_wants_acknowledgements(engine)) {
+        return false;
+    }
+    switch ((enum command_kind)command->kind) {
+    case COMMAND_ACQUIRE:
+    case COMMAND_ACQUIRE_MANY:
+    case COMMAND_REENTER:
+    case COMMAND_EXTEND:
+    case COMMAND_MOVE:
+    case COMMAND_RENEW:
+        return true;
+    case COMMAND_CHANGE:
+        return command->change == SEMAPHORE_DRAIN || command->change == PERMITS_EXTEND;
+    default:
+        return false;
+    }
+}
+
+static uint64_t *known_scripts(struct engine *engine, const struct command *command, uint64_t *bit_out) {
+    _Static_assert(SCRIPT_COUNT <= 128, "a bit for each script");
+    uint32_t script = (uint32_t)command_script(command);
+    *bit_out = UINT64_C(1) << script % 64;
+    return &engine->known_scripts[script / 64];
+}
+
+void acknowledgement_prepare(struct engine *engine, struct command *command) {
+    uint64_t bit;
+    if (command_needs_acknowledgement(engine, command) && !(*known_scripts(engine, command, &bit) & bit)) {
+        engine->stats.script_loads += !command->as_text;
+        command->as_text = true;
+    }
+}
+
+void acknowledgement_script_ran(struct engine *engine, const struct command *command) {
+    uint64_t bit;
+    uint64_t *known = known_scripts(engine, command, &bit);
+    *known |= bit;
+}
+
+/* Whether a reply grants what was asked for, or confirms a lease. */
+static bool grants(const struct command *command, const struct reply *reply) {
+    switch ((enum command_kind)command->kind) {
+    case COMMAND_ACQUIRE:
+        if (command->record_key) { /* permits that nobody owns: how many */
+            return reply->kind == REPLY_INTEGER && reply->integer > 0;
+        }
+        return reply->kind == REPLY_NIL || reply->kind == REPLY_STRING;
+    case COMMAND_ACQUIRE_MANY:
+        return reply->kind == REPLY_ARRAY && reply->count > 0 && reply->elements[0].kind == REPLY_INTEGER &&
+               reply->elements[0].integer == 0;
+    case COMMAND_RENEW:
+        return reply->kind == REPLY_ARRAY;
+    default:
+        return reply->kind == REPLY_INTEGER && reply->integer != 0;
+    }
+}
+
+static const struct command *oldest_sent(const struct engine *engine, enum pipeline_role number) {
+    const struct list_link *oldest = list_first(&engine->pipelines[number].sent);
+    return oldest ? container_of(oldest, const struct command, link) : NULL;
+}
+
+uint32_t engine_acknowledgements_follow(const struct engine *engine, enum pipeline_role number) {
+    const struct command *command = oldest_sent(engine, number);
+    if (!command || !command->needs_acknowledgement) {
+        return 0;
+    }
+    return (uint32_t)(engine->settings.min_replicas > 0) + engine->settings.durable;
+}
+
+bool engine_keeps_reply(const struct engine *engine, enum pipeline_role number, const struct reply *reply) {
+    const struct command *command = oldest_sent(engine, number);
+    return command && command->needs_acknowledgement && grants(command, reply);
+}
+
+/* Notes an error reply, of which messages show what any terminal does. */
+static void take_error(struct acknowledgement *acknowledgement, const struct reply *reply) {
+    size_t size = reply->size < ERROR_TEXT_SIZE ? reply->size : ERROR_TEXT_SIZE - 1;
+    for (size_t i = 0; i < size; i++) {
+        acknowledgement->error_text[i] = reply->text[i] >= ' ' && reply->text[i] <= '~' ? reply->text[i] : '.';
+    }
+    acknowledgement->error_text[size] = '\0';
+    acknowledgement->status = error_of_reply(reply).status;
+}
+
+void acknowledgement_take(struct acknowledgement *acknowledgement, const struct engine *engine,
+                          const struct reply *reply) {
+    bool of_replicas = acknowledgement->count++ == 0 && engine->settings.min_replicas > 0;
+    if (reply->kind == REPLY_ERROR) {
+        take_error(acknowledgement, reply);
+    } else if (of_replicas) {
+        acknowledgement->replicas = reply->kind == REPLY_INTEGER ? reply->integer : 0;
+    } else { /* [1 if it is on this server's disk, replicas that have it on theirs] */
+        acknowledgement->on_disk = reply->kind == REPLY_ARRAY && reply->count > 0 &&
+                                   reply->elements[0].kind == REPLY_INTEGER && reply->elements[0].integer > 0;
+    }
+}
+
+bool reply_is_acknowledged(const struct engine *engine, const struct reply *reply) {
+    const struct acknowledgement *acknowledgement = reply->acknowledgement;
+    return acknowledgement && acknowledgement->status == REDLATCH_OK &&
+           acknowledgement->replicas >= engine->settings.min_replicas &&
+           (acknowledgement->on_disk || !engine->settings.durable);
+}
+
+const struct reply *acknowledged_reply(const struct engine *engine, const struct command *command,
+                                       const struct reply *reply, struct reply *error) {
+    static const char too_few[] = "NOTREPLICATED too few replicas acknowledged it";
+    static const struct acknowledgement none;
+    if (!command->needs_acknowledgement || command->kind == COMMAND_RENEW || !grants(command, reply) ||
+        reply_is_acknowledged(engine, reply)) {
+        return reply;
+    }
+    const struct acknowledgement *acknowledgement = reply->acknowledgement ? reply->acknowledgement : &none;
+    if (command->operation) {
+        command->operation->acknowledged = acknowledgement->replicas;
+    }
+    *error = (struct reply){
+        .kind = REPLY_ERROR, .text = too_few, .size = sizeof too_few - 1, .acknowledgement = acknowledgement};
+    if (acknowledgement->status == REDLATCH_NO_PERMISSION || acknowledgement->status == REDLATCH_UNSUPPORTED) {
+        error->text = acknowledgement->error_text;
+        error->size = strlen(acknowledgement->error_text);
+    }
+    return error;
+}

@@ -1,0 +1,59 @@
+/* Acknowledgements by replicas and by the disk: which commands need them, and whether a grant has them.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A driver writes WAIT, WAITAOF or both behind a command that needs them, on the same connection: these count what
+ * their own connection wrote. The reply to the command is kept until theirs have come, and then handed to the engine
+ * with them. A reply that grants nothing is handed over at once, and theirs are dropped. */
+#ifndef ACKNOWLEDGEMENT_H
+#define ACKNOWLEDGEMENT_H
+
+#include "engine.h"
+
+/* WAIT and WAITAOF. */
+enum { ACKNOWLEDGEMENTS_MAX = 2 };
+
+/* What the server said of one command. */
+struct acknowledgement {
+    uint32_t count;   /* replies taken */
+    int64_t replicas; /* that have what was written */
+    bool on_disk;
+    int status; /* of an error reply; OK: there was none */
+    char error_text[ERROR_TEXT_SIZE];
+};
+
+/* Whether the client wants any. */
+static inline bool engine_wants_acknowledgements(const struct engine *engine) {
+    return engine->settings.min_replicas > 0 || engine->settings.durable;
+}
+
+/* Whether an operation's commands may need some: then it uses a connection that is lent to it, as WAIT blocks one. */
+bool operation_needs_acknowledgement(const struct engine *engine, const struct operation *operation);
+
+/* Whether WAIT and WAITAOF follow a command. */
+bool command_needs_acknowledgement(const struct engine *engine, const struct command *command);
+
+/* A command is about to be written. One that needs acknowledgements goes as text unless the server is known to have its
+ * script: behind an EVALSHA that the server refuses, WAIT would block the connection in vain. */
+void acknowledgement_prepare(struct engine *engine, struct command *command);
+
+/* The server ran its script. */
+void acknowledgement_script_ran(struct engine *engine, const struct command *command);
+
+/* How many replies to WAIT and WAITAOF follow the next reply of a pipeline, and whether that is to be kept until then.
+ */
+uint32_t engine_acknowledgements_follow(const struct engine *engine, enum pipeline_role number);
+bool engine_keeps_reply(const struct engine *engine, enum pipeline_role number, const struct reply *reply);
+
+/* Takes the next reply of those, in the order in which they were asked for: WAIT, WAITAOF. */
+void acknowledgement_take(struct acknowledgement *acknowledgement, const struct engine *engine,
+                          const struct reply *reply);
+
+/* Whether enough of both is there. */
+bool reply_is_acknowledged(const struct engine *engine, const struct reply *reply);
+
+/* The reply that a machine gets: `reply`, or an error in its place if it grants something that was not acknowledged.
+ * Renewals see to that themselves. */
+const struct reply *acknowledged_reply(const struct engine *engine, const struct command *command,
+                                       const struct reply *reply, struct reply *error);
+
+#endif

@@ -1,0 +1,317 @@
+/* Grants that replicas must acknowledge: which commands are followed by WAIT, and what becomes of one without enough.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "acknowledgement.h"
+
+#include "engine_fixture.h"
+
+static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
+
+static void open_rig(void) {
+    rig_open();
+    rig.engine.settings.min_replicas = 2;
+    rig.engine.settings.replica_timeout_ms = 1000;
+}
+
+/* Answers the oldest command as a driver does, with so many acknowledgements behind it. */
+static void answer(enum pipeline_role pipeline, struct reply reply, int64_t replicas) {
+    struct acknowledgement acknowledgement = {.status = REDLATCH_OK};
+    if (engine_keeps_reply(&rig.engine, pipeline, &reply)) {
+        const struct reply count = {.kind = REPLY_INTEGER, .integer = replicas};
+        acknowledgement_take(&acknowledgement, &rig.engine, &count);
+        reply.acknowledgement = &acknowledgement;
+    }
+    rig_reply(pipeline, &reply);
+}
+
+static void grant(int64_t replicas) {
+    answer(PIPELINE, (struct reply){.kind = REPLY_NIL}, replicas);
+}
+
+static void confirm(int64_t replicas) {
+    answer(PIPELINE, (struct reply){.kind = REPLY_INTEGER, .integer = 1}, replicas);
+}
+
+/* The hold that an acquire with enough acknowledgements makes. */
+static struct hold *hold_of(uint64_t owner) {
+    struct call *call = rig_acquire("a", owner);
+    CHECK(rig_send(PIPELINE)->needs_acknowledgement);
+    CHECK_EQ_INT(engine_acknowledgements_follow(&rig.engine, PIPELINE), 1);
+    grant(2);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    return call->hold;
+}
+
+/* What is given back goes behind it on the same pipeline. */
+static void check_given_back(uint64_t id, uint32_t count) {
+    struct command *command = rig_send(PIPELINE);
+    CHECK_EQ_INT(command->kind, COMMAND_RELEASE);
+    CHECK_EQ_INT(command->count, count);
+    CHECK(command->id == id);
+    CHECK(!command->needs_acknowledgement);
+    rig_integer(PIPELINE, 1);
+}
+
+static void enough_replicas(void) {
+    open_rig();
+    hold_of(1);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+/* Behind an EVALSHA that is refused WAIT would block in vain. */
+static void an_unknown_script_goes_as_text(void) {
+    open_rig();
+    rig_try("a", 1);
+    CHECK(rig_send(PIPELINE)->as_text);
+    grant(2);
+    rig_end("a", 1);
+    rig_try("a", 1);
+    CHECK(!rig_send(PIPELINE)->as_text);
+    grant(2);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void too_few_end_a_try(void) {
+    open_rig();
+    struct call *call = rig_try("a", 1);
+    uint64_t id = rig_send(PIPELINE)->id;
+    grant(1);
+    CHECK(call->done);
+    CHECK_EQ_INT(call->status, REDLATCH_NOT_REPLICATED);
+    CHECK(call->hold == NULL);
+    check_given_back(id, 0);
+    RIG_CLOSE();
+}
+
+static void a_waiter_asks_again_under_a_new_number(void) {
+    open_rig();
+    struct call *call = rig_acquire("a", 1);
+    uint64_t id = rig_send(PIPELINE)->id;
+    grant(0);
+    CHECK(!call->done);
+    check_given_back(id, 0);
+    rig_pass(SECOND);
+    struct command *again = rig_send(PIPELINE);
+    CHECK(again->kind == COMMAND_ACQUIRE && again->id != id);
+    grant(2);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_contended_reply_is_not_kept(void) {
+    open_rig();
+    struct call *call = rig_try("a", 1);
+    rig_send(PIPELINE);
+    const struct reply held = {.kind = REPLY_INTEGER, .integer = 3000};
+    CHECK(!engine_keeps_reply(&rig.engine, PIPELINE, &held));
+    CHECK_EQ_INT(engine_acknowledgements_follow(&rig.engine, PIPELINE), 1);
+    rig_reply(PIPELINE, &held);
+    CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
+static void a_reentry_is_taken_back(void) {
+    open_rig();
+    struct hold *hold = hold_of(1);
+    struct call *call = rig_acquire("a", 1);
+    CHECK(rig_send(PIPELINE)->needs_acknowledgement);
+    confirm(1);
+    CHECK_EQ_INT(call->status, REDLATCH_NOT_REPLICATED);
+    CHECK_EQ_INT(hold->count, 1);
+    check_given_back(hold->id, 1);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+/* A repeat on a new connection may write nothing, so that WAIT would answer at once. */
+static void a_lost_reply_is_not_repeated(void) {
+    open_rig();
+    struct call *call = rig_acquire("a", 1);
+    uint64_t id = rig_send(PIPELINE)->id;
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    check_given_back(id, 0);
+    CHECK(rig_send(PIPELINE)->id != id);
+    grant(2);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    call = rig_acquire("a", 1);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    CHECK_EQ_INT(call->status, REDLATCH_NOT_REPLICATED);
+    check_given_back(rig_name("a")->holds->id, 1);
+    rig_drain_background();
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void renew(int64_t left_ms, int64_t replicas) {
+    const struct reply left = {.kind = REPLY_INTEGER, .integer = left_ms};
+    CHECK(rig_send(PIPELINE_BACKGROUND)->needs_acknowledgement);
+    answer(PIPELINE_BACKGROUND, (struct reply){.kind = REPLY_ARRAY, .elements = &left, .count = 1}, replicas);
+}
+
+static void a_renewal_counts_when_acknowledged(void) {
+    open_rig();
+    struct hold *hold = hold_of(1);
+    int64_t deadline = hold->deadline;
+    rig_pass(RIG_LEASE_MS * MILLISECOND / 3);
+    renew(20000, 1);
+    CHECK(hold->deadline == deadline);
+    rig_pass(100 * MILLISECOND);
+    renew(RIG_LEASE_MS, 2); /* longer already: nothing was written */
+    CHECK(hold->deadline == deadline);
+    rig_pass(RIG_LEASE_MS * MILLISECOND / 3);
+    renew(10000, 2);
+    CHECK(hold->deadline > deadline);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_hold_that_is_gone_is_lost_without_acknowledgement(void) {
+    open_rig();
+    struct hold *hold = hold_of(1);
+    rig_pass(RIG_LEASE_MS * MILLISECOND / 3);
+    renew(-2, 0);
+    CHECK_EQ_INT(hold->stage, HOLD_GONE);
+    CHECK_EQ_INT(hold->reason, REDLATCH_REASON_MISSING);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    rig_losses(LOSS_EVENTS, &(int){0});
+    rig_losses(LOSS_THREADS, &(int){0});
+    RIG_CLOSE();
+}
+
+static void an_extension_is_not_believed(void) {
+    open_rig();
+    struct hold *hold = hold_of(1);
+    int64_t deadline = hold->deadline;
+    struct call *call = rig_extend("a", 1, 10 * RIG_LEASE_MS);
+    rig_send(PIPELINE);
+    confirm(0);
+    CHECK_EQ_INT(call->status, REDLATCH_NOT_REPLICATED);
+    CHECK(hold->deadline == deadline);
+    rig_drain_background();
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+/* WAIT would make the release wait. */
+static void nothing_is_handed_over(void) {
+    open_rig();
+    hold_of(1);
+    struct call *waiter = rig_acquire("a", 2);
+    rig_park(RIG_LEASE_MS);
+    struct call *release = rig_release("a", 1);
+    struct command *command = rig_send(PIPELINE);
+    CHECK_EQ_INT(command->kind, COMMAND_RELEASE);
+    CHECK(!command->needs_acknowledgement);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(release->status, REDLATCH_OK);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
+    grant(2);
+    CHECK_EQ_INT(waiter->status, REDLATCH_OK);
+    rig_end("a", 2);
+    RIG_CLOSE();
+}
+
+static void a_fair_waiter_leaves_its_place(void) {
+    open_rig();
+    rig.lock_kind = REDLATCH_FAIR;
+    struct call *call = rig_acquire("a", 1);
+    uint64_t id = rig_send(PIPELINE)->id;
+    grant(1);
+    struct command *left = rig_send(PIPELINE);
+    CHECK(left->kind == COMMAND_RELEASE && left->id == id && left->leaves);
+    rig_integer(PIPELINE, 1);
+    rig_pass(SECOND);
+    struct command *again = rig_send(PIPELINE);
+    CHECK(again->kind == COMMAND_ACQUIRE && again->id != id && again->position == POSITION_WANTED);
+    grant(2);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_set_is_given_back(void) {
+    open_rig();
+    const struct reply zero = {.kind = REPLY_INTEGER};
+    struct call *call = rig_acquire_all("ab", 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
+    answer(PIPELINE, (struct reply){.kind = REPLY_ARRAY, .elements = &zero, .count = 1}, 1);
+    CHECK(!call->done);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE_MANY);
+    rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_NOT_REPLICATED);
+    RIG_CLOSE();
+}
+
+static void take(struct acknowledgement *acknowledgement, const char *error) {
+    const struct reply reply = {.kind = REPLY_ERROR, .text = error, .size = strlen(error)};
+    acknowledgement_take(acknowledgement, &rig.engine, &reply);
+}
+
+static void what_the_server_refuses(void) {
+    open_rig();
+    struct acknowledgement acknowledgement = {.status = REDLATCH_OK};
+    struct call *call = rig_try("a", 1);
+    uint64_t id = rig_send(PIPELINE)->id;
+    take(&acknowledgement, "NOPERM this user has no permissions to run the 'wait' command");
+    const struct reply granted = {.kind = REPLY_NIL, .acknowledgement = &acknowledgement};
+    rig_reply(PIPELINE, &granted);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_PERMISSION);
+    CHECK_STR(call->answer.error_text, "NOPERM this user has no permissions to run the 'wait' command");
+    check_given_back(id, 0);
+    RIG_CLOSE();
+}
+
+/* [1 if the server's own disk has it, replicas whose disks have it] behind the number of replicas. */
+static void on_disk(void) {
+    open_rig();
+    rig.engine.settings.durable = true;
+    const struct reply replicas = {.kind = REPLY_INTEGER, .integer = 2};
+    struct reply disks[] = {{.kind = REPLY_INTEGER}, {.kind = REPLY_INTEGER, .integer = 2}};
+    const struct reply files = {.kind = REPLY_ARRAY, .elements = disks, .count = 2};
+    struct acknowledgement acknowledgement = {.status = REDLATCH_OK};
+    const struct reply granted = {.kind = REPLY_NIL, .acknowledgement = &acknowledgement};
+    rig_try("a", 1);
+    rig_send(PIPELINE);
+    CHECK_EQ_INT(engine_acknowledgements_follow(&rig.engine, PIPELINE), 2);
+    acknowledgement_take(&acknowledgement, &rig.engine, &replicas);
+    acknowledgement_take(&acknowledgement, &rig.engine, &files);
+    CHECK(!reply_is_acknowledged(&rig.engine, &granted));
+    disks[0].integer = 1;
+    acknowledgement = (struct acknowledgement){.status = REDLATCH_OK};
+    acknowledgement_take(&acknowledgement, &rig.engine, &replicas);
+    acknowledgement_take(&acknowledgement, &rig.engine, &files);
+    CHECK(reply_is_acknowledged(&rig.engine, &granted));
+    rig_reply(PIPELINE, &granted);
+    rig.engine.settings.min_replicas = 0;
+    acknowledgement = (struct acknowledgement){.status = REDLATCH_OK};
+    take(&acknowledgement, "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+    CHECK_EQ_INT(acknowledgement.status, REDLATCH_UNSUPPORTED);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+int main(void) {
+    RUN(enough_replicas);
+    RUN(an_unknown_script_goes_as_text);
+    RUN(too_few_end_a_try);
+    RUN(a_waiter_asks_again_under_a_new_number);
+    RUN(a_contended_reply_is_not_kept);
+    RUN(a_reentry_is_taken_back);
+    RUN(a_lost_reply_is_not_repeated);
+    RUN(a_renewal_counts_when_acknowledged);
+    RUN(a_hold_that_is_gone_is_lost_without_acknowledgement);
+    RUN(an_extension_is_not_believed);
+    RUN(nothing_is_handed_over);
+    RUN(a_fair_waiter_leaves_its_place);
+    RUN(a_set_is_given_back);
+    RUN(what_the_server_refuses);
+    RUN(on_disk);
+    return unit_done();
+}
