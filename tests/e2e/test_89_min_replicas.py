@@ -227,6 +227,18 @@ def test_others_do_not_wait(pair: Pair, client: redlatch.Client, lock_name: str)
         waiting.result(5.0)
 
 
+def test_many_at_once(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
+    """However many acquires there are, of a client with few connections, each fails in time; nothing stays."""
+    pair.freeze()
+    names = [f"{lock_name}:{number}" for number in range(12)]
+    waiting = [Waiting(client.lock(name), 0) for name in names]
+    for each in waiting:
+        with pytest.raises(redlatch.NotReplicatedError):
+            each.result(10.0)
+        assert each.ended_at - each.started_at < BOUND
+    pair.gone(*names)
+
+
 def test_contention(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
     """Threads take turns, and one at a time is in."""
     inside = [0]
