@@ -305,7 +305,7 @@ static void search_elsewhere(struct pipeline_io *io, int64_t now) {
     io->must_lookup = true;
 }
 
-static bool owes_reply(const struct pipeline_io *io) {
+static bool has_unanswered(const struct pipeline_io *io) {
     const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
     return pipeline->in_flight > 0 || pipeline->awaited > 0;
 }
@@ -362,7 +362,7 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     struct engine *engine = &client->engine;
     struct reply_bounds bounds = bounds_of_next(io);
     while (connection_next_reply(connection, &bounds, &io->holder, &status)) {
-        if (!owes_reply(io)) {
+        if (!has_unanswered(io)) {
             status = REDLATCH_PROTOCOL; /* a reply to nothing */
             break;
         }
@@ -393,7 +393,7 @@ static int64_t peer_limit(const struct pipeline_io *io) {
 }
 
 void io_check_peer(struct pipeline_io *io, int64_t now) {
-    bool waits_for_reply = io->connection.state == CONNECTION_READY && owes_reply(io);
+    bool waits_for_reply = io->connection.state == CONNECTION_READY && has_unanswered(io);
     if (waits_for_reply && now - io->received_at >= peer_limit(io)) {
         broken(io, "no reply for too long", now);
     }
@@ -416,7 +416,7 @@ int64_t io_next_time(const struct pipeline_io *io) {
         return connection->deadline;
     }
     const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
-    int64_t limit = owes_reply(io) ? io->received_at + peer_limit(io) : NEVER;
+    int64_t limit = has_unanswered(io) ? io->received_at + peer_limit(io) : NEVER;
     bool starved = io->starved_until && !list_is_empty(&pipeline->unsent);
     return starved && io->starved_until < limit ? io->starved_until : limit;
 }
