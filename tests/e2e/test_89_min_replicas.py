@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch
-from support import wait_until
+from support import RedisServer, wait_until
 from support.replicas import Pair
 from waiters import Waiting
 
@@ -212,6 +212,28 @@ def test_permits(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
     assert counted.drain() == 1
 
 
+def test_locks_over_several_servers(
+    pair: Pair, client: redlatch.Client, make_server: Callable[..., RedisServer], lock_name: str
+) -> None:
+    """A member that is not acknowledged is not granted, and the others are given back; a majority may do without it."""
+    servers = make_server(), make_server()
+    with redlatch.connect(servers[0].url) as first, redlatch.connect(servers[1].url) as second:
+        locks = [each.lock(lock_name) for each in (client, first, second)]
+        every, majority = redlatch.multi_lock(*locks), redlatch.redlock(*locks)
+        pair.freeze()
+        with pytest.raises(redlatch.NotReplicatedError, match=r"acknowledged by 0 of 1 replicas within 0.4 s, on 127"):
+            every.acquire(timeout=0)
+        pair.gone(lock_name)
+        wait_until(lambda: not any(each.admin.exists(lock_name) for each in servers))
+        assert majority.acquire(timeout=0)
+        pair.gone(lock_name)
+        assert all(each.admin.exists(lock_name) for each in servers)
+        majority.release()
+        pair.go_on()
+        assert every.acquire(timeout=5)
+        every.release()
+
+
 def test_others_do_not_wait(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
     """While one acquire waits for replicas, calls that need none are answered."""
     held = client.lock(lock_name + ":held", owner="handle")
@@ -225,6 +247,18 @@ def test_others_do_not_wait(pair: Pair, client: redlatch.Client, lock_name: str)
     assert time.monotonic() - began < TIMEOUT / 2
     with pytest.raises(redlatch.NotReplicatedError):
         waiting.result(5.0)
+
+
+def test_many_at_once(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
+    """However many acquires there are, of a client with few connections, each fails in time; nothing stays."""
+    pair.freeze()
+    names = [f"{lock_name}:{number}" for number in range(12)]
+    waiting = [Waiting(client.lock(name), 0) for name in names]
+    for each in waiting:
+        with pytest.raises(redlatch.NotReplicatedError):
+            each.result(10.0)
+        assert each.ended_at - each.started_at < BOUND
+    pair.gone(*names)
 
 
 def test_contention(pair: Pair, client: redlatch.Client, lock_name: str) -> None:

@@ -217,6 +217,36 @@ static void nothing_is_handed_over(void) {
     RIG_CLOSE();
 }
 
+/* One pair at a time; what needs no acknowledgement overtakes. Who waited for long has less time, and none at last. */
+static void others_are_held_back(void) {
+    open_rig();
+    struct call *first = rig_try("a", 1);
+    struct call *second = rig_try("b", 2);
+    struct call *third = rig_try("c", 3);
+    uint64_t id = rig_send(PIPELINE)->id;
+    CHECK(rig_send(PIPELINE) == NULL);
+    engine_hold_back(&rig.engine, PIPELINE, rig.now);
+    rig_pass(600 * MILLISECOND);
+    grant(0);
+    CHECK_EQ_INT(first->status, REDLATCH_NOT_REPLICATED);
+    struct command *command = rig_send(PIPELINE);
+    CHECK_EQ_INT(acknowledgement_timeout_ms(&rig.engine, command), 400);
+    struct command *undo = rig_send(PIPELINE);
+    CHECK(undo->kind == COMMAND_RELEASE && undo->id == id);
+    rig_pass(400 * MILLISECOND);
+    engine_refuse_late(&rig.engine, rig.now); /* nothing is yet free to be sent */
+    CHECK(!third->done);
+    grant(2);
+    CHECK_EQ_INT(second->status, REDLATCH_OK);
+    rig_integer(PIPELINE, 1);
+    engine_refuse_late(&rig.engine, rig.now);
+    rig_turn();
+    CHECK_EQ_INT(third->status, REDLATCH_NOT_REPLICATED);
+    CHECK(rig_send(PIPELINE) == NULL);
+    rig_end("b", 2);
+    RIG_CLOSE();
+}
+
 static void a_fair_waiter_leaves_its_place(void) {
     open_rig();
     rig.lock_kind = REDLATCH_FAIR;
@@ -309,6 +339,7 @@ int main(void) {
     RUN(a_hold_that_is_gone_is_lost_without_acknowledgement);
     RUN(an_extension_is_not_believed);
     RUN(nothing_is_handed_over);
+    RUN(others_are_held_back);
     RUN(a_fair_waiter_leaves_its_place);
     RUN(a_set_is_given_back);
     RUN(what_the_server_refuses);

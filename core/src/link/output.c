@@ -123,7 +123,7 @@ static size_t number_size(uint64_t number) {
     return word_size(digits_of(number));
 }
 
-/* The bytes that add_waits adds. */
+/* The bytes that add_waits adds at most. */
 static size_t waits_size(const struct engine *engine) {
     const struct engine_settings *settings = &engine->settings;
     size_t timeout = number_size((uint64_t)settings->replica_timeout_ms);
@@ -138,20 +138,21 @@ static size_t waits_size(const struct engine *engine) {
 }
 
 /* What waits until the command before it is acknowledged: by replicas, by the server's own disk. */
-static void add_waits(struct output *output, const struct engine *engine) {
+static void add_waits(struct output *output, const struct engine *engine, const struct command *command) {
+    uint64_t timeout_ms = (uint64_t)acknowledgement_timeout_ms(engine, command);
     const struct engine_settings *settings = &engine->settings;
     if (settings->min_replicas > 0) {
         add_length(output, '*', 3);
         add_word(output, "WAIT", 4);
         add_number(output, settings->min_replicas);
-        add_number(output, (uint64_t)settings->replica_timeout_ms);
+        add_number(output, timeout_ms);
     }
     if (settings->durable) {
         add_length(output, '*', 4);
         add_word(output, "WAITAOF", 7);
         add_word(output, "1", 1);
         add_word(output, "0", 1);
-        add_number(output, (uint64_t)settings->replica_timeout_ms);
+        add_number(output, timeout_ms);
     }
 }
 
@@ -210,7 +211,7 @@ void output_command(struct output *output, const struct engine *engine, const st
     struct output_sink sink = {{append_argument}, output};
     command_write(engine, command, &sink.sink);
     if (command_needs_acknowledgement(engine, command)) {
-        add_waits(output, engine);
+        add_waits(output, engine, command);
     }
 }
 

@@ -62,6 +62,44 @@ void acknowledgement_script_ran(struct engine *engine, const struct command *com
     *known |= bit;
 }
 
+bool is_held_back(const struct engine *engine, const struct command *command) {
+    if (!command_needs_acknowledgement(engine, command)) {
+        return false;
+    }
+    const struct pipeline *pipeline = &engine->pipelines[command->pipeline];
+    bool waits = pipeline->awaited > 0;
+    for (struct list_link *link = list_first(&pipeline->sent); link && !waits;
+         link = list_next(&pipeline->sent, link)) {
+        waits = container_of(link, const struct command, link)->needs_acknowledgement;
+    }
+    return waits;
+}
+
+void engine_hold_back(struct engine *engine, enum pipeline_role number, int64_t now) {
+    const struct list *unsent = &engine->pipelines[number].unsent;
+    struct list_link *link = engine_wants_acknowledgements(engine) ? list_first(unsent) : NULL;
+    for (; link; link = list_next(unsent, link)) {
+        struct command *command = container_of(link, struct command, link);
+        if (command->held_since == 0 && is_held_back(engine, command)) {
+            command->held_since = now;
+        }
+    }
+}
+
+/* Renewals have their time anyhow. */
+static int64_t waited_ms(const struct command *command, int64_t now) {
+    return command->held_since && command->operation ? (now - command->held_since) / MILLISECOND : 0;
+}
+
+bool is_late(const struct engine *engine, const struct command *command, int64_t now) {
+    return !command->was_sent && waited_ms(command, now) >= engine->settings.replica_timeout_ms && command->held_since;
+}
+
+int64_t acknowledgement_timeout_ms(const struct engine *engine, const struct command *command) {
+    int64_t left_ms = engine->settings.replica_timeout_ms - waited_ms(command, command->sent_at);
+    return left_ms > 1 ? left_ms : 1; /* 0 would be without end */
+}
+
 /* Whether a reply grants what was asked for, or confirms a lease. */
 static bool grants(const struct command *command, const struct reply *reply) {
     switch ((enum command_kind)command->kind) {
@@ -130,7 +168,7 @@ bool reply_is_acknowledged(const struct engine *engine, const struct reply *repl
 
 const struct reply *acknowledged_reply(const struct engine *engine, const struct command *command,
                                        const struct reply *reply, struct reply *error) {
-    static const char too_few[] = "NOTREPLICATED too few replicas acknowledged it";
+    static const char too_few[] = NOT_REPLICATED;
     static const struct acknowledgement none;
     if (!command->needs_acknowledgement || command->kind == COMMAND_RENEW || !grants(command, reply) ||
         reply_is_acknowledged(engine, reply)) {

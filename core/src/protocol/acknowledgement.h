@@ -9,6 +9,9 @@
 
 #include "engine.h"
 
+/* The error reply in place of a grant. */
+#define NOT_REPLICATED "NOTREPLICATED too few replicas acknowledged it"
+
 /* WAIT and WAITAOF. */
 enum { ACKNOWLEDGEMENTS_MAX = 2 };
 
@@ -38,6 +41,16 @@ void acknowledgement_prepare(struct engine *engine, struct command *command);
 
 /* The server ran its script. */
 void acknowledgement_script_ran(struct engine *engine, const struct command *command);
+
+/* One command at a time waits for acknowledgements on a pipeline; what needs none overtakes the others. Whether a
+ * command is held back by that, and the time since when. */
+bool is_held_back(const struct engine *engine, const struct command *command);
+void engine_hold_back(struct engine *engine, enum pipeline_role number, int64_t now);
+
+/* Whether a command was held back for the whole time that it had for acknowledgements, and what is left of that, in ms.
+ */
+bool is_late(const struct engine *engine, const struct command *command, int64_t now);
+int64_t acknowledgement_timeout_ms(const struct engine *engine, const struct command *command);
 
 /* How many replies to WAIT and WAITAOF follow the next reply of a pipeline, and whether that is to be kept until then.
  */

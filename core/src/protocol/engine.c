@@ -158,6 +158,9 @@ static int timeout_status(const struct operation *operation) {
     if (operation->brief) {
         return REDLATCH_TIMEOUT;
     }
+    if (command && command->held_since && !may_have_executed) {
+        return REDLATCH_NOT_REPLICATED;
+    }
     if (operation->phase == PHASE_WAITING && !operation->contended) {
         return REDLATCH_UNREACHABLE; /* for an earlier command of its owner's own hold: nobody else is in the way */
     }
@@ -243,14 +246,17 @@ static bool is_dropped(const struct command *command) {
 }
 
 struct command *engine_first_to_send(struct engine *engine, enum pipeline_role number) {
-    struct list_link *link;
-    while (!engine->broken && (link = list_first(&engine->pipelines[number].unsent)) != NULL) {
+    const struct list *unsent = &engine->pipelines[number].unsent;
+    struct list_link *link = engine->broken ? NULL : list_first(unsent);
+    while (link) {
         struct command *command = container_of(link, struct command, link);
-        if (!is_dropped(command)) {
+        link = list_next(unsent, link);
+        if (is_dropped(command)) {
+            give_command(engine, command); /* it was to be sent again */
+        } else if (!is_held_back(engine, command)) {
             acknowledgement_prepare(engine, command);
             return command;
         }
-        give_command(engine, command); /* it was to be sent again */
     }
     return NULL;
 }
@@ -338,6 +344,26 @@ bool engine_reply_is_optional(const struct engine *engine, enum pipeline_role nu
     return command && (!command->operation || command->operation->question->plain);
 }
 
+/* One that was never sent. */
+static void refuse(struct engine *engine, struct command *command, int64_t now) {
+    static const struct reply late = {.kind = REPLY_ERROR, .text = NOT_REPLICATED, .size = sizeof NOT_REPLICATED - 1};
+    list_remove(&command->link);
+    command->operation->acknowledged = 0;
+    engine->machines->of_command[command->kind].replied(engine, command, &late, now);
+    if (!list_is_linked(&command->link) && !timer_is_armed(&command->timer)) {
+        give_command(engine, command);
+    }
+}
+
+void engine_refuse_late(struct engine *engine, int64_t now) {
+    for (int i = 0; i < PIPELINE_COUNT && engine_wants_acknowledgements(engine); i++) {
+        struct command *command;
+        while ((command = engine_first_to_send(engine, (enum pipeline_role)i)) && is_late(engine, command, now)) {
+            refuse(engine, command, now);
+        }
+    }
+}
+
 void engine_replied(struct engine *engine, enum pipeline_role number, const struct reply *reply, int64_t now) {
     struct pipeline *pipeline = &engine->pipelines[number];
     struct list_link *link = engine->broken ? NULL : list_pop(&pipeline->sent);
@@ -393,6 +419,7 @@ void engine_pipeline_lost(struct engine *engine, enum pipeline_role number, int6
         }
     }
     pipeline->in_flight = 0;
+    pipeline->awaited = 0;
     renewal_verify_soon(engine, now);
 }
 

@@ -129,6 +129,9 @@ void engine_run_timers(struct engine *engine, int64_t now);
 struct command *engine_first_to_send(struct engine *engine, enum pipeline_role number);
 struct command *engine_next_to_send(struct engine *engine, enum pipeline_role number, int64_t now);
 
+/* Ends commands that were held back for too long, without sending them (acknowledgement.h). */
+void engine_refuse_late(struct engine *engine, int64_t now);
+
 /* The reply to the oldest unanswered command of a pipeline. */
 void engine_replied(struct engine *engine, enum pipeline_role number, const struct reply *reply, int64_t now);
 

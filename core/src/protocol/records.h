@@ -48,6 +48,7 @@ struct pipeline {
     struct list sent;     /* commands written and not answered, in order */
     struct list in_doubt; /* commands that a broken connection left without a reply, in order */
     uint32_t in_flight;   /* length of `sent` */
+    uint32_t awaited;     /* replies to WAIT and WAITAOF that come next: the driver counts them */
 };
 
 enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_WAIT_QUEUE, TIMER_REFRESH, TIMER_COMMAND };
@@ -356,6 +357,7 @@ struct command {
     int64_t limit;   /* acquire of permits: as of its operation */
     int64_t first_sent_at;
     int64_t sent_at;
+    int64_t held_since;      /* not sent since then, as the pipeline waits for acknowledgements; 0: not held back */
     int64_t give_up_at;      /* a refused release is not repeated after this; 0: not refused yet */
     int64_t repeat_until;    /* retired ids: released every second until then; else 0 */
     uint32_t count;          /* reenter, hand-over, move: intended levels; release: levels left; refresh: its number */

@@ -18,7 +18,7 @@ void authentication_say(struct pipeline_io *io) {
     if (credentials_say(credentials, &io->connection.output)) {
         io->connection.credentials = credentials->version;
         io->authentication.pending = true;
-        uint32_t own_reply_came = io->kept != NULL; /* and it waits for those to WAIT and WAITAOF */
+        bool own_reply_came = io->kept != NULL; /* of the first one, which waits for those to WAIT and WAITAOF */
         io->authentication.ahead = io->client->engine.pipelines[io->pipeline].in_flight - own_reply_came;
     }
 }
@@ -30,7 +30,8 @@ void authentication_sent(struct pipeline_io *io) {
 }
 
 bool authentication_is_next(const struct pipeline_io *io) {
-    return io->authentication.pending && io->authentication.ahead == 0 && io->awaited == 0;
+    return io->authentication.pending && io->authentication.ahead == 0 &&
+           io->client->engine.pipelines[io->pipeline].awaited == 0;
 }
 
 void authentication_passed(struct pipeline_io *io) {

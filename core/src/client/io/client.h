@@ -89,7 +89,6 @@ struct pipeline_io {
     int64_t starved_until;                  /* there was no memory to write with: to be tried again then; 0: not so */
     struct busy_poll busy_poll;             /* of a reader alone */
     struct yielding yielding;               /* of a reader for many */
-    uint32_t awaited;                       /* replies to WAIT and WAITAOF that come next */
     void *kept;                             /* the reply before them, until they have come; NULL: it was handed over */
     struct acknowledgement acknowledgement; /* what they said so far */
     char staging[STAGING_SIZE];             /* the reader's */

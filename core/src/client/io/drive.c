@@ -57,7 +57,7 @@ static enum pipeline_role pick_lent(const struct client *client) {
     int64_t least = INT64_MAX;
     for (int i = PIPELINE_CALLERS_SECOND; i < PIPELINE_COUNT; i++) {
         const struct pipeline_io *io = &client->ios[i];
-        int64_t burden = client->engine.pipelines[i].in_flight + io->awaited;
+        int64_t burden = client->engine.pipelines[i].in_flight + client->engine.pipelines[i].awaited;
         bool closed = io->connection.state != CONNECTION_READY;
         burden = is_free(io) && burden == 0 ? closed : 2 + burden;
         if (burden < least) {

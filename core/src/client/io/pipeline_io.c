@@ -104,7 +104,6 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
     io->failure = NULL;
     io->ended = false;
     authentication_forget(io);
-    io->awaited = 0;
     reply_free(io->kept);
     io->kept = NULL;
     if (io->in_set) {
@@ -178,6 +177,7 @@ static void fill(struct pipeline_io *io, int64_t now) {
         }
         output_command(output, engine, engine_next_to_send(engine, io->pipeline, now));
     }
+    engine_hold_back(engine, io->pipeline, now);
     io->starved_until = 0;
 }
 
@@ -320,15 +320,21 @@ static void search_elsewhere(struct pipeline_io *io, int64_t now) {
     io->must_lookup = true;
 }
 
+/* The same, or replies to a WAIT or WAITAOF that nobody needs any more. */
+static bool has_unanswered(const struct pipeline_io *io) {
+    return expects_replies(io) || io->client->engine.pipelines[io->pipeline].awaited > 0;
+}
+
 /* Takes a reply to WAIT or WAITAOF. When the last one has come, shows the reply that was kept until then, if one
  * was; false if there is none. */
 static bool take_awaited(struct pipeline_io *io) {
-    io->awaited--;
+    struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    pipeline->awaited--;
     if (!io->kept) {
         return false;
     }
     acknowledgement_take(&io->acknowledgement, &io->client->engine, &io->holder.reply);
-    if (io->awaited > 0) {
+    if (pipeline->awaited > 0) {
         return false;
     }
     reply_holder_show(&io->holder, io->kept);
@@ -340,12 +346,13 @@ static bool take_awaited(struct pipeline_io *io) {
 /* Hands a reply to the engine. One that counts only when it was acknowledged is kept until that is known. */
 static void take_reply(struct pipeline_io *io, int64_t now) {
     struct engine *engine = &io->client->engine;
-    if (io->awaited > 0 && !take_awaited(io)) {
+    struct pipeline *pipeline = &engine->pipelines[io->pipeline];
+    if (pipeline->awaited > 0 && !take_awaited(io)) {
         return;
     }
     if (engine_wants_acknowledgements(engine) && !io->holder.reply.acknowledgement) {
-        io->awaited = engine_acknowledgements_follow(engine, io->pipeline);
-        if (io->awaited > 0 && engine_keeps_reply(engine, io->pipeline, &io->holder.reply)) {
+        pipeline->awaited = engine_acknowledgements_follow(engine, io->pipeline);
+        if (pipeline->awaited > 0 && engine_keeps_reply(engine, io->pipeline, &io->holder.reply)) {
             io->kept = reply_holder_take(&io->holder);
             io->acknowledgement = (struct acknowledgement){.status = REDLATCH_OK};
             return;
@@ -376,7 +383,7 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             bounds = bounds_of_next(io);
             continue;
         }
-        if (engine->pipelines[io->pipeline].in_flight == 0 && io->awaited == 0) {
+        if (!has_unanswered(io)) {
             status = REDLATCH_PROTOCOL; /* a reply to nothing */
             break;
         }
@@ -386,7 +393,7 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             return;
         }
         io->received_at = now;  /* pieces do not count: a peer that drips is as good as dead */
-        if (io->awaited == 0) { /* else it is one more reply to the command before */
+        if (engine->pipelines[io->pipeline].awaited == 0) { /* else it is one more reply to the command before */
             authentication_passed(io);
         }
         take_reply(io, now);
@@ -410,7 +417,7 @@ static int64_t peer_limit(const struct pipeline_io *io) {
 }
 
 void io_check_peer(struct pipeline_io *io, int64_t now) {
-    bool waits_for_reply = io->connection.state == CONNECTION_READY && expects_replies(io);
+    bool waits_for_reply = io->connection.state == CONNECTION_READY && has_unanswered(io);
     if (waits_for_reply && now - io->received_at >= peer_limit(io)) {
         broken(io, "no reply for too long", now);
     }
@@ -433,7 +440,7 @@ int64_t io_next_time(const struct pipeline_io *io) {
         return connection->deadline;
     }
     const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
-    int64_t limit = expects_replies(io) ? io->received_at + peer_limit(io) : NEVER;
+    int64_t limit = has_unanswered(io) ? io->received_at + peer_limit(io) : NEVER;
     bool starved = io->starved_until && !list_is_empty(&pipeline->unsent);
     return starved && io->starved_until < limit ? io->starved_until : limit;
 }
