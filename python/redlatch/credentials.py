@@ -143,7 +143,8 @@ class Renewal:
             self._failed(error)
 
     def _failed(self, error: Any) -> None:
-        logger.warning("no new credentials from %s: %r", type(self._provider).__name__, error)
+        # Its text only: a record that is kept would keep the client, by the frames of the error.
+        logger.warning("no new credentials from %s: %s", type(self._provider).__name__, repr(error))
 
     def _push(self, pair: Pair) -> bool:
         """False when the client is closed."""

@@ -51,6 +51,11 @@ def test_closing(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_close", scene, server.url, lock_name)
 
 
+@pytest.mark.parametrize("scene", scenes_of("scenes_credentials"))
+def test_changing_credentials(server: RedisServer, lock_name: str, scene: str) -> None:
+    play("scenes_credentials", scene, server.url, lock_name)
+
+
 # --------------------------------------------------------------------------------------------------------- Ctrl-C --
 
 # Waits in its main thread, with another waiter of the same process behind it, and says when it does. The times are

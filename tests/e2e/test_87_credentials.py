@@ -7,47 +7,18 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from typing import Iterator, List, Set, Tuple
+from typing import Iterator
 
 import pytest
 import redlatch
 from hosts import Host
 from redlatch._ffi import ffi, lib, text
+from rotating import User, of_client, users
 from steps import Call
 from support import RedisServer, wait_until
 
-ALL = ("+@all",)
 # A third of it is between two renewals; no test waits for longer than a few of them.
 LEASE = 1.5
-
-
-class User:
-    """A user of the server whose password changes."""
-
-    def __init__(self, server: RedisServer, name: str) -> None:
-        self.server, self.name = server, name
-        self._numbers = itertools.count(1)
-        self.password = ""
-        server.set_user(name, "unused", *ALL)
-        self.rotate()
-
-    def rotate(self) -> None:
-        """Another password, and only that one."""
-        self.password = f"{self.name} no. {next(self._numbers)}"
-        self.server.admin.execute_command("ACL", "SETUSER", self.name, "resetpass", f">{self.password}")
-
-    def kill(self) -> None:
-        """Ends all connections of the user."""
-        self.server.admin.execute_command("CLIENT", "KILL", "USER", self.name)
-
-    def connect(self, **options: float) -> redlatch.Client:
-        """A client that is this user."""
-        url = f"redis://127.0.0.1:{self.server.port}"
-        return redlatch.connect(url, username=self.name, password=self.password, **options)
-
-    def push(self, client: redlatch.Client) -> None:
-        """Tells a client the password."""
-        client.set_credentials(self.name, self.password)
 
 
 @pytest.fixture(name="user")
@@ -64,17 +35,6 @@ def other_user_fixture(server: RedisServer) -> Iterator[User]:
     user = User(server, "other")
     yield user
     server.admin.execute_command("ACL", "DELUSER", user.name)
-
-
-def of_client(server: RedisServer, client: redlatch.Client) -> List[Tuple[str, str, bool]]:
-    """The client's connections on the server: id, user, whether they are subscribed."""
-    entries = [entry for entry in server.client_list("redlatch:") if entry["name"].endswith(client.uuid)]
-    return [(entry["id"], entry["user"], entry["sub"] != "0") for entry in entries]
-
-
-def users(server: RedisServer, client: redlatch.Client) -> Set[str]:
-    """Who the client's connections are."""
-    return {user for _, user, _ in of_client(server, client)}
 
 
 def test_a_held_lock_and_a_waiter(server: RedisServer, user: User, other_user: User, lock_name: str) -> None:
@@ -107,7 +67,8 @@ def test_connections_that_are_made_later(server: RedisServer, user: User, lock_n
             renewals = client.stats()["renewals"]
             user.kill()
             wait_until(lambda renewals=renewals: client.stats()["renewals"] > renewals)
-            assert client.lock(lock_name + ":new", owner="handle").acquire(blocking=False)
+            with client.lock(lock_name + ":new", timeout=0):
+                pass
         assert not held.lost
 
 

@@ -240,6 +240,8 @@ static void scenario(void) {
     }
     if (lock && of_other_client) {
         contended(client, lock, of_other_client);
+        GOOD(redlatch_client_set_credentials(client, "default", "any"));
+        GOOD(redlatch_client_set_credentials(other_client, "default", "any")); /* while it is subscribed */
         asynchronous(client, lock);
         started_rechecks(client, lock);
         cancelled(lock);

@@ -238,6 +238,21 @@ static void all_fail_when_it_can_not_pass_by_itself(void) {
     RIG_CLOSE();
 }
 
+/* As when credentials were refused that are going to be replaced. */
+static void who_waits_goes_on_if_it_may_pass(void) {
+    rig_open();
+    struct call *waiter = rig_acquire("a", 1);
+    struct call *attempt = rig_try("b", 1);
+    engine_pipeline_failed(&rig.engine, PIPELINE, REDLATCH_AUTHENTICATION, true, rig.now);
+    rig_turn();
+    CHECK(!waiter->done);
+    CHECK_EQ_INT(attempt->status, REDLATCH_AUTHENTICATION);
+    rig_pass(RIG_UNREACHABLE_MS * MILLISECOND);
+    CHECK_EQ_INT(waiter->status, REDLATCH_AUTHENTICATION);
+    CHECK(rig_send(PIPELINE) == NULL);
+    RIG_CLOSE();
+}
+
 /* The holder's release is a hand-over on a connection that breaks: its receiver is in the same trouble. */
 static void a_receiver_does_not_wait_for_ever_for_its_hand_over(void) {
     for (int transient = 0; transient < 2; transient++) {
@@ -380,6 +395,7 @@ int main(void) {
     RUN(who_does_not_wait_fails_when_there_is_no_connection);
     RUN(what_was_sent_waits_for_the_next_connection);
     RUN(all_fail_when_it_can_not_pass_by_itself);
+    RUN(who_waits_goes_on_if_it_may_pass);
     RUN(a_receiver_does_not_wait_for_ever_for_its_hand_over);
     RUN(a_short_wait_without_an_answer_is_a_time_out);
     RUN(a_short_try_without_an_answer_has_no_reply);

@@ -224,6 +224,30 @@ static void without_permission_waiters_poll(void) {
     RIG_CLOSE();
 }
 
+/* A second connection hears what the first one does; what is denied there counts as denied. */
+static void another_connection_is_to_hear_the_same(void) {
+    struct list active;
+    list_init(&active);
+    rig_open();
+    struct call *call = contended_waiter("a", 1);
+    engine_list_active(&rig.engine, &active);
+    CHECK(list_is_empty(&active)); /* not confirmed yet */
+    rig_subscriptions();
+    answer_held();
+    engine_list_active(&rig.engine, &active);
+    struct list_link *link = list_pop(&active);
+    struct subscription *subscription = &rig_wait_queue("a")->subscription;
+    CHECK(link == &subscription->sent && list_is_empty(&active));
+    CHECK_EQ_INT(rig.engine.subscriptions, 1);
+    engine_subscription_denied(&rig.engine, subscription, rig.now);
+    CHECK_EQ_INT(rig.engine.subscriptions, 0);
+    CHECK_EQ_INT(subscription->state, SUBSCRIPTION_DENIED);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
+    answer_held();
+    rig_abort(call, REDLATCH_TIMEOUT);
+    RIG_CLOSE();
+}
+
 /* The channel goes on being heard, which does no harm; whoever waits again asks for it anew. */
 static void a_channel_that_may_not_be_left_is_forgotten_all_the_same(void) {
     rig_open();
@@ -319,6 +343,7 @@ int main(void) {
     RUN(a_connection_lost_while_leaving_ends_it);
     RUN(a_change_that_stands_in_the_list_is_not_entered_twice);
     RUN(without_permission_waiters_poll);
+    RUN(another_connection_is_to_hear_the_same);
     RUN(a_channel_that_may_not_be_left_is_forgotten_all_the_same);
     RUN(a_denial_that_comes_after_the_wait_ends_the_wait_queue);
     RUN(a_wait_queue_lives_as_long_as_its_hand_over);

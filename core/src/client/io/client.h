@@ -122,6 +122,7 @@ struct client {
     atomic_bool broken; /* by a defect of ours: its calls are INTERNAL */
     bool busy_poll;
     bool release_on_close;
+    bool credentials_change; /* the host has replaced them once: what is refused now may be let in later */
     int32_t language;        /* enum redlatch_language */
     int64_t command_timeout; /* microseconds */
     int64_t close_timeout;
@@ -131,7 +132,6 @@ struct client {
     struct uri uri;
     char *shown_url;
     struct credentials credentials, sentinel_credentials;
-    bool credentials_change; /* the host has replaced them once: what is refused now may be let in later */
     struct refused_credentials refused;
     struct connection_settings connection_settings;
     struct current_server server;

@@ -1,0 +1,168 @@
+/* User and password that are replaced from one thread while others work: callers who contend, a host that collects
+ * events, a client that is being closed. SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "stage.h"
+#include "witness.h"
+
+enum { CALLERS = 6, ROTATIONS = SANITIZED ? 40 : 200, LEASE_MS = 3000 };
+
+/* The user has this password only. */
+static const char *rotate(int number) {
+    static char password[32];
+    snprintf(password, sizeof password, "word-%d", number);
+    tell("ACL SETUSER scene on resetpass >%s", password);
+    return password;
+}
+
+static void begin(void) {
+    tell("ACL SETUSER scene reset on ~* +@all");
+    tell("ACL SETUSER scene allchannels"); /* Redis 6.0 has none */
+}
+
+static redlatch_client *client_of_user(const char *password) {
+    redlatch_client_options options = client_defaults();
+    options.username = "scene";
+    options.password = password;
+    options.watchdog_lease_ms = LEASE_MS;
+    return client_with(&options);
+}
+
+struct contention {
+    redlatch_lock *locks[CALLERS];
+    atomic_bool stop;
+    atomic_int inside;
+    atomic_int turns;
+};
+
+static void contend(void *shared, int number) {
+    struct contention *contention = shared;
+    redlatch_lock *lock = contention->locks[number];
+    while (!atomic_load(&contention->stop)) {
+        OK(redlatch_lock_acquire(lock, 30000));
+        int inside = atomic_fetch_add(&contention->inside, 1);
+        MUST(inside == 0, "%d others are inside", inside);
+        atomic_fetch_add(&contention->turns, 1);
+        atomic_fetch_sub(&contention->inside, 1);
+        OK(redlatch_lock_release(lock));
+    }
+}
+
+/* The old password counts no more when the new one is told; now and then all connections end. */
+static void contended(void) {
+    begin();
+    const char *password = rotate(0);
+    redlatch_client *clients[2] = {client_of_user(password), client_of_user(password)};
+    struct contention contention = {.stop = false};
+    for (int i = 0; i < CALLERS; i++) {
+        contention.locks[i] = lock_new(clients[i % 2], 1);
+    }
+    redlatch_lock *held = lock_new(clients[0], 2);
+    OK(redlatch_lock_acquire(held, 0));
+    struct workers *workers = workers_start(CALLERS, contend, &contention);
+    for (int i = 1; i <= ROTATIONS; i++) {
+        password = rotate(i);
+        for (int c = 0; c < 2; c++) {
+            OK(redlatch_client_set_credentials(clients[c], "scene", password));
+        }
+        if (i % 20 == 0) {
+            cut_all();
+        }
+        int turns = atomic_load(&contention.turns);
+        UNTIL(atomic_load(&contention.turns) > turns + 3);
+    }
+    atomic_store(&contention.stop, true);
+    workers_join(workers);
+    MUST(stats_of(clients[0]).lost + stats_of(clients[1]).lost == 0, "a hold was lost");
+    OK(redlatch_lock_release(held));
+    for (int i = 0; i < CALLERS; i++) {
+        redlatch_lock_free(contention.locks[i]);
+    }
+    redlatch_lock_free(held);
+    redlatch_client_free(clients[0]);
+    redlatch_client_free(clients[1]);
+}
+
+/* Refused once, told once, to each of both who ask; a hold and a started wait go on. */
+static void refused(void) {
+    begin();
+    const char *password = rotate(0);
+    redlatch_client *client = client_of_user(password);
+    redlatch_client *other = client_new();
+    redlatch_lock *mine = lock_new(client, 1);
+    redlatch_lock *theirs = lock_new(other, 1);
+    redlatch_event event = {.struct_size = sizeof event};
+    STATUS(redlatch_client_wait_lost(client, 0, &event), REDLATCH_AGAIN);
+    event_fd_of(client);
+    OK(redlatch_lock_acquire(theirs, 0));
+    OK(redlatch_lock_start_acquire(mine, owner_new(), REDLATCH_LEASE_OF_LOCK, 20000, 7));
+    UNTIL(stats_of(client).subscriptions == 1);
+    OK(redlatch_client_set_credentials(client, "scene", "wrong"));
+    OK(redlatch_client_wait_lost(client, 5000, &event));
+    MUST(event.kind == REDLATCH_EVENT_CREDENTIALS_REFUSED, "event %d", event.kind);
+    event = event_must(client, REDLATCH_EVENT_CREDENTIALS_REFUSED, REDLATCH_AUTHENTICATION, 0);
+    MUST(strstr(event.message, "WRONGPASS") && !strstr(event.message, "wrong"), "%s", event.message);
+    STATUS(event_within(client, 100, &event), REDLATCH_AGAIN);
+    STATUS(redlatch_client_wait_lost(client, 0, &event), REDLATCH_AGAIN);
+    int64_t start = now_ms();
+    OK(redlatch_lock_release(theirs));
+    event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_OK, 7);
+    MUST(now_ms() - start < 2 * SOON, "woken after %d ms", (int)(now_ms() - start));
+    OK(redlatch_client_set_credentials(client, "scene", password));
+    STATUS(event_within(client, 100, &event), REDLATCH_AGAIN);
+    MUST(stats_of(client).lost == 0 && stats_of(client).reconnects == 0, "it did not go on");
+    redlatch_lock_free(mine);
+    redlatch_lock_free(theirs);
+    redlatch_client_free(client);
+    redlatch_client_free(other);
+}
+
+struct closing {
+    redlatch_client *client;
+    atomic_bool began;
+};
+
+static void replace_until_closed(void *shared, int number) {
+    struct closing *closing = shared;
+    int status = REDLATCH_OK;
+    for (int i = 0; status == REDLATCH_OK; i++) {
+        status = redlatch_client_set_credentials(closing->client, i % 2 ? "scene" : NULL, number ? "wrong" : "word-0");
+        atomic_store(&closing->began, true);
+    }
+    STATUS(status, REDLATCH_CLOSED);
+}
+
+/* Whatever is on its way then. */
+static void closed(void) {
+    begin();
+    for (int i = 0; i < 10; i++) {
+        struct closing closing = {.client = client_of_user(rotate(0))};
+        redlatch_client *other = client_new();
+        redlatch_lock *mine = lock_new(closing.client, 1);
+        redlatch_lock *theirs = lock_new(other, 1);
+        OK(redlatch_lock_acquire(theirs, 0));
+        event_fd_of(closing.client);
+        OK(redlatch_lock_start_acquire(mine, owner_new(), REDLATCH_LEASE_OF_LOCK, 20000, 1));
+        struct workers *workers = workers_start(2, replace_until_closed, &closing);
+        UNTIL(atomic_load(&closing.began));
+        sleep_ms(i);
+        OK(redlatch_client_close(closing.client));
+        workers_join(workers);
+        OK(redlatch_lock_release(theirs));
+        redlatch_lock_free(mine);
+        redlatch_lock_free(theirs);
+        redlatch_client_free(closing.client);
+        redlatch_client_free(other);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct scene scenes[] = {
+        {"contended", contended},
+        {"refused", refused},
+        {"closed", closed},
+    };
+    return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
+}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user of the server whose password changes, and who the connections of a client are."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, List, Set, Tuple
+
+import redlatch
+from support import RedisServer
+
+
+class User:
+    """A user of the server whose password changes."""
+
+    def __init__(self, server: RedisServer, name: str, **rules: Any) -> None:
+        self.server, self.name = server, name
+        self._numbers = itertools.count(1)
+        self.password = ""
+        server.set_user(name, "unused", "+@all", **rules)
+        self.rotate()
+
+    def rotate(self) -> None:
+        """Another password, and only that one."""
+        self.password = f"{self.name} no. {next(self._numbers)}"
+        self.server.admin.execute_command("ACL", "SETUSER", self.name, "resetpass", f">{self.password}")
+
+    def kill(self) -> None:
+        """Ends all connections of the user."""
+        self.server.admin.execute_command("CLIENT", "KILL", "USER", self.name)
+
+    def connect(self, url: str = "", **options: Any) -> redlatch.Client:
+        """A client that is this user."""
+        url = url or f"redis://127.0.0.1:{self.server.port}"
+        return redlatch.connect(url, username=self.name, password=self.password, **options)
+
+    def push(self, client: redlatch.Client) -> None:
+        """Tells a client the password."""
+        client.set_credentials(self.name, self.password)
+
+
+def of_client(server: RedisServer, client: redlatch.Client) -> List[Tuple[str, str, bool]]:
+    """The client's connections on the server: id, user, whether they are subscribed."""
+    entries = [entry for entry in server.client_list("redlatch:") if entry["name"].endswith(client.uuid)]
+    return [(entry["id"], entry["user"], entry["sub"] != "0") for entry in entries]
+
+
+def users(server: RedisServer, client: redlatch.Client) -> Set[str]:
+    """Who the client's connections are."""
+    return {user for _, user, _ in of_client(server, client)}
