@@ -90,6 +90,12 @@ def on_topology(name: str) -> Stage:
     return Stage(f"interop-{name}", command, ("build",), alone=True, dear=True)
 
 
+def with_redisson(peer: str) -> Stage:
+    """The interop tests with another Redisson than the present one (support/build_peers.py)."""
+    command = f"{PYTHON} -m support.build_peers {peer} && REDLATCH_TEST_REDISSON={peer} {PYTEST} -n 3 tests/interop"
+    return Stage(f"interop-{peer}", command, ("build",), alone=True, dear=True)
+
+
 STAGES = [
     Stage("build", "./dev build", alone=True),
     Stage("lint", "./dev lint", ("build",), computes=True),
@@ -155,6 +161,7 @@ STAGES = [
           + " && " + unit_tests("build/without-tls")
           + f" && PYTHONPATH=build/without-tls/python {PYTEST} tests/e2e/without_tls.py", alone=True, dear=True),
     *[on_topology(name) for name in ("replicas", "replicated", "sentinel", "tls", "sentinel-tls")],
+    with_redisson("redisson-3"),
     *[on_server(name) for name in ("redis-6.0", "redis-6.2", "redis-8.0", "valkey-8.1", "valkey-9.1")],
 ]
 

@@ -35,16 +35,25 @@ if topologies.NAME not in topologies.CHANGING:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Make the markers known."""
+    config.addinivalue_line("markers", "older(played): with the older Redisson only, or only with the present one")
     config.addinivalue_line("markers", "kinds_with(**values): only rows of the table of kinds with these values")
 
 
+def is_for_this_redisson(item: pytest.Item) -> bool:
+    """Whether a test is about what the Redisson of this run does; an older one has no locks that are not reentrant."""
+    marker = item.get_closest_marker("older")
+    if marker:
+        return bool(marker.args[0]) == OLDER
+    return not OLDER or not ("non-reentrant" in item.name or "non_reentrant" in item.nodeid)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    """Leave out what an older Redisson does not have."""
-    lacking = [item for item in items if OLDER and ("non-reentrant" in item.name or "non_reentrant" in item.nodeid)]
-    if lacking:
-        config.hook.pytest_deselected(items=lacking)
-        items[:] = [item for item in items if item not in lacking]
+    """Leave out what another Redisson does."""
+    others = [item for item in items if not is_for_this_redisson(item)]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

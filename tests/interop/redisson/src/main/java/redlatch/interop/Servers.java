@@ -44,7 +44,7 @@ final class Servers {
             default -> throw new IllegalArgumentException("there is no mode '" + mode
                     + "'; expected single, sentinel, replicated or master-slave");
         };
-        if (where.has("caFile")) {
+        if (where.has("caFile")) { // deprecated here by the newer Redisson, the only place of the older one
             servers.setSslTrustManagerFactory(trust(Path.of(where.get("caFile").getAsString())));
         }
         return servers;
