@@ -83,6 +83,19 @@ def on_server(name: str) -> Stage:
     return Stage(name, command, ("build",), alone=True, dear=True)
 
 
+def on_topology(name: str) -> Stage:
+    """The interop tests with Redisson where people run it, and failovers beside it (support/topologies.py)."""
+    command = (f"{PYTHON} -m support.build_peers redisson"
+               f" && REDLATCH_TEST_TOPOLOGY={name} {PYTEST} -n 3 tests/interop")
+    return Stage(f"interop-{name}", command, ("build",), alone=True, dear=True)
+
+
+def with_redisson(peer: str) -> Stage:
+    """The interop tests with another Redisson than the present one (support/build_peers.py)."""
+    command = f"{PYTHON} -m support.build_peers {peer} && REDLATCH_TEST_REDISSON={peer} {PYTEST} -n 3 tests/interop"
+    return Stage(f"interop-{peer}", command, ("build",), alone=True, dear=True)
+
+
 STAGES = [
     Stage("build", "./dev build", alone=True),
     Stage("lint", "./dev lint", ("build",), computes=True),
@@ -147,6 +160,8 @@ STAGES = [
                                  "unit_tests redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/without-tls")
           + f" && PYTHONPATH=build/without-tls/python {PYTEST} tests/e2e/without_tls.py", alone=True, dear=True),
+    *[on_topology(name) for name in ("replicas", "replicated", "sentinel", "tls", "sentinel-tls")],
+    with_redisson("redisson-3"),
     *[on_server(name) for name in ("redis-6.0", "redis-6.2", "redis-8.0", "valkey-8.1", "valkey-9.1")],
 ]
 

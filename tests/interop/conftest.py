@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the interop tests: a private server, a Java process that all tests share, and clients of one test.
 
-A test that kills or stops its Java process starts one of its own (make_redisson).
+REDLATCH_TEST_TOPOLOGY says what stands behind `server` (support/topologies.py): it is the master then, and its URL
+leads both sides to it. REDLATCH_TEST_REDISSON says which Redisson is played (support/redisson.py). A test that kills
+or stops its Java process starts one of its own (make_redisson).
 """
 
 from __future__ import annotations
@@ -16,17 +18,42 @@ import pytest
 import redlatch
 from kinds import KINDS
 from parties import OurParty, TheirParty
-from support import Monitor, RedisServer
-from support.redisson import Redisson, RedissonClient
+from support import Monitor, RedisServer, topologies
+from support.redisson import OLDER, Redisson, RedissonClient
+from support.topologies import Topology
 
 # Seconds from a release to the other side's waiter, as the median of a run with as many of them as make one.
 WOKEN_WITHIN = 0.2
 ENOUGH_WAKES = 10
+# What a busy machine may keep a server from answering, without the sentinels' changing the master below a test.
+CALM_MS = 10_000
+
+# What has nothing to do with Redisson is played once; its peers know single servers only.
+collect_ignore = [] if topologies.NAME == "single" and not OLDER else ["test_plain.py", "test_plain_peers.py"]
+if topologies.NAME not in topologies.CHANGING:
+    collect_ignore.append("test_failover.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Make the markers known."""
+    config.addinivalue_line("markers", "older(played): with the older Redisson only, or only with the present one")
     config.addinivalue_line("markers", "kinds_with(**values): only rows of the table of kinds with these values")
+
+
+def is_for_this_redisson(item: pytest.Item) -> bool:
+    """Whether a test is about what the Redisson of this run does; an older one has no locks that are not reentrant."""
+    marker = item.get_closest_marker("older")
+    if marker:
+        return bool(marker.args[0]) == OLDER
+    return not OLDER or not ("non-reentrant" in item.name or "non_reentrant" in item.nodeid)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
+    """Leave out what another Redisson does."""
+    others = [item for item in items if not is_for_this_redisson(item)]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -72,18 +99,19 @@ def note_seconds(record_property: Callable[[str, object], None]) -> Callable[[st
 
 
 @pytest.fixture(scope="session")
-def shared_server() -> Iterator[RedisServer]:
-    """The server, in whatever state the last test left it."""
-    with RedisServer() as started:
+def shared_topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
+    """The servers, in whatever state the last test left them."""
+    with topologies.make(topologies.NAME, tmp_path_factory.mktemp("servers"), CALM_MS) as started:
         yield started
 
 
 @pytest.fixture
-def server(shared_server: RedisServer) -> Iterator[RedisServer]:
-    """The server, running and empty."""
-    shared_server.make_pristine()
-    yield shared_server
-    shared_server.close_clients()
+def server(shared_topology: Topology) -> Iterator[RedisServer]:
+    """The server, or the master, running and empty."""
+    master = shared_topology.master
+    master.make_pristine()
+    yield master
+    master.close_clients()
 
 
 @pytest.fixture
@@ -103,7 +131,7 @@ def monitor(server: RedisServer) -> Iterator[Monitor]:
 @pytest.fixture(scope="session")
 def java() -> Iterator[Redisson]:
     """The Java process that all tests share."""
-    with Redisson() as started:
+    with Redisson(topologies.SEVERAL) as started:
         yield started
 
 
@@ -111,7 +139,7 @@ def java() -> Iterator[Redisson]:
 def make_redisson() -> Iterator[Callable[[], Redisson]]:
     """Starts Java processes of the test's own."""
     with ExitStack() as stack:
-        yield lambda: stack.enter_context(Redisson())
+        yield lambda: stack.enter_context(Redisson(topologies.SEVERAL))
 
 
 @pytest.fixture

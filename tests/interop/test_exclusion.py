@@ -19,6 +19,8 @@ from support.wire import addresses
 SILENCE = 1.0
 LEASE = 3.0
 TURNS = 20
+# A thread of Redisson that is about to sleep when a writer's message comes sleeps until the lease ends.
+TURNS_LEASE = 10.0
 
 MakeOurs = Callable[..., OurParty]
 MakeTheirs = Callable[..., TheirParty]
@@ -179,8 +181,18 @@ def test_a_short_wait(kind_name: str, our_party: MakeOurs, their_party: MakeThei
 
 
 @pytest.mark.kinds_with(shared=False, turns=True)
-def test_many_turns(kind_name: str, our_party: MakeOurs, their_party: MakeTheirs) -> None:
+def test_many_turns(
+    kind_name: str,
+    make_ours: Callable[..., redlatch.Client],
+    our_party: MakeOurs,
+    their_party: MakeTheirs,
+    java: Redisson,
+    server: RedisServer,
+    name: str,
+) -> None:
     """Three threads of each side take turns; nobody meets anybody inside, and nobody is left out."""
+    our_client = make_ours(watchdog_lease=TURNS_LEASE)
+    their_client = java.connect(server.url, lockWatchdogTimeout=round(TURNS_LEASE * 1000))
     inside: List[Party] = []
     taken: List[Party] = []
 
@@ -193,8 +205,11 @@ def test_many_turns(kind_name: str, our_party: MakeOurs, their_party: MakeTheirs
             inside.clear()
             party.release()
 
-    parties: List[Party] = [our_party(), their_party(), our_party(), their_party(), our_party(), their_party()]
+    parties: List[Party] = []
+    for _ in range(3):
+        parties += [our_party(name, our_client), their_party(name, their_client)]
     with ThreadPoolExecutor(len(parties)) as pool:
         for turns in [pool.submit(take_turns, party) for party in parties]:
             turns.result()
     assert {party: taken.count(party) for party in parties} == dict.fromkeys(parties, TURNS)
+    their_client.close()

@@ -14,7 +14,7 @@ from kinds import KINDS
 from parties import WOKEN, OurParty, TheirParty, wait_free
 from support import RedisServer, wait_until
 from support.peers import PeerError
-from support.redisson import Redisson, RedissonClient, RedissonObject, ms
+from support.redisson import OLDER, Redisson, RedissonClient, RedissonObject, ms
 
 MakeServer = Callable[..., RedisServer]
 # Redisson's multi lock waits for its first member only, and a round of it may fail: it has no bound but its own wait.
@@ -240,7 +240,7 @@ def test_any_mix_of_kinds(
     other = theirs.multi_lock(
         theirs.lock(names[0]),
         theirs.spin_lock(names[1]),
-        theirs.non_reentrant_lock(names[2]),
+        (theirs.lock if OLDER else theirs.non_reentrant_lock)(names[2]),
         theirs.read_lock(readers),
         theirs.write_lock(writers),
     ).on(java.thread())

@@ -197,6 +197,7 @@ def test_their_release_leaves_our_lease(threads: Threads, server: RedisServer, n
     wait_clean(server)
 
 
+@pytest.mark.older(False)
 def test_watchdogs_of_concurrent_readers(
     make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
 ) -> None:
@@ -238,6 +239,7 @@ def test_a_dead_redisson_reader_is_cleaned_up(
     wait_clean(server)
 
 
+@pytest.mark.older(False)
 def test_our_dead_reader_is_cleaned_up_by_redisson(
     make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
 ) -> None:
@@ -251,6 +253,45 @@ def test_our_dead_reader_is_cleaned_up_by_redisson(
     wait_until(lambda: len(list(server.admin.keys(f"{base(name)}:*"))) == 1, timeout=10)
     reader.release()
     wait_clean(server)
+    client.close()
+
+
+@pytest.mark.older(True)
+def test_an_older_redisson_renews_the_dead(
+    make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
+) -> None:
+    """Its watchdog of a read lock renews the timeout keys of all readers. A writer of ours gets in when it has left and
+    the last renewal of ours that died has run out.
+    """
+    dead = make_ours(watchdog_lease=1.0, release_on_close=False)
+    assert dead.read_write_lock(name).read.acquire()
+    client = java.connect(server.url, lockWatchdogTimeout=2000)
+    reader = TheirParty(java, client.read_lock(name))
+    assert reader.acquire()
+    dead.close()
+    time.sleep(3.0)  # by then the lease of the dead one is over, and the watchdog has renewed four times
+    assert len(list(server.admin.keys(f"{base(name)}:*"))) == 2
+    reader.release()
+    writer = make_ours().read_write_lock(name).write
+    assert writer.acquire(timeout=10)
+    writer.release()
+    wait_clean(server)
+    client.close()
+
+
+@pytest.mark.older(True)
+def test_an_older_redisson_renews_nothing_beside_nested_reads(
+    make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
+) -> None:
+    """Its renewal fails at a reader that holds the lock twice, and leaves those behind it out; ours goes on."""
+    both = make_ours(watchdog_lease=3.0).read_write_lock(name)
+    client = java.connect(server.url, lockWatchdogTimeout=3000)
+    reader = TheirParty(java, client.read_lock(name))
+    assert both.read.acquire() and reader.acquire() and both.read.acquire()
+    wait_until(lambda: len(list(server.admin.keys(f"{base(name)}:*"))) == 2, timeout=10)
+    assert both.read.hold_count() == 2
+    both.read.release()
+    both.read.release()
     client.close()
 
 

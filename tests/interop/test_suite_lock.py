@@ -92,7 +92,7 @@ def test_many_names_and_threads_leave_no_subscription(
 
     with ThreadPoolExecutor(32) as pool:
         list(pool.map(turn, range(1500)))
-    wait_until(lambda: server.admin.pubsub_channels() == [])
+    wait_until(lambda: server.admin.pubsub_channels(f"*{name}*") == [])
 
 
 @with_groups

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the interop peers into build/interop, each when it was not built from its present sources yet.
 
-    build_peers.py [PEER...]    the peers of the interop tests, or those named; redisson-bench is the benchmarks'
+    build_peers.py [PEER...]    the peers of the interop tests, or those named; redisson-bench is the benchmarks',
+                                redisson-3 an older Redisson with the same program
 
 Nothing is written beside the sources. What a peer's package manager has fetched once is not fetched again.
 """
@@ -17,12 +18,14 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, List, Sequence, Tuple
 
 SOURCES = Path(__file__).resolve().parents[1] / "interop"
 BUILD = SOURCES.parents[1] / "build" / "interop"
 POM = SOURCES / "redisson" / "pom.xml"
 LIBRARIES = SOURCES / "redisson" / "libraries.sha256"
+OLDER = "3.52.0"
+OLDER_LIBRARIES = SOURCES / "redisson" / "libraries-3.sha256"
 BENCH_SOURCES = SOURCES.parent / "bench" / "peers" / "redisson"
 
 
@@ -35,21 +38,26 @@ def demand(command: List[str], folder: Path) -> None:
         raise SystemExit(f"{' '.join(command)}: status {status}")
 
 
-def check_libraries(folder: Path) -> None:
+def check_libraries(folder: Path, libraries: Path) -> None:
     """Maven has no lock: which files it brought is compared with ours (made by `sha256sum *.jar` in that folder)."""
     found = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in sorted(folder.glob("*.jar"))]
-    expected = LIBRARIES.read_text(encoding="ascii").splitlines()
+    expected = libraries.read_text(encoding="ascii").splitlines()
     differences = [line for line in difflib.ndiff(expected, found) if line[0] in "+-"]
     if differences:
-        raise SystemExit(f"{folder} is not what {LIBRARIES.name} says:\n" + "\n".join(differences))
+        raise SystemExit(f"{folder} is not what {libraries.name} says:\n" + "\n".join(differences))
 
 
-def build_redisson(source: Path, target: Path) -> None:
+def build_redisson(source: Path, target: Path, more: Sequence[str] = (), libraries: Path = LIBRARIES) -> None:
     """Classes and libraries, by Maven, which asks the network only for what its local repository lacks."""
-    folders = [f"-Dtarget={target}", f"-Dsources={source / 'src' / 'main' / 'java'}"]
-    demand(["mvn", "--batch-mode", "--quiet", "--strict-checksums", *folders, "--file", str(POM), "process-classes"],
+    properties = [f"-Dtarget={target}", f"-Dsources={source / 'src' / 'main' / 'java'}", *more]
+    demand(["mvn", "--batch-mode", "--quiet", "--strict-checksums", *properties, "--file", str(POM), "process-classes"],
            target)
-    check_libraries(target / "lib")
+    check_libraries(target / "lib", libraries)
+
+
+def build_older_redisson(source: Path, target: Path) -> None:
+    """The same with the last Redisson of the major version before."""
+    build_redisson(source, target, [f"-Dredisson.version={OLDER}"], OLDER_LIBRARIES)
 
 
 def build_go(source: Path, target: Path) -> None:
@@ -79,7 +87,11 @@ IN_TESTS: Dict[str, Recipe] = {
     "go": Recipe(build_go, SOURCES / "go"),
     "node": Recipe(build_node, SOURCES / "node"),
 }
-PEERS: Dict[str, Recipe] = {**IN_TESTS, "redisson-bench": Recipe(build_redisson, BENCH_SOURCES, (POM, LIBRARIES))}
+PEERS: Dict[str, Recipe] = {
+    **IN_TESTS,
+    "redisson-3": Recipe(build_older_redisson, SOURCES / "redisson"),
+    "redisson-bench": Recipe(build_redisson, BENCH_SOURCES, (POM, LIBRARIES)),
+}
 
 
 def digest(recipe: Recipe) -> str:

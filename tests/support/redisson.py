@@ -10,17 +10,24 @@
         thread.unlock()
 
 Every public method of Redisson's objects can be called, by Java's name; spans of time are written ms(...).
+
+REDLATCH_TEST_REDISSON names the peer of support/build_peers.py that is started: `redisson`, or one of another version.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Sequence
+from urllib.parse import parse_qs, urlsplit
 
 from .build_peers import BUILD
 from .peers import Peer, Pending
+
+PEER = os.environ.get("REDLATCH_TEST_REDISSON", "redisson")
+OLDER = PEER == "redisson-3"
 
 # A small heap and the quick compiler: the process is started often, and never does much.
 _OPTIONS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx192m", "-Xss512k"]
@@ -36,19 +43,36 @@ def ms(milliseconds: float) -> Dict[str, int]:
 
 
 def _command() -> List[str]:
-    folder: Path = BUILD / "redisson"
+    folder: Path = BUILD / PEER
     java = shutil.which("java")
     if java is None or not (folder / "built-from").exists():
-        raise RuntimeError("the Redisson peer is not built; try ./dev test interop, or support/build_peers.py")
+        raise RuntimeError(f"the peer {PEER} is not built; try ./dev test interop, or support/build_peers.py")
     classes = f"{folder / 'classes'}:{folder / 'lib'}/*"
     return [java, *_OPTIONS, *_LOGGING, "-cp", classes, "redlatch.interop.Peer"]
 
 
-class Redisson(Peer):
-    """One Java process."""
+def servers(url: str, several: str) -> Dict[str, Any]:
+    """What Servers.java makes of a URL of redlatch; `several` is the mode of redis+replicas://."""
+    parts = urlsplit(url)
+    scheme, _, form = parts.scheme.partition("+")
+    login, at, hosts = parts.netloc.rpartition("@")
+    found: Dict[str, Any] = {
+        "mode": {"": "single", "sentinel": "sentinel", "replicas": several}[form],
+        "addresses": [f"{scheme}://{login}{at}{host}" for host in hosts.split(",")],
+    }
+    if form == "sentinel":
+        found["service"] = parts.path.split("/")[1]
+    for certificate in parse_qs(parts.query).get("tls_ca_file", []):
+        found["caFile"] = certificate
+    return found
 
-    def __init__(self) -> None:
+
+class Redisson(Peer):
+    """One Java process. `several` is the mode in which its clients use a master and its replicas."""
+
+    def __init__(self, several: str = "replicated") -> None:
         super().__init__(_command())
+        self._several = several
         self._threads = itertools.count(CONTROL + 1)
 
     def thread(self) -> int:
@@ -56,8 +80,9 @@ class Redisson(Peer):
         return next(self._threads)
 
     def connect(self, url: str, **options: int) -> RedissonClient:
-        """A new Redisson client; the options are those in Clients.java."""
-        request = {"thread": CONTROL, "call": "connect", "arguments": [url, options]}
+        """A new Redisson client of the servers of a URL of redlatch; the options are those in Clients.java."""
+        where = servers(url, self._several)
+        request = {"thread": CONTROL, "call": "connect", "arguments": [where, options]}
         return RedissonClient(self, int(self.send(request).result()))
 
     def interrupt(self, thread: int) -> bool:

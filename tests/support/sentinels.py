@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A master with two replicas, watched by three sentinels, all on free ports: what a failover needs.
 
-The sentinels find a server down after a few hundred milliseconds. `failover()` lets them change the master in good
-order; killing the master lets them do it because they must.
+The sentinels find a server down after a few hundred milliseconds, unless the test wants it otherwise. `failover()` lets
+them change the master in good order; killing the master lets them do it because they must. With an identity all of them
+use TLS.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from redis.retry import Retry
 from .launcher import bound
 from .ports import free_port
 from .server import RedisServer, server_command
+from .tls_server import Identity
 from .waiting import wait_until
 
 SERVICE = "orders-master"
-_DOWN_AFTER_MS = 400
+DOWN_AFTER_MS = 400
 _TIMEOUT = 30.0
 
 
@@ -32,21 +34,24 @@ class Sentinel:
     """One sentinel process, which watches a master under the name SERVICE."""
 
     def __init__(
-        self, master: Tuple[str, int], *, quorum: int = 2, password: Optional[str] = None, lines: Sequence[str] = ()
+        self, master: Tuple[str, int], *, quorum: int = 2, password: Optional[str] = None, lines: Sequence[str] = (),
+        tls: Optional[Identity] = None, down_after_ms: int = DOWN_AFTER_MS,
     ) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="redlatch-sentinel-"))
         self.password = password
         self.port = free_port()
+        self._tls_port = free_port() if tls else None
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._config = self.directory / "sentinel.conf"
         host, port = master
         all_lines = [
             *lines,
+            *(tls.lines(self._tls_port) if tls and self._tls_port else []),
             f"port {self.port}",
             "bind 127.0.0.1",
             f"dir {self.directory}",
             f"sentinel monitor {SERVICE} {host} {port} {quorum}",
-            f"sentinel down-after-milliseconds {SERVICE} {_DOWN_AFTER_MS}",
+            f"sentinel down-after-milliseconds {SERVICE} {down_after_ms}",
             f"sentinel failover-timeout {SERVICE} 3000",
             *([f"requirepass {password}"] if password else []),
         ]
@@ -55,8 +60,8 @@ class Sentinel:
 
     @property
     def address(self) -> str:
-        """host:port"""
-        return f"127.0.0.1:{self.port}"
+        """host:port, for its clients"""
+        return f"127.0.0.1:{self._tls_port or self.port}"
 
     def start(self) -> None:
         """Start the process, also again after kill()."""
@@ -117,27 +122,38 @@ class Sentinel:
 class Watched:
     """The master, its replicas and the sentinels; closed as a whole."""
 
-    def __init__(self, *, sentinels: int = 3, password: Optional[str] = None) -> None:
+    def __init__(
+        self, *, sentinels: int = 3, password: Optional[str] = None, tls: Optional[Identity] = None,
+        down_after_ms: int = DOWN_AFTER_MS,
+    ) -> None:
+        self._tls = tls
         self.servers: List[RedisServer] = []
         self.sentinels: List[Sentinel] = []
         try:
-            self.servers.append(RedisServer(repl_diskless_sync_delay=0))
-            first = self.servers[0]
+            first = self._add_server()
             for _ in range(2):
-                self.servers.append(RedisServer(replicaof=["127.0.0.1", str(first.port)], repl_diskless_sync_delay=0))
+                self._add_server(replicaof=["127.0.0.1", str(first.announced_port)])
             wait_until(self.in_step, _TIMEOUT)
-            quorum = sentinels // 2 + 1
+            watches = ("127.0.0.1", first.announced_port)
             for _ in range(sentinels):
-                self.sentinels.append(Sentinel(first.address, quorum=quorum, password=password))
+                self.sentinels.append(Sentinel(watches, quorum=sentinels // 2 + 1, password=password, tls=tls,
+                                               down_after_ms=down_after_ms))
             wait_until(lambda: all(one.knows(2, sentinels - 1) for one in self.sentinels), _TIMEOUT)
         except BaseException:
             self.close()
             raise
 
+    def _add_server(self, **options: Any) -> RedisServer:
+        more = self._tls.options() if self._tls else {}
+        self.servers.append(RedisServer(repl_diskless_sync_delay=0, **options, **more))
+        return self.servers[-1]
+
     def url(self, *, sentinels: Optional[List[Sentinel]] = None, database: int = 0, query: str = "") -> str:
-        """redis+sentinel:// of the given sentinels, or of all."""
+        """redis+sentinel:// of the given sentinels, or of all; with TLS rediss+sentinel://, which says its CA."""
         hosts = ",".join(one.address for one in (self.sentinels if sentinels is None else sentinels))
-        return f"redis+sentinel://{hosts}/{SERVICE}/{database}{query}"
+        if self._tls:
+            query = f"{query or '?'}{'&' if query else ''}tls_ca_file={self._tls.ca}"
+        return f"{'rediss' if self._tls else 'redis'}+sentinel://{hosts}/{SERVICE}/{database}{query}"
 
     @property
     def master(self) -> RedisServer:
@@ -161,13 +177,16 @@ class Watched:
 
         def announced() -> bool:
             ports = {one.master_port() for one in self.sentinels if one._process is not None}
-            return len(ports) == 1 and old.port not in ports and self._is_master(ports.pop())
+            return len(ports) == 1 and old.announced_port not in ports and self._is_master(ports.pop())
 
         wait_until(announced, _TIMEOUT)
-        return next(one for one in self.servers if one.port == self.sentinels[-1].master_port())
+        return self._at(self.sentinels[-1].master_port())
+
+    def _at(self, port: int) -> RedisServer:
+        return next(one for one in self.servers if one.announced_port == port)
 
     def _is_master(self, port: int) -> bool:
-        server = next(one for one in self.servers if one.port == port)
+        server = self._at(port)
         return bool(server.running and server.admin.info("replication")["role"] == "master")
 
     def failover(self) -> RedisServer:

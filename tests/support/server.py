@@ -85,6 +85,7 @@ class RedisServer:
         self._clients: List[redis.Redis] = []
         self._admin: Optional[redis.Redis] = None
         self.port = 0
+        self.reached_by = ""
         RedisServer.live.append(self)
         try:
             self._start_on_free_port(wait_ready)
@@ -233,6 +234,11 @@ class RedisServer:
         return "127.0.0.1", self.port
 
     @property
+    def announced_port(self) -> int:
+        """The port that its replicas use, and that sentinels announce: that of TLS if replication uses it."""
+        return int(str(self._options["tls_port"])) if self._options.get("tls_replication") else self.port
+
+    @property
     def password(self) -> Optional[str]:
         """The password the server was started with."""
         value = self._options.get("requirepass")
@@ -240,8 +246,8 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """redis:// address, with the password if there is one."""
-        return f"redis://{self._login()}127.0.0.1:{self.port}/0"
+        """How clients reach it: `reached_by`, or its redis:// address, with the password if there is one."""
+        return self.reached_by or f"redis://{self._login()}127.0.0.1:{self.port}/0"
 
     @property
     def unix_url(self) -> str:

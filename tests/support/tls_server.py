@@ -1,16 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A private redis-server with a TLS port beside its plain one."""
+"""A private redis-server with a TLS port beside its plain one, and what several servers of one CA share."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
-from .certificates import Certificate
+from .certificates import Authority, Certificate
 from .ports import free_port
 from .server import RedisServer
 
-__all__ = ["TlsServer"]
+__all__ = ["Identity", "TlsServer"]
+
+
+class Identity(NamedTuple):
+    """A certificate for this machine's loopback addresses, and the file of its CA. Clients need no certificate."""
+
+    own: Certificate
+    ca: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> Identity:
+        """One of a CA of its own."""
+        authority = Authority(folder, "test CA")
+        return cls(authority.certificate("server"), authority.file)
+
+    def options(self) -> Dict[str, Any]:
+        """For a RedisServer whose replicas, and the sentinels that watch it, use its TLS port."""
+        return {**self._settings(), "tls_replication": True}
+
+    def lines(self, port: int) -> List[str]:
+        """For a sentinel with a TLS port, which uses those of the servers that it watches."""
+        settings = {**self._settings(), "tls_port": port, "tls_replication": "yes"}
+        return [f"{name.replace('_', '-')} {value}" for name, value in settings.items()]
+
+    def _settings(self) -> Dict[str, Any]:
+        return {
+            "tls_port": free_port(),
+            "tls_cert_file": str(self.own.file),
+            "tls_key_file": str(self.own.key),
+            "tls_ca_cert_file": str(self.ca),
+            "tls_auth_clients": "no",
+        }
 
 
 class TlsServer:

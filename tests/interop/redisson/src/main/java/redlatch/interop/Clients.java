@@ -11,51 +11,46 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
+import org.redisson.config.BaseConfig;
 import org.redisson.config.Config;
 import org.redisson.config.ConstantDelay;
-import org.redisson.config.SingleServerConfig;
 
 /**
- * The Redisson clients of this process, numbered from 1: of single servers, with few threads and connections, and with
- * StringCodec, which makes the values of group locks the same in every language.
+ * The Redisson clients of this process, numbered from 1: of the servers that {@link Servers} describes, with few
+ * threads, and with StringCodec, which makes the values of group locks the same in every language.
  *
  * <p>Options, all in ms or counts: "lockWatchdogTimeout", "fairLockWaitTimeout", "lockWatchdogBatchSize", "timeout",
  * "retryAttempts", "retryDelay", "subscriptionsPerConnection", "subscriptionConnectionPoolSize", "connectionPoolSize".
  */
 final class Clients {
-    private static final int CONNECTIONS = 8;
-    private static final int SUBSCRIPTION_CONNECTIONS = 50; // Redisson's own default; opened as needed
     private static final int THREADS = 2;
 
     private final AtomicInteger last = new AtomicInteger();
     private final ConcurrentMap<Integer, RedissonClient> clients = new ConcurrentHashMap<>();
 
-    int open(String url, JsonObject options) {
+    int open(JsonObject where, JsonObject options) {
         var config = new Config();
         config.setCodec(StringCodec.INSTANCE).setThreads(THREADS).setNettyThreads(THREADS);
-        var server = config.useSingleServer();
-        server.setAddress(url).setConnectionPoolSize(CONNECTIONS).setConnectionMinimumIdleSize(1)
-                .setSubscriptionConnectionPoolSize(SUBSCRIPTION_CONNECTIONS).setSubscriptionConnectionMinimumIdleSize(1)
-                .setDnsMonitoringInterval(-1);
+        var servers = Servers.configure(config, where);
         for (var option : options.entrySet()) {
-            set(config, server, option.getKey(), option.getValue());
+            set(config, servers, option.getKey(), option.getValue());
         }
         var number = last.incrementAndGet();
         clients.put(number, Redisson.create(config));
         return number;
     }
 
-    private static void set(Config config, SingleServerConfig server, String name, JsonElement value) {
+    private static void set(Config config, BaseConfig<?> servers, String name, JsonElement value) {
         switch (name) {
             case "lockWatchdogTimeout" -> config.setLockWatchdogTimeout(value.getAsLong());
             case "fairLockWaitTimeout" -> config.setFairLockWaitTimeout(value.getAsLong());
             case "lockWatchdogBatchSize" -> config.setLockWatchdogBatchSize(value.getAsInt());
-            case "timeout" -> server.setTimeout(value.getAsInt());
-            case "retryAttempts" -> server.setRetryAttempts(value.getAsInt());
-            case "retryDelay" -> server.setRetryDelay(new ConstantDelay(Duration.ofMillis(value.getAsLong())));
-            case "subscriptionsPerConnection" -> server.setSubscriptionsPerConnection(value.getAsInt());
-            case "subscriptionConnectionPoolSize" -> server.setSubscriptionConnectionPoolSize(value.getAsInt());
-            case "connectionPoolSize" -> server.setConnectionPoolSize(value.getAsInt());
+            case "timeout" -> servers.setTimeout(value.getAsInt());
+            case "retryAttempts" -> servers.setRetryAttempts(value.getAsInt());
+            case "retryDelay" -> servers.setRetryDelay(new ConstantDelay(Duration.ofMillis(value.getAsLong())));
+            case "subscriptionsPerConnection" -> servers.setSubscriptionsPerConnection(value.getAsInt());
+            case "subscriptionConnectionPoolSize" -> Servers.setSubscriptionConnections(servers, value.getAsInt());
+            case "connectionPoolSize" -> Servers.setConnections(servers, value.getAsInt());
             default -> throw new IllegalArgumentException("there is no option '" + name + "' of a client");
         }
     }

@@ -60,8 +60,8 @@ final class Objects {
             case "fair" -> client.getFairLock(name);
             case "fenced" -> client.getFencedLock(name);
             case "spin" -> client.getSpinLock(name);
-            case "non-reentrant" -> client.getNonReentrantLock(name);
-            case "non-reentrant fair" -> client.getNonReentrantFairLock(name);
+            case "non-reentrant" -> later(client, "getNonReentrantLock", name);
+            case "non-reentrant fair" -> later(client, "getNonReentrantFairLock", name);
             case "read" -> client.getReadWriteLock(name).readLock();
             case "write" -> client.getReadWriteLock(name).writeLock();
             case "semaphore" -> client.getSemaphore(name);
@@ -69,6 +69,15 @@ final class Objects {
             case "latch" -> client.getCountDownLatch(name);
             default -> throw new IllegalArgumentException("there is no kind '" + kind + "'");
         };
+    }
+
+    /** What the older Redisson that this is also built with does not have. */
+    private static Object later(RedissonClient client, String method, String name) {
+        try {
+            return RedissonClient.class.getMethod(method, String.class).invoke(client, name);
+        } catch (ReflectiveOperationException error) {
+            throw new UnsupportedOperationException("this Redisson has no " + method, error);
+        }
     }
 
     @SuppressWarnings("deprecation") // Redisson would rather have none, but there is no other name for it

@@ -72,8 +72,8 @@ public final class Peer {
 
     private Object ownCall(String call, JsonArray arguments) {
         switch (call) {
-            case "connect": // a URL and options; the number of a new client
-                return clients.open(arguments.get(0).getAsString(), arguments.get(1).getAsJsonObject());
+            case "connect": // servers and options; the number of a new client
+                return clients.open(arguments.get(0).getAsJsonObject(), arguments.get(1).getAsJsonObject());
             case "close": // a client's number
                 objects.forget(arguments.get(0).getAsInt());
                 clients.close(arguments.get(0).getAsInt());

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another server becomes the master while one side holds and the other waits: the hold is respected there by both and
+renewed, and each side's release wakes the other.
+
+All that is held was replicated before. Played on those topologies whose clients find the new master.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+import pytest
+import redlatch
+from kinds import KINDS
+from parties import WOKEN, Attempt, NotHeld, OurParty, Party, Task, TheirParty
+from support import RedisServer, topologies, wait_until
+from support.peers import PeerError
+from support.redisson import Redisson, RedissonClient
+from support.topologies import Topology
+from test_exclusion import release_and_wake
+
+KIND_NAMES = ("mutex", "fenced", "fair", "write", "we-read-they-write", "we-write-they-read")
+# Renewed every 6 s, which is often enough to wait for, and long enough to outlive the time without a master.
+LEASE = 18.0
+# From the killing of a master until clients of both sides have found the next one, on a busy machine.
+MOVED = 45.0
+# When our waiters give up, so that a test that has failed ends.
+GIVEN_UP = 90.0
+DOWN_AFTER_MS = 1_000
+
+pytestmark = pytest.mark.timeout(300)
+in_each_way = pytest.mark.parametrize("killed", [False, True], ids=["in-order", "killed"])
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Iterator[Topology]:
+    """Servers of the test's own."""
+    with topologies.make(topologies.NAME, tmp_path, DOWN_AFTER_MS) as started:
+        yield started
+
+
+@pytest.fixture
+def ours(topology: Topology) -> Iterator[redlatch.Client]:
+    """Our client."""
+    with redlatch.connect(topology.master.url, watchdog_lease=LEASE) as client:
+        yield client
+
+
+@pytest.fixture
+def theirs(topology: Topology, java: Redisson) -> Iterator[RedissonClient]:
+    """Redisson's."""
+    with closing(java.connect(topology.master.url, lockWatchdogTimeout=round(LEASE * 1000))) as client:
+        yield client
+
+
+class Clients:
+    """Both sides, and whether they have reached a server."""
+
+    def __init__(self, stack: ExitStack, ours: redlatch.Client, theirs: RedissonClient) -> None:
+        self.ours, self.theirs, self._stack = ours, theirs, stack
+        self._probes: Dict[str, Party] = {"ours": self.party("mutex", "ours", True),
+                                         "theirs": self.party("mutex", "theirs", False)}
+
+    def party(self, kind: str, name: str, of_ours: bool) -> Party:
+        """A thread of one side with a lock."""
+        if of_ours:
+            return self._stack.enter_context(closing(OurParty(KINDS[kind].ours(self.ours, name))))
+        return TheirParty(self.theirs.java, KINDS[kind].theirs(self.theirs, name))
+
+    def wait_for_move(self, master: RedisServer) -> None:
+        """Until what either side acquires is on a server."""
+        for side, probe in self._probes.items():
+            wait_until(lambda side=side, probe=probe: acquires_there(probe, master, side), MOVED, f"{side} to move")
+
+
+def acquires_there(probe: Party, server: RedisServer, name: str) -> bool:
+    """Whether a free lock is acquired on a server; errors, and losses, are those of a time without one master."""
+    try:
+        if not probe.acquire(wait=0):
+            return False
+        there = bool(server.admin.exists(name))
+        probe.release()
+    except (redlatch.RedlatchError, PeerError, NotHeld):
+        return False
+    return there
+
+
+@pytest.fixture
+def clients(ours: redlatch.Client, theirs: RedissonClient) -> Iterator[Clients]:
+    """Both sides."""
+    with ExitStack() as stack:
+        yield Clients(stack, ours, theirs)
+
+
+def listening(server: RedisServer, name: str) -> bool:
+    """Whether somebody waits for messages about a name."""
+    channels: Any = server.admin.pubsub_channels()
+    return any(name.encode() in channel for channel in channels)
+
+
+def wait_listening(server: RedisServer, names: List[str]) -> None:
+    """Until somebody waits for messages about each name."""
+    wait_until(lambda: all(listening(server, name) for name in names), MOVED,
+               lambda: f"waiters for {[name for name in names if not listening(server, name)]} to listen")
+
+
+class Scene:
+    """One kind: who holds, and who of the other side waits, or only tries."""
+
+    def __init__(self, kind: str, name: str, clients: Clients, ours_holds: bool) -> None:
+        self.name = f"{name}:{kind}"
+        self.holder = clients.party(kind, self.name, ours_holds)
+        self.waiter, self.rival = (clients.party(kind, self.name, not ours_holds) for _ in range(2))
+        assert self.holder.acquire()
+        self.attempt = start_asleep(self.waiter)
+
+    def go_on(self, master: RedisServer) -> None:
+        """Each side's release wakes the other."""
+        release_and_wake(self.holder, self.attempt)
+        assert not self.holder.acquire(wait=0)
+        attempt = start_asleep(self.holder)
+        wait_listening(master, [self.name])
+        release_and_wake(self.waiter, attempt)
+        assert not self.rival.acquire(wait=0)
+        self.holder.release()
+        assert self.rival.acquire(wait=0)
+        self.rival.release()
+
+
+def start_asleep(waiter: Party) -> Attempt:
+    """Let a party wait; one of Redisson's sleeps when this returns."""
+    attempt = waiter.start()
+    if isinstance(waiter, TheirParty):
+        waiter.wait_asleep()
+    return attempt
+
+
+def wait_renewed(server: RedisServer, names: List[str]) -> None:
+    """Until each lease has grown."""
+    lowest: Dict[str, int] = {}
+    renewed: List[str] = []
+
+    def all_renewed() -> bool:
+        for name in names:
+            left: Any = server.admin.pttl(name)
+            assert left > 0, f"{name} has no lease any more"
+            lowest[name] = min(lowest.get(name, left), left)
+            if left > lowest[name] and name not in renewed:
+                renewed.append(name)
+        return len(renewed) == len(names)
+
+    wait_until(all_renewed, LEASE + 5.0, lambda: f"renewals of all of {names}; there were those of {renewed}")
+
+
+@in_each_way
+@pytest.mark.parametrize("ours_holds", [True, False], ids=["ours-holds", "theirs-holds"])
+def test_holds_are_respected_and_waiters_go_on(
+    topology: Topology, clients: Clients, name: str, ours_holds: bool, killed: bool
+) -> None:
+    """All kinds at once: refused, renewed and woken on the new master."""
+    scenes = [Scene(kind, name, clients, ours_holds) for kind in KIND_NAMES]
+    names = [scene.name for scene in scenes]
+    wait_listening(topology.master, names)
+    wait_until(topology.in_step)
+    master = topology.change(killed)
+    clients.wait_for_move(master)
+    for scene in scenes:
+        assert master.admin.exists(scene.name) and not scene.attempt.done
+        assert not scene.rival.acquire(wait=0)
+    wait_listening(master, names)
+    wait_renewed(master, names)
+    for scene in scenes:
+        scene.go_on(master)
+    assert [each for each in names if master.admin.exists(each)] == []
+
+
+@in_each_way
+def test_permits_and_counts_go_on(
+    topology: Topology, clients: Clients, java: Redisson, name: str, killed: bool
+) -> None:
+    """Semaphores and latches of either side, for which the other waits: each side's release or count-down wakes it."""
+    names = [f"{name}:{what}" for what in ("our-permit", "their-permit", "our-count", "their-count")]
+    our_permit, their_permit = (clients.ours.semaphore(each) for each in names[:2])
+    our_count, their_count = (clients.ours.latch(each) for each in names[2:])
+    made = [*map(clients.theirs.semaphore, names[:2]), *map(clients.theirs.latch, names[2:])]
+    givers, waiters = ([each.on(java.thread()) for each in made] for _ in range(2))
+    assert our_permit.try_set_permits(1) and our_permit.acquire() and their_permit.try_set_permits(1)
+    givers[1].acquire()
+    assert our_count.try_set_count(1) and givers[3].trySetCount(1)
+    woken: List[Any] = [waiters[0].start("acquire"), Task(lambda: their_permit.acquire(timeout=GIVEN_UP)),
+                        waiters[2].start("await"), Task(lambda: their_count.wait(timeout=GIVEN_UP))]
+    with ThreadPoolExecutor(2) as pool:
+        for task in woken[1::2]:
+            pool.submit(task.run)
+        wait_listening(topology.master, names)
+        wait_until(topology.in_step)
+        master = topology.change(killed)
+        clients.wait_for_move(master)
+        assert [our_permit.available(), givers[0].availablePermits(), givers[1].availablePermits()] == [0, 0, 0]
+        assert [our_count.count(), givers[2].getCount(), givers[3].getCount()] == [1, 1, 1]
+        wait_listening(master, names)
+        assert not any(task.done for task in woken)
+        gives: List[Callable[[], Any]] = [our_permit.release, givers[1].release, our_count.count_down,
+                                          givers[3].countDown]
+        for give, task in zip(gives, woken):
+            given_at = time.monotonic()
+            give()
+            assert task.result() in (None, True)  # acquire() and await() of Java return nothing
+            assert task.ended_at - given_at < WOKEN
+    assert [our_permit.available(), their_permit.available()] == [0, 0]

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers as people run them: one alone, a master with replicas, with sentinels, over TLS.
+
+    with make("sentinel-tls", folder) as topology:
+        redlatch.connect(topology.master.url)      # clients reach any topology by the URL of its master
+        topology.change(killed=True)               # another server becomes the master
+
+REDLATCH_TEST_TOPOLOGY names that of tests/interop. `replicas` and `replicated` are the same servers: they differ in how
+Redisson uses them.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, List, Optional, Type
+
+from .sentinels import DOWN_AFTER_MS, Watched
+from .server import RedisServer
+from .tls_server import Identity
+from .waiting import wait_until
+
+NAMES = ("single", "replicas", "replicated", "sentinel", "tls", "sentinel-tls")
+NAME = os.environ.get("REDLATCH_TEST_TOPOLOGY", "single")
+# Those whose clients, on both sides, find a new master.
+CHANGING = ("replicated", "sentinel", "sentinel-tls")
+# How Redisson uses a master and replicas.
+SEVERAL = "master-slave" if NAME == "replicas" else "replicated"
+
+_TIMEOUT = 30.0
+
+
+class Topology:
+    """One server, the master."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+
+    @property
+    def master(self) -> RedisServer:
+        """The present master; its `url` is the one by which clients reach the whole."""
+        raise NotImplementedError
+
+    def in_step(self) -> bool:
+        """Whether all replicas that run have what was written."""
+        return True
+
+    def change(self, killed: bool) -> RedisServer:
+        """Make another server the master, in good order or by killing the present one; the new one."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Topology:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self._stack.close()
+
+
+class Alone(Topology):
+    """A server without replicas, with its TLS port if there is an identity."""
+
+    def __init__(self, tls: Optional[Identity] = None) -> None:
+        super().__init__()
+        self._server = self._stack.enter_context(RedisServer(**(tls.options() if tls else {})))
+        if tls:
+            self._server.reached_by = f"rediss://127.0.0.1:{self._server.announced_port}/0?tls_ca_file={tls.ca}"
+
+    @property
+    def master(self) -> RedisServer:
+        return self._server
+
+
+class Replicas(Topology):
+    """A master and two replicas, which the test promotes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._servers: List[RedisServer] = [self._stack.enter_context(RedisServer(repl_diskless_sync_delay=0))]
+        first = self._servers[0]
+        for _ in range(2):
+            replica = RedisServer(repl_diskless_sync_delay=0, replicaof=["127.0.0.1", str(first.port)])
+            self._servers.append(self._stack.enter_context(replica))
+        hosts = ",".join(f"127.0.0.1:{server.port}" for server in self._servers)
+        for server in self._servers:
+            server.reached_by = f"redis+replicas://{hosts}/0"
+        self._master = first
+        wait_until(self.in_step, _TIMEOUT)
+
+    @property
+    def master(self) -> RedisServer:
+        return self._master
+
+    def in_step(self) -> bool:
+        admin: Any = self._master.admin
+        admin.set("in-step", 1)
+        admin.delete("in-step")
+        replicas = sum(server.running for server in self._servers) - 1
+        return int(admin.execute_command("WAIT", replicas, 1000)) >= replicas
+
+    def change(self, killed: bool) -> RedisServer:
+        old, self._master = self._master, next(server for server in self._servers if server is not self._master)
+        if killed:
+            old.kill()
+        self._master.admin.replicaof("NO", "ONE")
+        for server in self._servers:
+            if server.running and server is not self._master:
+                server.admin.replicaof("127.0.0.1", str(self._master.port))
+        return self._master
+
+
+class Sentinels(Topology):
+    """A master and two replicas with three sentinels."""
+
+    def __init__(self, tls: Optional[Identity], down_after_ms: int) -> None:
+        super().__init__()
+        self._watched = self._stack.enter_context(Watched(tls=tls, down_after_ms=down_after_ms))
+        for server in self._watched.servers:
+            server.reached_by = self._watched.url()
+
+    @property
+    def master(self) -> RedisServer:
+        return self._watched.master
+
+    def in_step(self) -> bool:
+        return self._watched.in_step()
+
+    def change(self, killed: bool) -> RedisServer:
+        if not killed:
+            return self._watched.failover()
+        old = self._watched.master
+        old.kill()
+        return self._watched.wait_for_new_master(old)
+
+
+def make(name: str, folder: Path, down_after_ms: int = DOWN_AFTER_MS) -> Topology:
+    """Start one; certificates come into the folder."""
+    if name not in NAMES:
+        raise RuntimeError(f"REDLATCH_TEST_TOPOLOGY is {name!r}; expected one of {', '.join(NAMES)}")
+    tls = Identity.make(folder) if name.endswith("tls") else None
+    if name.startswith("sentinel"):
+        return Sentinels(tls, down_after_ms)
+    return Replicas() if name.startswith("replica") else Alone(tls)
