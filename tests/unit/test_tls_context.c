@@ -293,6 +293,40 @@ static void errors_of_the_host_stay(void) {
     close_ends(&ends);
 }
 
+/* What OpenSSL is set to: little memory for an idle connection, sessions kept by nobody else, and nothing that a server
+ * could begin anew. */
+static void settings_of_a_context(void) {
+    const char *newest[TLS_OPTIONS] = {[TLS_MIN_VERSION] = "1.3"};
+    for (int i = 0; i < 2; i++) {
+        struct ends ends = open_ends(own, own, "here", i ? newest : NULL);
+        SSL_CTX *ctx = ends.context->ctx;
+        const uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION;
+        CHECK((SSL_CTX_get_options(ctx) & options) == options);
+        CHECK(SSL_CTX_get_mode(ctx) & SSL_MODE_RELEASE_BUFFERS);
+        CHECK_EQ_INT(SSL_CTX_get_session_cache_mode(ctx), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+        CHECK_EQ_INT(SSL_CTX_get_min_proto_version(ctx), i ? TLS1_3_VERSION : TLS1_2_VERSION);
+        CHECK_EQ_INT(SSL_CTX_get_verify_mode(ctx), SSL_VERIFY_PEER);
+        close_ends(&ends);
+    }
+}
+
+/* A server of TLS 1.2 that wants another handshake gets a refusal, and the session goes on. */
+static void nothing_is_negotiated_again(void) {
+    struct ends ends = open_ends(own, own, "here", NULL);
+    SSL_CTX_set_max_proto_version(ends.server_ctx, TLS1_2_VERSION);
+    CHECK_EQ_INT(shaken(&ends, ""), REDLATCH_OK);
+    char bytes[1000];
+    CHECK(SSL_renegotiate(ends.server) == 1 && SSL_do_handshake(ends.server) == 1);
+    int got = BIO_read(SSL_get_wbio(ends.server), bytes, sizeof bytes);
+    CHECK(tls_session_receive(ends.session, bytes, (size_t)got));
+    CHECK_EQ_INT(tls_session_read(ends.session, bytes, sizeof bytes), 0);
+    CHECK_EQ_INT(tls_session_status(ends.session), REDLATCH_OK);
+    CHECK(tls_session_seal(ends.session, &ends.output, &ends.sealed));
+    CHECK(output_pending(&ends.sealed) > 0);
+    CHECK_EQ_INT(ends.sealed.bytes[ends.sealed.begin], 0x15); /* an alert, and no handshake */
+    close_ends(&ends);
+}
+
 /* What a failure is called that no server of OpenSSL can be made to show here. */
 static void failures_in_words(void) {
     static const struct {
@@ -364,6 +398,8 @@ int main(void) {
     RUN(cas_of_the_environment);
     RUN(revoked_certificates);
     RUN(errors_of_the_host_stay);
+    RUN(settings_of_a_context);
+    RUN(nothing_is_negotiated_again);
     RUN(failures_in_words);
     RUN(alerts_in_words);
     X509_free(own);
