@@ -18,10 +18,6 @@ import pytest
 import redlatch
 from support import RedisServer, wait_until
 from support.certificates import Authority, Certificate, openssl
-from support.lua_programs import LUAS
-from support.lua_programs import environment as lua_environment
-from support.shell import program
-from support.shell import redlatch as redlatch_command
 from support.tls_front import TlsFront
 from support.tls_server import TlsServer
 from support.wire import subscribers
@@ -508,44 +504,3 @@ def test_a_forked_child(tls: TlsServer, ca: Authority, lock_name: str) -> None:
         assert client.lock(lock_name).state().locked
         assert client.stats()["reconnects"] == 0
         assert not held.lost
-
-
-# --------------------------------------------------------------------------------------- the command, and from Lua --
-
-
-def test_the_command(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
-    """What `run` is given, its CMD finds for `show --mine`, wherever it runs."""
-    shown = redlatch_command(None, "show", "-u", tls.url, "--tls-ca-file", ca.file, lock_name)
-    assert shown.returncode == 3, shown.stderr
-    refusing = redlatch_command(None, "show", "-u", tls.url, "--tls-ca-file", "/dev/null", lock_name)
-    assert refusing.returncode == 64 and "tls_ca_file" in refusing.stderr, refusing.stderr
-    relative = os.path.relpath(ca.file)
-    script = f"cd {tmp_path} && {program()} show --mine"
-    run = redlatch_command(
-        None, "run", "-u", tls.url, "--tls-ca-file", relative, "--tls-min-version", "1.3", lock_name, "--",
-        *("sh", "-c", script),
-    )
-    assert run.returncode == 0, run.stderr
-
-
-LUA = """
-local redlatch = require "redlatch"
-local url, ca, name = arg[1], arg[2], arg[3]
-local client = assert(redlatch.connect(url, {tls_ca_file = ca, tls_verify = "full", tls_min_version = "1.2"}))
-assert(client:lock(name):with(function(held) assert(not held:lost()) end))
-local refused, message, code = redlatch.connect(url, {tls_ca_file = ca, tls_server_name = "other"})
-assert(not refused and code == "authentication" and message:find("expected one for DNS:other", 1, true), message)
-client:close()
-"""
-
-
-@pytest.mark.parametrize("lua", LUAS)
-def test_lua(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path, lua: str) -> None:
-    """The names of the options are the same in Lua."""
-    script = tmp_path / "tls.lua"
-    script.write_text(LUA)
-    done = subprocess.run(
-        [lua, str(script), tls.url, str(ca.file), lock_name], env=lua_environment(lua), capture_output=True, text=True,
-        timeout=60, check=False,
-    )
-    assert done.returncode == 0, done.stderr

@@ -203,6 +203,9 @@ def test_sentinels_with_a_password(lock_name: str) -> None:
         with pytest.raises(redlatch.AuthenticationError) as caught:
             redlatch.connect(watched.url(query="?sentinel_password=WR0NG"))
         assert "WR0NG" not in str(caught.value)
+        url = watched.url(query="?sentinel_password=WR0NG")
+        with redlatch.connect(url, sentinel_password="S3CR3T") as client:  # the option wins
+            assert client.lock(lock_name).acquire(timeout=0)
 
 
 def listens(sentinel: Sentinel) -> bool:

@@ -293,6 +293,95 @@ static void errors_of_the_host_stay(void) {
     close_ends(&ends);
 }
 
+/* What OpenSSL is set to: little memory for an idle connection, sessions kept by nobody else, and nothing that a server
+ * could begin anew. */
+static void settings_of_a_context(void) {
+    const char *newest[TLS_OPTIONS] = {[TLS_MIN_VERSION] = "1.3"};
+    for (int i = 0; i < 2; i++) {
+        struct ends ends = open_ends(own, own, "here", i ? newest : NULL);
+        SSL_CTX *ctx = ends.context->ctx;
+        const uint64_t options = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION;
+        CHECK((SSL_CTX_get_options(ctx) & options) == options);
+        CHECK(SSL_CTX_get_mode(ctx) & SSL_MODE_RELEASE_BUFFERS);
+        CHECK_EQ_INT(SSL_CTX_get_session_cache_mode(ctx), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+        CHECK_EQ_INT(SSL_CTX_get_min_proto_version(ctx), i ? TLS1_3_VERSION : TLS1_2_VERSION);
+        CHECK_EQ_INT(SSL_CTX_get_verify_mode(ctx), SSL_VERIFY_PEER);
+        close_ends(&ends);
+    }
+}
+
+/* A server of TLS 1.2 that wants another handshake gets a refusal, and the session goes on. */
+static void nothing_is_negotiated_again(void) {
+    struct ends ends = open_ends(own, own, "here", NULL);
+    SSL_CTX_set_max_proto_version(ends.server_ctx, TLS1_2_VERSION);
+    CHECK_EQ_INT(shaken(&ends, ""), REDLATCH_OK);
+    char bytes[1000];
+    CHECK(SSL_renegotiate(ends.server) == 1 && SSL_do_handshake(ends.server) == 1);
+    int got = BIO_read(SSL_get_wbio(ends.server), bytes, sizeof bytes);
+    CHECK(tls_session_receive(ends.session, bytes, (size_t)got));
+    CHECK_EQ_INT(tls_session_read(ends.session, bytes, sizeof bytes), 0);
+    CHECK_EQ_INT(tls_session_status(ends.session), REDLATCH_OK);
+    CHECK(tls_session_seal(ends.session, &ends.output, &ends.sealed));
+    CHECK(output_pending(&ends.sealed) > 0);
+    CHECK_EQ_INT(ends.sealed.bytes[ends.sealed.begin], 0x15); /* an alert, and no handshake */
+    close_ends(&ends);
+}
+
+/* What a failure is called that no server of OpenSSL can be made to show here. */
+static void failures_in_words(void) {
+    static const struct {
+        int library;
+        int reason; /* 0: the queue is empty */
+        int status;
+        const char *failure;
+    } rows[] = {
+        {ERR_LIB_SSL, ERR_R_MALLOC_FAILURE, REDLATCH_NO_MEMORY, "out of memory"},
+        {ERR_LIB_SSL, SSL_R_HTTP_REQUEST, REDLATCH_PROTOCOL, "the server does not speak TLS: expected a TLS port"},
+        {ERR_LIB_SSL, SSL_R_WRONG_VERSION_NUMBER, REDLATCH_PROTOCOL, "the server does not speak TLS: expected a TLS"},
+        {ERR_LIB_SSL, SSL_R_BAD_LENGTH, REDLATCH_PROTOCOL, "TLS failed: bad length"},
+        {ERR_LIB_SSL, 0, REDLATCH_PROTOCOL, "TLS failed: unknown error"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct tls_session session = {.alert = NO_ALERT};
+        ERR_clear_error();
+        if (rows[i].reason) {
+            ERR_raise(rows[i].library, rows[i].reason);
+        }
+        CHECK_EQ_INT(tls_explain_failure(&session), rows[i].status);
+        if (strncmp(session.failure, rows[i].failure, strlen(rows[i].failure)) != 0) {
+            CHECK_STR(session.failure, rows[i].failure);
+        }
+    }
+    ERR_clear_error();
+    struct tls_session explained = {.alert = SSL_AD_UNKNOWN_CA, .failure = "the certificate"};
+    CHECK_EQ_INT(tls_explain_failure(&explained), REDLATCH_AUTHENTICATION);
+    CHECK_STR(explained.failure, "the certificate");
+}
+
+/* Which alerts are about the client's certificate. */
+static void alerts_in_words(void) {
+    struct tls_context without = {.has_certificate = false};
+    static const int of_certificate[] = {SSL_AD_BAD_CERTIFICATE,     SSL_AD_UNSUPPORTED_CERTIFICATE,
+                                         SSL_AD_CERTIFICATE_REVOKED, SSL_AD_CERTIFICATE_EXPIRED,
+                                         SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA,
+                                         SSL_AD_ACCESS_DENIED,       SSL_AD_CERTIFICATE_REQUIRED};
+    for (int alert = 0; alert < 121; alert++) {
+        struct tls_session session = {.context = &without, .alert = alert, .certificate_requested = true};
+        bool expected = alert == SSL_AD_HANDSHAKE_FAILURE; /* where one was requested */
+        for (size_t i = 0; i < sizeof of_certificate / sizeof of_certificate[0]; i++) {
+            expected = expected || alert == of_certificate[i];
+        }
+        CHECK_EQ_INT(tls_explain_failure(&session), expected ? REDLATCH_AUTHENTICATION : REDLATCH_PROTOCOL);
+        CHECK_EQ_INT(strstr(session.failure, "refused a client without a certificate (TLS alert ") != NULL, expected);
+        CHECK_EQ_INT(strstr(session.failure, "refused the TLS connection (TLS alert ") != NULL, !expected);
+        CHECK_EQ_INT(strstr(session.failure, ": expected one that it accepts, in tls_cert_file") != NULL, expected);
+    }
+    struct tls_session session = {.context = &without, .alert = SSL_AD_CERTIFICATE_REQUIRED};
+    tls_explain_failure(&session);
+    CHECK_STR(session.failure, "the server refused a client without a certificate (TLS alert 116, certificate "
+                               "required): expected one that it accepts, in tls_cert_file");
+}
+
 int main(void) {
     unsetenv("SSL_CERT_FILE");
     unsetenv("SSL_CERT_DIR");
@@ -309,6 +398,10 @@ int main(void) {
     RUN(cas_of_the_environment);
     RUN(revoked_certificates);
     RUN(errors_of_the_host_stay);
+    RUN(settings_of_a_context);
+    RUN(nothing_is_negotiated_again);
+    RUN(failures_in_words);
+    RUN(alerts_in_words);
     X509_free(own);
     X509_free(other);
     EVP_PKEY_free(tls_key);

@@ -189,6 +189,20 @@ static void sessions_are_of_a_name(void) {
     X509_free(own);
 }
 
+/* OpenSSL refuses a name that no server can have. Nothing is left of the session, and no error of it. */
+static void a_name_that_is_too_long(void) {
+    char name[300];
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = '\0';
+    X509 *own = certificate_of("DNS:here", -DAY, DAY);
+    struct ends ends = open_ends(own, own, "here", NULL);
+    ERR_clear_error();
+    CHECK(tls_session_new(ends.context, name) == NULL);
+    CHECK_EQ_INT(ERR_peek_error(), 0);
+    close_ends(&ends);
+    X509_free(own);
+}
+
 /* Whose certificate it is, is shown as far as it can be: without other than printing ASCII, and cut. */
 static void strange_names_are_shown(void) {
     char name[65];
@@ -221,6 +235,7 @@ int main(void) {
     RUN(an_end_is_reported);
     RUN(a_refused_certificate_is_reported);
     RUN(sessions_are_of_a_name);
+    RUN(a_name_that_is_too_long);
     RUN(strange_names_are_shown);
     EVP_PKEY_free(tls_key);
     return unit_done();

@@ -53,7 +53,6 @@ static void show_names(const X509 *certificate, char text[SHOWN_MAX]) {
     BIO *bio = BIO_new(BIO_s_mem());
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
     const char *separator = "";
-    text[0] = '\0';
     for (int i = 0; bio && i < sk_GENERAL_NAME_num(names); i++) {
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
         if (name->type != GEN_DNS && name->type != GEN_IPADD) {
@@ -116,8 +115,8 @@ static bool explain_error(const struct tls_session *session, const X509 *certifi
 void tls_explain_certificate(struct tls_session *session, X509_STORE_CTX *chain) {
     const X509 *certificate = X509_STORE_CTX_get_current_cert(chain);
     const X509 *own = X509_STORE_CTX_get0_cert(chain);
-    char subject[SHOWN_MAX] = "";
-    char issuer[SHOWN_MAX] = "";
+    char subject[SHOWN_MAX];
+    char issuer[SHOWN_MAX];
     char error[240];
     if (!certificate) {
         snprintf(session->failure, sizeof session->failure, "the certificate was refused: %s",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentinels in the command, in Lua and in Python: the options, the event of a move, and who gets to see passwords."""
+"""The command and sentinels: it finds the master, and nobody gets to see the password of the sentinels."""
 
 from __future__ import annotations
 
@@ -8,31 +8,10 @@ import subprocess
 from typing import Iterator
 
 import pytest
-import redlatch
-from support import wait_until
-from support.lua_programs import environment
 from support.sentinels import Watched
 from support.shell import program
 
 SECRET = "S3CR3T"
-# Holds a lock, says so, and goes on until the event of a move has come.
-LUA = """
-local redlatch = require "redlatch"
-local client = assert(redlatch.connect(arg[1], {sentinel_password = arg[3]}))
-assert(client:event_fd())
-local lock, other = client:lock(arg[2]), client:lock(arg[2] .. ":other")
-assert(lock:acquire())
-print("held")
-io.stdout:flush()
-local moved
-repeat
-    if other:acquire() then other:release() end
-    local event = client:next_event()
-    moved = event and event.kind == "moved" and event or moved
-until moved
-assert(moved.ok and not moved.tag)
-print(moved.old_address, moved.new_address, lock:release())
-"""
 
 
 @pytest.fixture(name="watched", scope="module")
@@ -73,33 +52,3 @@ def test_a_password_of_the_command_line_is_blotted_out(watched: Watched, lock_na
     done = command("run", "-u", url, lock_name, "--", "sh", "-c", 'env; tr "\\0" "\\n" </proc/$PPID/cmdline')
     assert done.returncode == 0 and SECRET not in done.stdout + done.stderr
     assert "the password in -u" in done.stderr
-
-
-def test_python_takes_a_password(watched: Watched, lock_name: str) -> None:
-    """The option wins over the URL."""
-    url = watched.url(query="?sentinel_password=wrong")
-    with redlatch.connect(url, sentinel_password=SECRET) as client, client.lock(lock_name, timeout=5):
-        assert watched.master.admin.exists(lock_name)
-    with pytest.raises(redlatch.AuthenticationError):
-        redlatch.connect(url)
-
-
-def test_lua_is_notified_of_a_move(watched: Watched, lock_name: str) -> None:
-    """The event has both addresses; the hold goes on."""
-    old = watched.master
-    with subprocess.Popen(
-        ["lua5.4", "-", watched.url(), lock_name, SECRET],
-        env=environment("lua5.4"),
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    ) as lua:
-        assert lua.stdin is not None and lua.stdout is not None
-        lua.stdin.write(LUA)
-        lua.stdin.close()
-        assert lua.stdout.readline() == "held\n"
-        wait_until(watched.in_step)
-        new = watched.failover()
-        assert lua.stdout.readline().split() == [f"127.0.0.1:{old.port}", f"127.0.0.1:{new.port}", "true"]
-        assert lua.wait(10.0) == 0

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command over TLS: its options, and what CMD of `run` gets to know of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Iterator, List
+
+import pytest
+from support.certificates import Authority
+from support.shell import program, redlatch
+from support.tls_server import TlsServer
+
+
+@pytest.fixture(scope="module")
+def ca(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """The authority of the tests."""
+    return Authority(tmp_path_factory.mktemp("certificates"), "test CA")
+
+
+@pytest.fixture(scope="module")
+def tls(server_binary: List[str], ca: Authority) -> Iterator[TlsServer]:
+    """The module's server, at 127.0.0.1."""
+    started = TlsServer(ca.certificate(), ca.file, tls_auth_clients="optional")
+    with started.server:
+        yield started
+
+
+def test_the_command(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
+    """What `run` is given, its CMD finds for `show --mine`, wherever it runs."""
+    shown = redlatch(None, "show", "-u", tls.url, "--tls-ca-file", ca.file, lock_name)
+    assert shown.returncode == 3, shown.stderr
+    refusing = redlatch(None, "show", "-u", tls.url, "--tls-ca-file", "/dev/null", lock_name)
+    assert refusing.returncode == 64 and "tls_ca_file" in refusing.stderr, refusing.stderr
+    relative = os.path.relpath(ca.file)
+    script = f"cd {tmp_path} && {program()} show --mine"
+    run = redlatch(
+        None, "run", "-u", tls.url, "--tls-ca-file", relative, "--tls-min-version", "1.3", lock_name, "--",
+        *("sh", "-c", script),
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("ca-file", "/nowhere/ca.pem"),
+        ("ca-dir", "/nowhere"),
+        ("cert-file", "/nowhere/own.pem"),
+        ("key-file", "/nowhere/own.key"),
+        ("server-name", ""),
+        ("verify", "some"),
+        ("min-version", "0.9"),
+    ],
+)
+def test_each_option_reaches_the_library(tls: TlsServer, lock_name: str, option: str, value: str) -> None:
+    """Which refuses what cannot be."""
+    done = redlatch(None, "show", "-u", tls.url, f"--tls-{option}", value, lock_name)
+    assert done.returncode == 64, done.stderr
+    assert f'tls_{option.replace("-", "_")} "{value}": ' in done.stderr
+
+
+def test_all_options_are_in_the_environment(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
+    """Paths hold wherever CMD goes; names and words are as they were given. Without options there are no variables."""
+    own = ca.certificate("worker", names="DNS:worker")
+    (tmp_path / "ca.pem").write_text(ca.file.read_text())
+    subprocess.run(["openssl", "rehash", str(tmp_path)], check=True)
+    given = {
+        "ca-file": os.path.relpath(ca.file),
+        "ca-dir": os.path.relpath(tmp_path),
+        "cert-file": os.path.relpath(own.file),
+        "key-file": os.path.relpath(own.key),
+        "server-name": "127.0.0.1",
+        "verify": "full",
+        "min-version": "1.2",
+    }
+    options = [word for option, value in given.items() for word in (f"--tls-{option}", value)]
+    listing = ("sh", "-c", "env | grep ^REDLATCH_TLS_ | sort")
+    done = redlatch(None, "run", "-u", tls.url, *options, lock_name, "--", *listing)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == sorted(
+        [
+            f"REDLATCH_TLS_CA_FILE={os.path.realpath(ca.file)}",
+            f"REDLATCH_TLS_CA_DIR={os.path.realpath(tmp_path)}",
+            f"REDLATCH_TLS_CERT_FILE={os.path.realpath(own.file)}",
+            f"REDLATCH_TLS_KEY_FILE={os.path.realpath(own.key)}",
+            "REDLATCH_TLS_SERVER_NAME=127.0.0.1",
+            "REDLATCH_TLS_VERIFY=full",
+            "REDLATCH_TLS_MIN_VERSION=1.2",
+        ]
+    )
+    bare = ("env", "-u", "SSL_CERT_FILE", "sh", "-c", "env | grep ^REDLATCH_TLS_ | sort")
+    outer = {"SSL_CERT_FILE": str(ca.file), "REDLATCH_TLS_VERIFY": "none", "REDLATCH_TLS_SERVER_NAME": "other"}
+    done = redlatch(None, "run", "-u", tls.url, lock_name, "--", *bare, **outer)
+    assert done.returncode == 0 and done.stdout == "", done.stderr
+
+
+def test_what_is_given_within_run_wins(tls: TlsServer, ca: Authority, lock_name: str) -> None:
+    """Over what `run` was given."""
+    script = f'"{program()}" show --mine --tls-ca-file /dev/null; echo "$?"; "{program()}" show --mine >&2; echo "$?"'
+    done = redlatch(None, "run", "-u", tls.url, "--tls-ca-file", str(ca.file), lock_name, "--", "sh", "-c", script)
+    assert done.stdout.splitlines() == ["64", "0"], done.stderr
