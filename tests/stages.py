@@ -135,7 +135,8 @@ STAGES = [
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("build",), alone=True),
     Stage("interop", f"{PYTHON} -m support.build_peers && {PYTEST} tests/interop -n 3", ("build",), alone=True),
     Stage("soak", f"{PYTHON} -m support.build_peers redisson && {PYTEST} tests/soak"
-                  f" && {PYTHON} tests/soak/run.py --seconds 60", ("build",), alone=True),
+                  f" && {PYTHON} tests/soak/run.py --seconds 60"
+                  f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 30 --seed 1", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", ("build",), computes=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua*.py -n 3", ("build", "address"), alone=True),

@@ -9,7 +9,6 @@ from typing import List, Sequence, Tuple
 
 from history import History
 from kinds import KINDS, LANGUAGES
-from plan import NEMESES
 
 # Of a long run; a shorter one has to do its share.
 LONG = 1200.0
@@ -29,7 +28,9 @@ def strokes(history: History) -> Counter[str]:
     return Counter(stroke.what for stroke in history.strokes)
 
 
-def missing(history: History, seconds: float, kind_names: Sequence[str], languages: Sequence[str]) -> List[str]:
+def missing(
+    history: History, seconds: float, kind_names: Sequence[str], languages: Sequence[str], nemeses: Sequence[str]
+) -> List[str]:
     """What a run of so many seconds did too little of."""
     grants_due = GRANTS * min(1.0, max(0.0, seconds - _START) / (LONG - _START))
     strokes_due = int(STROKES * min(1.0, seconds / LONG))
@@ -41,7 +42,7 @@ def missing(history: History, seconds: float, kind_names: Sequence[str], languag
             if language in KINDS[kind].languages and count < grants_due:
                 least = math.ceil(grants_due)
                 found.append(f"counts: {count} grants of {kind} in {language}; expected {least} or more")
-    for what in NEMESES:
+    for what in nemeses:
         if struck[what] < strokes_due:
             found.append(f"counts: '{what}' struck {struck[what]} times; expected {strokes_due} or more")
     return found
@@ -53,7 +54,7 @@ def _shown(granted: Counter[Tuple[str, str]], kind: str, language: str) -> str:
     return str(granted[kind, language]) if known else "-"
 
 
-def table(history: History, kind_names: Sequence[str]) -> List[str]:
+def table(history: History, kind_names: Sequence[str], nemeses: Sequence[str]) -> List[str]:
     """The figures, as lines to print."""
     granted = grants(history)
     languages = sorted({language for _, language in granted})
@@ -61,5 +62,5 @@ def table(history: History, kind_names: Sequence[str]) -> List[str]:
     for kind in kind_names:
         lines.append(f"{kind:<22}" + "".join(f"{_shown(granted, kind, language):>9}" for language in languages))
     struck = strokes(history)
-    lines.append("nemesis: " + ", ".join(f"{what} {struck[what]}" for what in sorted(NEMESES)))
+    lines.append("nemesis: " + ", ".join(f"{what} {struck[what]}" for what in sorted(nemeses)))
     return lines

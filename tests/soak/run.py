@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The soak: every kind of lock in every language at once, under faults, judged by checkers.
 
-    run.py --seconds N [--seed S] [--kinds a,b] [--languages c,python,lua,java] [--lie]
+    run.py --seconds N [--seed S] [--topology servers|sentinel] [--kinds a,b] [--languages c,python] [--lie]
 
 Exits with 1 when a checker finds a violation, or when too little was done to mean anything; then history, plans and
 logs stay in build/soak/SEED, and the command to run the same seed again is printed. --lie adds processes whose acquires
@@ -18,17 +18,19 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 import checkers
 import counts
+import failovers
 import leftovers
 from history import read_history
-from kinds import KINDS, LANGUAGES, SERVERS, queues_of, sections_of
+from kinds import KINDS, LANGUAGES, OURS, SERVERS, queues_of, sections_of
 from nemesis import Nemesis
 from observer import Observer
-from plan import Process, faults, worker_plan, workers
+from plan import NEMESES, Process, faults, worker_plan, workers
 from support import Proxy, RedisServer, build_peers
+from support.sentinels import Watched
 from worker_processes import ROOT, Workers
 
 _SHOWN = 20
@@ -39,12 +41,17 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev soak", description="every kind of lock at once, under faults")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long workers take turns; 60")
     parser.add_argument("--seed", type=int, default=None, help="what the plan is drawn from; a new one")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="all")
-    parser.add_argument("--languages", default=",".join(LANGUAGES), help="all")
+    parser.add_argument("--topology", choices=TOPOLOGIES, default="servers",
+                        help="sentinel: a master, its replicas, sentinels, and failovers; servers")
+    parser.add_argument("--kinds", default=None, help="all that the topology has")
+    parser.add_argument("--languages", default=None, help="all that the topology has")
     parser.add_argument("--lie", action="store_true", help="adds a lock whose acquire always succeeds")
     given = parser.parse_args(words)
-    given.kinds, given.languages = given.kinds.split(","), given.languages.split(",")
-    for what, names, known in (("kind", given.kinds, KINDS), ("language", given.languages, LANGUAGES)):
+    topology = TOPOLOGIES[given.topology]
+    given.kinds = given.kinds.split(",") if given.kinds else list(topology.kinds)
+    given.languages = given.languages.split(",") if given.languages else list(topology.languages)
+    known_names = (("kind", given.kinds, topology.kinds), ("language", given.languages, topology.languages))
+    for what, names, known in known_names:
         for name in names:
             if name not in known:
                 parser.error(f"there is no {what} '{name}'; expected some of {', '.join(known)}")
@@ -71,14 +78,34 @@ def witnesses(kind_names: Sequence[str]) -> List[str]:
     return [f"witness {kind} {name} 127.0.1.{1 + names.index(name)} {port}" for kind, name in sections]
 
 
-def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> List[str]:
-    """Runs everything and leaves its history in the folder. What went wrong beside the history."""
+def write_plans(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Path:
+    """A plan for each process; the folder for the histories."""
     histories = folder / "history"
     histories.mkdir(parents=True)
     watched = "".join(f"{line}\n" for line in witnesses(given.kinds))
     for process in processes:
         text = worker_plan(given.seed, process, given.kinds)
         (folder / f"{process.name}.plan").write_text(watched + text, encoding="utf-8")
+    return histories
+
+
+def play_sentinel(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> List[str]:
+    """Runs everything through sentinels, with failovers. What went wrong beside the history."""
+    histories = write_plans(given, folder, processes)
+    with Watched() as watched:
+        end = time.monotonic_ns() + int(given.seconds * 1e9)
+        working = Workers(processes, histories, [failovers.url(watched)] * SERVERS, end)
+        try:
+            failovers.Failovers(watched, working, histories / "nemesis.jsonl").run(given.seed, given.seconds, processes)
+            found = working.finish()
+            return found + leftovers.check([watched.master], given.kinds)
+        finally:
+            working.close()
+
+
+def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> List[str]:
+    """Runs everything and leaves its history in the folder. What went wrong beside the history."""
+    histories = write_plans(given, folder, processes)
     # With the append-only file written at once, a server that is killed has lost nothing when it is back.
     persistent: Dict[str, Any] = {"appendonly": True, "appendfsync": "no", "auto_aof_rewrite_min_size": "1mb"}
     with ExitStack() as stack:
@@ -100,12 +127,30 @@ def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) 
             working.close()
 
 
+class Topology(NamedTuple):
+    """What a run is about: its kinds and languages, its faults, and what plays it."""
+
+    kinds: Sequence[str]
+    languages: Sequence[str]
+    nemeses: Sequence[str]
+    play: Callable[[argparse.Namespace, Path, Sequence[Process]], List[str]]
+
+
+TOPOLOGIES = {
+    "servers": Topology(list(KINDS), LANGUAGES, NEMESES, play),
+    "sentinel": Topology(failovers.KINDS, OURS, failovers.NEMESES, play_sentinel),
+}
+
+
 def again(given: argparse.Namespace) -> str:
     """The command that runs the same plan."""
     words = [f"./dev soak --seconds {given.seconds:g} --seed {given.seed}"]
-    if given.kinds != list(KINDS):
+    topology = TOPOLOGIES[given.topology]
+    if given.topology != "servers":
+        words.append(f"--topology {given.topology}")
+    if given.kinds != list(topology.kinds):
         words.append(f"--kinds {','.join(given.kinds)}")
-    if given.languages != list(LANGUAGES):
+    if given.languages != list(topology.languages):
         words.append(f"--languages {','.join(given.languages)}")
     return " ".join(words + ["--lie"] * given.lie)
 
@@ -118,11 +163,12 @@ def main(words: Sequence[str]) -> int:
     folder = ROOT / "build" / "soak" / str(given.seed)
     shutil.rmtree(folder, ignore_errors=True)
     print(again(given), flush=True)  # here, too, for a run that does not come to its end
-    found = play(given, folder, workers([*given.languages, *["liar"] * given.lie], given.kinds))
+    topology = TOPOLOGIES[given.topology]
+    found = topology.play(given, folder, workers([*given.languages, *["liar"] * given.lie], given.kinds))
     history = read_history(folder / "history")
     found += checkers.violations(history)
-    print("\n".join(counts.table(history, given.kinds)))
-    found += counts.missing(history, given.seconds, given.kinds, given.languages)
+    print("\n".join(counts.table(history, given.kinds, topology.nemeses)))
+    found += counts.missing(history, given.seconds, given.kinds, given.languages, topology.nemeses)
     if not found:
         shutil.rmtree(folder)
         print("no violation")

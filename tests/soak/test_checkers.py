@@ -148,10 +148,12 @@ def test_a_history_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_too_little_is_reported() -> None:
     history = good()
     history.strokes = [Stroke(what, 1, 2) for what in NEMESES]
-    assert missing(history, 60, ["fenced"], ["c"]) == []
-    assert missing(history, 120, ["fenced"], ["c"])[0] == "counts: 20 grants of fenced in c; expected 27 or more"
+    assert missing(history, 60, ["fenced"], ["c"], NEMESES) == []
+    few = missing(history, 120, ["fenced"], ["c"], NEMESES)
+    assert few[0] == "counts: 20 grants of fenced in c; expected 27 or more"
     history.strokes.pop()
-    assert missing(history, 60, ["fenced"], []) == [f"counts: '{NEMESES[-1]}' struck 0 times; expected 1 or more"]
+    none = missing(history, 60, ["fenced"], [], NEMESES)
+    assert none == [f"counts: '{NEMESES[-1]}' struck 0 times; expected 1 or more"]
 
 
 def test_the_plan_comes_from_the_seed() -> None:
