@@ -40,8 +40,8 @@ static const struct {
     {"ERR max number of clients reached", REDLATCH_TOO_MANY_CLIENTS, TRANSIENT},
     {"ERR unknown command 'EVALSHA', with args beginning with: ", REDLATCH_NO_PERMISSION, 0},
     /* refused at the first write, outside or inside a script */
-    {"READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, 0},
-    {"READONLY You can't write against a read only replica." AT(3), REDLATCH_READ_ONLY, 0},
+    {"READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, TRANSIENT},
+    {"READONLY You can't write against a read only replica." AT(3), REDLATCH_READ_ONLY, TRANSIENT},
     {"OOM command not allowed when used memory > 'maxmemory'.", REDLATCH_SERVER_OUT_OF_MEMORY, TRANSIENT},
     {"OOM command not allowed when used memory > 'maxmemory'." AT(3), REDLATCH_SERVER_OUT_OF_MEMORY, TRANSIENT},
     {"NOREPLICAS Not enough good replicas to write." AT(3), REDLATCH_NOT_WRITABLE, TRANSIENT},
@@ -54,7 +54,7 @@ static const struct {
     /* Redis 6 wraps what was raised inside a script */
     {IN(2) "WRONGTYPE Operation against a key holding the wrong kind of value", REDLATCH_WRONG_TYPE, 0},
     {IN(12) "-OOM command not allowed when used memory > 'maxmemory'.", REDLATCH_SERVER_OUT_OF_MEMORY, TRANSIENT},
-    {IN(3) "@user_script: 3: -READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, 0},
+    {IN(3) "@user_script: 3: -READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, TRANSIENT},
     {IN(3) "@user_script: 3: -NOREPLICAS Not enough good replicas to write.", REDLATCH_NOT_WRITABLE, TRANSIENT},
     /* part of the script may have been carried out */
     {IN(9) "@user_script: 9: The user executing the script can't run this command or subcommand",

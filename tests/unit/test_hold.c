@@ -346,8 +346,8 @@ static void a_reentry_refused_for_good_leaves_the_hold_as_it_was(void) {
     struct call *call = rig_acquire("a", 1);
     struct call *release = rig_release("a", 1);
     rig_send(PIPELINE);
-    rig_error(PIPELINE, "READONLY You can't write against a read only replica.");
-    CHECK_EQ_INT(call->status, REDLATCH_READ_ONLY);
+    rig_error(PIPELINE, "NOAUTH Authentication required.");
+    CHECK_EQ_INT(call->status, REDLATCH_AUTHENTICATION);
     CHECK_EQ_INT(hold->count, 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->count, 0);
     rig_integer(PIPELINE, 1);

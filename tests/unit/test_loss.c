@@ -94,7 +94,7 @@ static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(vo
     rig_pass(SECOND);
     CHECK_EQ_INT(hold->stage, HOLD_GONE);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST); /* of the level that the owner still has */
-    rig_error(PIPELINE, "READONLY You can't write against a read only replica.");
+    rig_error(PIPELINE, "NOAUTH Authentication required.");
     CHECK(rig_name("a")->holds == NULL);
     RIG_CLOSE();
 }

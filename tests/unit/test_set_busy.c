@@ -53,7 +53,7 @@ static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(vo
     rig_pass(SECOND);
     CHECK_EQ_INT(single->stage, HOLD_GONE);
     CHECK_EQ_INT(rig_release("b", 1)->status, REDLATCH_LOST); /* of the level that the owner still has */
-    rig_error(PIPELINE, "READONLY You can't write against a read only replica.");
+    rig_error(PIPELINE, "NOAUTH Authentication required.");
     CHECK(rig_name("b")->holds == NULL);
     RIG_CLOSE();
 }
@@ -77,8 +77,8 @@ static void who_waits_behind_a_refused_release_rechecks(uint8_t lock_kind) {
     struct call *release = rig_set_call(OPERATION_RELEASE, "ab", 1);
     rig_start(release);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE_MANY);
-    rig_error(PIPELINE, "READONLY You can't write against a read only replica.");
-    CHECK_EQ_INT(release->status, REDLATCH_READ_ONLY);
+    rig_error(PIPELINE, "NOAUTH Authentication required.");
+    CHECK_EQ_INT(release->status, REDLATCH_AUTHENTICATION);
     CHECK_EQ_INT(set->operation->phase, PHASE_REQUESTING);
     CHECK_EQ_INT(waiter->operation->phase, PHASE_REQUESTING);
     rig_send(PIPELINE);

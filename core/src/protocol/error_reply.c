@@ -13,7 +13,7 @@ static const struct {
 } error_codes[] = {
     {"NOSCRIPT", REDLATCH_SERVER, true},
     {"WRONGTYPE", REDLATCH_WRONG_TYPE, false},
-    {"READONLY", REDLATCH_READ_ONLY, false},
+    {"READONLY", REDLATCH_READ_ONLY, true},
     {"OOM", REDLATCH_SERVER_OUT_OF_MEMORY, true},
     {"LOADING", REDLATCH_LOADING, true},
     {"BUSY", REDLATCH_SERVER_BUSY, true},

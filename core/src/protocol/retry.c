@@ -21,9 +21,7 @@ static bool lease_lasts(struct command *command, struct error_reply error, int64
             command->give_up_at = command->hold->deadline;
         }
     }
-    /* A server that is a replica now is asked again, too. */
-    bool worth_it = error.transient || (command->leaves && error.status == REDLATCH_READ_ONLY);
-    return worth_it && now < command->give_up_at;
+    return error.transient && now < command->give_up_at;
 }
 
 static bool is_in_nobodys_way(const struct command *command) {
