@@ -84,13 +84,13 @@ REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
  * Since 0.1. */
 REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_event *event_out);
 
-/* Waits until a hold of this client is lost or abandoned, or the server refuses its user or password, and hands out
- * that event. One thread at a time may call it.
+/* Waits until a hold of this client is lost or abandoned, the client moves to another master, or the server refuses its
+ * user or password, and hands out that event. One thread at a time may call it.
  *
  * wait_ms: how long to wait; REDLATCH_FOREVER: without a deadline.
  *
  * AGAIN: nothing was lost until the deadline. Losses are kept for this call from its first use on. It and
- * redlatch_client_next_event both report every loss and every refusal. Since 0.1. */
+ * redlatch_client_next_event both report every loss, move and refusal. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
 
 /* Starts redlatch_lock_acquire_as. It completes with an ACQUIRED event.

@@ -148,8 +148,10 @@ class Client:
         # Runs at the latest when the interpreter ends, so that what is held is released then.
         self._renewal = renewal
         self._end = weakref.finalize(self, _end, self._handle, self._losses, renewal, os.getpid())
-        if renewal is not None:
+        searched = "+" in self._url.partition("://")[0]  # for a master, of which there may be another one
+        if renewal is not None or searched:
             self._losses.watch()
+        if renewal is not None:
             renewal.start(self._handle)
 
     def lock(

@@ -1,4 +1,5 @@
-"""Which holds of a client were lost, and who is to be told; also that a server refused the client's credentials.
+"""Which holds of a client were lost, and who is to be told; also that the client moved to another server, and that a
+server refused its credentials.
 
 The core says that a hold is lost for as long as it is not released. A Hold object may be asked later, so what was seen
 to be lost is remembered here by the hold's serial number.
@@ -30,8 +31,8 @@ GREEN_POLL = 0.05
 
 
 class Losses:
-    """The losses of one client. A daemon thread waits for them from the first use of an event on, or from the first
-    new credentials on."""
+    """The losses of one client. A daemon thread waits for them from the first use of an event on, from the first
+    new credentials on, or where the server may become another one, from the beginning."""
 
     def __init__(self, handle: CData) -> None:
         self._handle = handle
@@ -111,6 +112,9 @@ def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
 
 
 def _take(record: CData, losses: Losses) -> None:
+    if record.kind == lib.REDLATCH_EVENT_MOVED:
+        logger.warning("the client moved from %s to %s", text(record.old_address), text(record.new_address))
+        return
     if record.kind == lib.REDLATCH_EVENT_CREDENTIALS_REFUSED:
         logger.warning("%s", text(record.message))
         return

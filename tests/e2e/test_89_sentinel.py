@@ -78,6 +78,17 @@ def test_a_hold_survives_an_orderly_failover(watched: Watched, lock_name: str) -
         assert not master.admin.exists(lock_name)
 
 
+def test_a_move_is_logged(watched: Watched, lock_name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Python's event of a failover: a warning with both addresses."""
+    wait_until(watched.in_step, 30.0)
+    old = watched.master
+    with redlatch.connect(watched.url()) as client, client.lock(lock_name, timeout=5):
+        new = watched.failover()
+        expected = f"the client moved from 127.0.0.1:{old.port} to 127.0.0.1:{new.port}"
+        wait_until(lambda: expected in [record.getMessage() for record in caplog.records], 10.0)
+        assert [record.levelname for record in caplog.records if record.name == "redlatch"] == ["WARNING"]
+
+
 def test_a_hold_that_was_not_replicated_is_lost_at_once(lock_name: str) -> None:
     """Long before its lease of 60 s ends; a waiter gets the lock on the new master."""
     with Watched() as watched, redlatch.connect(watched.url(), watchdog_lease=60.0) as client:

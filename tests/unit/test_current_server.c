@@ -148,7 +148,7 @@ static void a_master_at_another_address_is_a_move(void) {
     CHECK_EQ_INT(client->server.run_id[0], '\0');
     CHECK_EQ_INT(client->server.moved_at, START + 2);
     CHECK(found("two", 2, START + 3));
-    CHECK(!client->server.move.pending); /* nobody asked for it */
+    CHECK(!client->server.moves[LOSS_EVENTS].pending); /* nobody asked for it */
     end();
 }
 
@@ -157,14 +157,14 @@ static void moves_are_noted_for_who_asks(void) {
     begin(true);
     atomic_store(&client->losses_watched[LOSS_EVENTS], true);
     found("one", 1, START);
-    CHECK(!client->server.move.pending);
+    CHECK(!client->server.moves[LOSS_EVENTS].pending);
     found("::2", 2, START);
-    CHECK(client->server.move.pending);
-    CHECK_STR(client->server.move.from, "one:1");
-    CHECK_STR(client->server.move.to, "[::2]:2");
+    CHECK(client->server.moves[LOSS_EVENTS].pending);
+    CHECK_STR(client->server.moves[LOSS_EVENTS].from, "one:1");
+    CHECK_STR(client->server.moves[LOSS_EVENTS].to, "[::2]:2");
     found("three", 3, START);
-    CHECK_STR(client->server.move.from, "one:1");
-    CHECK_STR(client->server.move.to, "three:3");
+    CHECK_STR(client->server.moves[LOSS_EVENTS].from, "one:1");
+    CHECK_STR(client->server.moves[LOSS_EVENTS].to, "three:3");
     end();
 }
 

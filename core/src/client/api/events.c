@@ -139,16 +139,17 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
 }
 
 /* The move that was not reported yet; the addresses are copied to where the caller may read them. */
-static bool take_move(struct client *client, redlatch_event *event) {
-    struct current_server *server = &client->server;
-    if (!server->move.pending) {
+static bool take_move(struct client *client, enum loss_queue queue, redlatch_event *event) {
+    struct move_event *move = &client->server.moves[queue];
+    struct move_event *reported = &client->server.reported_moves[queue];
+    if (!move->pending) {
         return false;
     }
-    server->move.pending = false;
-    server->reported_move = server->move;
+    move->pending = false;
+    *reported = *move;
     event->kind = REDLATCH_EVENT_MOVED;
-    event->old_address = server->reported_move.from;
-    event->new_address = server->reported_move.to;
+    event->old_address = reported->from;
+    event->new_address = reported->to;
     return true;
 }
 
@@ -183,7 +184,7 @@ static void poll_host_pipeline(struct client *client, int64_t now) {
 static bool has_events(struct client *client) {
     return !list_is_empty(&client->events) ||
            (!atomic_load(&client->broken) &&
-            (client->server.move.pending || client->refused.pending[LOSS_EVENTS] ||
+            (client->server.moves[LOSS_EVENTS].pending || client->refused.pending[LOSS_EVENTS] ||
              engine_first_loss(&client->engine, LOSS_EVENTS) || composite_has_loss(client, LOSS_EVENTS)));
 }
 
@@ -223,7 +224,7 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
     struct composite *composite = NULL;
     bool found = request_next_event(client, &event, &composite) ||
                  (!atomic_load(&client->broken) &&
-                  (take_move(client, &event) || take_refused(client, LOSS_EVENTS, &event) ||
+                  (take_move(client, LOSS_EVENTS, &event) || take_refused(client, LOSS_EVENTS, &event) ||
                    take_loss(client, LOSS_EVENTS, &event)));
     client->engine.stats.empty_polls += !found;
     client->event_polling = false;
@@ -249,7 +250,8 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     client->engine.losses_wanted[LOSS_THREADS] = true;
     atomic_store(&client->losses_watched[LOSS_THREADS], true);
     bool found;
-    while (!(found = take_refused(client, LOSS_THREADS, &event) || take_loss(client, LOSS_THREADS, &event)) &&
+    while (!(found = take_move(client, LOSS_THREADS, &event) || take_refused(client, LOSS_THREADS, &event) ||
+                     take_loss(client, LOSS_THREADS, &event)) &&
            client_is_open(client) && system_now() < until) {
         uint32_t expected = atomic_fetch_and(&client->loss_futex, ~UINT32_C(1)) & ~UINT32_C(1);
         client_unlock(client);

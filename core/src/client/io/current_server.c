@@ -90,15 +90,17 @@ enum server_change current_server_greeted(struct client *client, const struct co
 }
 
 static void note_move(struct client *client, const struct endpoint *to) {
-    struct move_event *move = &client->server.move;
-    if (!atomic_load(&client->losses_watched[LOSS_EVENTS])) {
-        return;
+    for (int queue = LOSS_EVENTS; queue <= LOSS_THREADS; queue++) {
+        struct move_event *move = &client->server.moves[queue];
+        if (!atomic_load(&client->losses_watched[queue])) {
+            continue;
+        }
+        if (!move->pending) {
+            endpoint_text(&client->server.endpoint, move->from);
+        }
+        endpoint_text(to, move->to);
+        move->pending = true;
     }
-    if (!move->pending) {
-        endpoint_text(&client->server.endpoint, move->from);
-    }
-    endpoint_text(to, move->to);
-    move->pending = true;
 }
 
 bool current_server_found(struct client *client, int64_t now) {

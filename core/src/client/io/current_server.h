@@ -34,8 +34,8 @@ struct current_server {
     char run_id[PROCESS_ID_SIZE];             /* empty: not known */
     char left[SERVERS_LEFT][PROCESS_ID_SIZE]; /* where the client was before */
     bool must_search;                         /* the background thread searches, although connections may stand */
-    struct move_event move;
-    struct move_event reported_move; /* whose addresses the host may be reading */
+    struct move_event moves[2];               /* by enum loss_queue */
+    struct move_event reported_moves[2];      /* whose addresses the host may be reading */
 };
 
 /* What a greeting says about where the client is. */

@@ -95,10 +95,12 @@ void client_outputs(struct client *client, int64_t now) {
     if (engine->losses[LOSS_SETS]) {
         composite_take_losses(client);
     }
-    if (engine->losses[LOSS_EVENTS] || client->server.move.pending || client->refused.pending[LOSS_EVENTS]) {
+    if (engine->losses[LOSS_EVENTS] || client->server.moves[LOSS_EVENTS].pending ||
+        client->refused.pending[LOSS_EVENTS]) {
         raise_event(client);
     }
-    if (engine->losses[LOSS_THREADS] || client->refused.pending[LOSS_THREADS]) {
+    if (engine->losses[LOSS_THREADS] || client->server.moves[LOSS_THREADS].pending ||
+        client->refused.pending[LOSS_THREADS]) {
         wake_threads(client);
     }
     for (struct resource *resource; (resource = engine->dead_resources) != NULL;) {
