@@ -261,6 +261,7 @@ static void give_answer(struct answer *answer, enum pipeline_role pipeline) {
         play_tell("acknowledged by %d replicas, with status %d", (int)acknowledgement.replicas, acknowledgement.status);
     }
     rig_reply(pipeline, &answer->reply);
+    answer->reply.acknowledgement = NULL;
     free(answer->elements);
     for (size_t i = 0; i < answer->text_count; i++) {
         free(answer->texts[i]);

@@ -279,6 +279,86 @@ static void a_set_is_given_back(void) {
     RIG_CLOSE();
 }
 
+/* What was in doubt is given back, and asked for anew. */
+static void break_connection(void) {
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+}
+
+static void a_set_in_doubt(void) {
+    open_rig();
+    const struct reply zero = {.kind = REPLY_INTEGER};
+    struct call *call = rig_acquire_all("ab", 1);
+    rig_send(PIPELINE);
+    break_connection();
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE_MANY);
+    rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
+    answer(PIPELINE, (struct reply){.kind = REPLY_ARRAY, .elements = &zero, .count = 1}, 2);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_release_all("ab", 1);
+    rig_send(PIPELINE);
+    rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
+    RIG_CLOSE();
+}
+
+static void a_position_in_doubt(void) {
+    open_rig();
+    rig.lock_kind = REDLATCH_FAIR;
+    struct reply elements[2] = {{.kind = REPLY_INTEGER, .integer = 30000}, {.kind = REPLY_STRING, .text = ""}};
+    const struct reply queued = {.kind = REPLY_ARRAY, .elements = elements, .count = 2};
+    struct call *first = rig_acquire("a", 1);
+    struct call *second = rig_acquire("a", 2);
+    uint64_t id = rig_send(PIPELINE)->id;
+    rig_reply(PIPELINE, &queued);
+    rig_send(PIPELINE);
+    rig_reply(PIPELINE, &queued);
+    rig_pass(11 * SECOND); /* the foremost looks */
+    CHECK(rig_send(PIPELINE)->id == id);
+    break_connection();
+    struct command *left = rig_send(PIPELINE);
+    CHECK(left->kind == COMMAND_RELEASE && left->leaves && left->id == id);
+    rig_integer(PIPELINE, 1);
+    struct command *next = rig_send(PIPELINE); /* who is foremost now */
+    CHECK(next->position == POSITION_TAKEN);
+    grant(2);
+    CHECK_EQ_INT(second->status, REDLATCH_OK);
+    CHECK(rig_send(PIPELINE)->position == POSITION_WANTED);
+    rig_reply(PIPELINE, &queued);
+    CHECK(!first->done);
+    rig_abort(first, REDLATCH_CANCELLED);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    rig_end("a", 2);
+    rig_drain_background();
+    RIG_CLOSE();
+}
+
+static void permits_in_doubt(void) {
+    open_rig();
+    rig.lock_kind = REDLATCH_SEMAPHORE;
+    struct call *call = rig_call(OPERATION_ACQUIRE, "s", 0);
+    call->operation->amount = 2;
+    rig_start(call);
+    uint64_t id = rig_send(PIPELINE)->id;
+    break_connection();
+    struct command *undo = rig_send(PIPELINE);
+    CHECK(undo->kind == COMMAND_UNDO && undo->id == id);
+    rig_integer(PIPELINE, 2);
+    CHECK(rig_send(PIPELINE)->id != id);
+    answer(PIPELINE, (struct reply){.kind = REPLY_INTEGER, .integer = 2}, 2);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    call = rig_call(OPERATION_CHANGE, "s", 0);
+    call->operation->change = SEMAPHORE_DRAIN;
+    rig_start(call);
+    rig_send(PIPELINE);
+    break_connection();
+    CHECK_EQ_INT(call->status, REDLATCH_NOT_REPLICATED);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_UNDO);
+    rig_integer(PIPELINE, 1);
+    RIG_CLOSE();
+}
+
 static void take(struct acknowledgement *acknowledgement, const char *error) {
     const struct reply reply = {.kind = REPLY_ERROR, .text = error, .size = strlen(error)};
     acknowledgement_take(acknowledgement, &rig.engine, &reply);
@@ -342,6 +422,9 @@ int main(void) {
     RUN(others_are_held_back);
     RUN(a_fair_waiter_leaves_its_place);
     RUN(a_set_is_given_back);
+    RUN(a_set_in_doubt);
+    RUN(a_position_in_doubt);
+    RUN(permits_in_doubt);
     RUN(what_the_server_refuses);
     RUN(on_disk);
     return unit_done();

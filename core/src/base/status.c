@@ -9,6 +9,10 @@ struct status_facts {
     int ambiguous;
 };
 
+/* Sentences that are too long for their row. */
+static const char WOULD_DEADLOCK[] = "the owner holds the read lock; waiting for the write lock would deadlock";
+static const char FORKED[] = "the handle belongs to the parent process; open a client in this one";
+
 /* One row a code. No default, and -Werror=switch: a code that is forgotten here does not compile. */
 static struct status_facts facts_of(enum redlatch_status status) {
     switch (status) {
@@ -29,8 +33,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_ALREADY_HELD:
         return (struct status_facts){"already_held", "the owner holds the lock already, which is not reentrant", 0, 0};
     case REDLATCH_WOULD_DEADLOCK:
-        return (struct status_facts){"would_deadlock",
-                                     "the owner holds the read lock; waiting for the write lock would deadlock", 0, 0};
+        return (struct status_facts){"would_deadlock", WOULD_DEADLOCK, 0, 0};
     case REDLATCH_NOT_FOUND:
         return (struct status_facts){"not_found", "nobody made the semaphore", 1, 0};
     case REDLATCH_INVALID:
@@ -38,8 +41,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_CLOSED:
         return (struct status_facts){"closed", "the client is closed", 0, 0};
     case REDLATCH_FORKED:
-        return (struct status_facts){"forked", "the handle belongs to the parent process; open a client in this one", 0,
-                                     0};
+        return (struct status_facts){"forked", FORKED, 0, 0};
     case REDLATCH_BAD_HANDLE:
         return (struct status_facts){"bad_handle", "the handle is NULL, freed or of another type", 0, 0};
     case REDLATCH_UNSUPPORTED:

@@ -116,6 +116,12 @@ void change_abort(struct engine *engine, struct operation *operation, int status
 void change_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     (void)how;
     struct operation *operation = command->operation;
+    if (operation && command->needs_acknowledgement && changes[command->change].ending == UNDONE) {
+        undo_taken(engine, operation, command); /* a repeat may write nothing: see in_doubt.c */
+        finish(engine, operation, REDLATCH_NOT_REPLICATED);
+        give_command(engine, command);
+        return;
+    }
     if (changes[command->change].repeatable && !record_is_over(engine, command, now)) {
         engine->stats.resends++;
         push_command(engine, command);

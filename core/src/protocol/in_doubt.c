@@ -89,14 +89,17 @@ void resolve_acquire(struct engine *engine, struct command *command, enum resolu
     operation->command = NULL;
     operation->phase = PHASE_PARKED;
     operation->recheck_at = now;
-    if (operation->has_position) {
+    bool has_position = operation->has_position;
+    if (has_position) {
         fair_forget_number(engine, operation);
-        fair_positions_lost(engine, operation->resource->queue, now);
     } else {
         wake_channels_drop(engine, operation);
         operation->id = 0;
     }
     retire(engine, command, command->id, how, now);
+    if (has_position) {
+        fair_positions_lost(engine, operation->resource->queue, now);
+    }
     acquire_recheck(engine, operation, now);
 }
 
