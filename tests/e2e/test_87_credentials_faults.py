@@ -218,7 +218,7 @@ def test_a_master_that_is_searched_for(make_server: Callable[..., RedisServer], 
         with client.lock(lock_name) as held:
             user.push(client)
             user.rotate()
-            user.kill()
+            user.kill(client)
             waiting = Call(lambda: client.lock(lock_name + ":free", owner="handle").acquire(timeout=20))
             with pytest.raises(redlatch.AuthenticationError, match="WRONGPASS"):
                 client.lock(lock_name + ":other").acquire(blocking=False)
