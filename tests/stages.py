@@ -135,7 +135,7 @@ STAGES = [
           # five times as long as all this.
           + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls.py"
           " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py"
-                     " -k 'not lua and not command'"
+          " -k 'not lua and not command'"
           + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
           + f" && {GCOVR} build/coverage", alone=True),
     # TLS and failovers with what the address stage has built. Memory that is kept for a while after it was freed would
