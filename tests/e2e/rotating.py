@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, List, Set, Tuple
+from typing import Any, List, Optional, Set, Tuple
 
 import redlatch
-from support import RedisServer
+from support import RedisServer, wait_until
 
 
 class User:
@@ -25,9 +25,13 @@ class User:
         self.password = f"{self.name} no. {next(self._numbers)}"
         self.server.admin.execute_command("ACL", "SETUSER", self.name, "resetpass", f">{self.password}")
 
-    def kill(self) -> None:
-        """Ends all connections of the user."""
+    def kill(self, refused: Optional[redlatch.Client] = None) -> None:
+        """Ends all connections of the user. A client that can make no others has noticed that when this returns: what
+        is sent over a connection that has just ended is in doubt, and its caller is told no sooner than by its
+        time-out."""
         self.server.admin.execute_command("CLIENT", "KILL", "USER", self.name)
+        if refused is not None:
+            wait_until(lambda: refused.stats()["connections"] == 0)
 
     def connect(self, url: str = "", **options: Any) -> redlatch.Client:
         """A client that is this user."""

@@ -84,6 +84,7 @@ def test_waits_go_on_while_the_old_password_is_refused(server: RedisServer, user
         user.push(holder)
         for id_, _, _ in of_client(server, client):
             server.admin.execute_command("CLIENT", "KILL", "ID", id_)
+        wait_until(lambda: client.stats()["connections"] == 0)
         began = time.monotonic()
         with pytest.raises(redlatch.AuthenticationError, match="WRONGPASS") as refused:
             client.lock(lock_name + ":free").acquire(blocking=False)
@@ -103,7 +104,7 @@ def test_a_wait_ends_at_its_deadline(server: RedisServer, user: User, lock_name:
         event = held.lost_event
         user.push(client)
         user.rotate()
-        user.kill()
+        user.kill(client)
         began = time.monotonic()
         with pytest.raises(redlatch.AuthenticationError, match="WRONGPASS"):
             client.lock(lock_name + ":free", owner="handle").acquire(timeout=1)
@@ -118,7 +119,7 @@ def test_a_wait_ends_when_all_is_refused_for_long(server: RedisServer, user: Use
     with user.connect(unreachable_timeout=0.5) as client:
         user.push(client)
         user.rotate()
-        user.kill()
+        user.kill(client)
         began = time.monotonic()
         with pytest.raises(redlatch.AuthenticationError, match="WRONGPASS"):
             client.lock(lock_name).acquire()
@@ -130,7 +131,7 @@ def test_passwords_that_do_not_change(server: RedisServer, user: User, lock_name
     with user.connect() as client:
         client.lock(lock_name).acquire()
         user.rotate()
-        user.kill()
+        user.kill(client)
         began = time.monotonic()
         with pytest.raises(redlatch.AuthenticationError, match="WRONGPASS"):
             client.lock(lock_name + ":other").acquire(timeout=20)

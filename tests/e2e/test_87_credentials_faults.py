@@ -210,7 +210,9 @@ def test_tls(lock_name: str, tmp_path: Path, server_binary: List[str]) -> None:
                 assert not held.lost and client.stats()["reconnects"] == 0
 
 
-def test_a_master_that_is_searched_for(make_server: Callable[..., RedisServer], lock_name: str) -> None:
+def test_a_master_that_is_searched_for(
+    make_server: Callable[..., RedisServer], lock_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """The search for the master uses the new password, too; a refusal ends no wait."""
     server = make_server()
     user = User(server, "rotating")
@@ -218,11 +220,12 @@ def test_a_master_that_is_searched_for(make_server: Callable[..., RedisServer], 
         with client.lock(lock_name) as held:
             user.push(client)
             user.rotate()
-            user.kill()
+            user.kill(client)
             waiting = Call(lambda: client.lock(lock_name + ":free", owner="handle").acquire(timeout=20))
             with pytest.raises(redlatch.AuthenticationError, match="WRONGPASS"):
                 client.lock(lock_name + ":other").acquire(blocking=False)
             assert not waiting.done
+            wait_until(lambda: "WRONGPASS" in caplog.text)
             user.push(client)
             assert waiting.result() is True
             assert not held.lost

@@ -1,6 +1,8 @@
 /* User and password that are replaced from one thread while others work: callers who contend, a host that collects
- * events, a client that is being closed. SPDX-License-Identifier: Apache-2.0 */
+ * events, a client that is being closed; and what is left of the old ones in memory.
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,11 +160,77 @@ static void closed(void) {
     }
 }
 
+enum { SECRET_SIZE = 24 };
+
+/* A byte of a secret that is nowhere as a whole but where the client has it. */
+static char secret_byte(size_t i) {
+    static volatile unsigned seed = 11;
+    return (char)('a' + (seed * (unsigned)(i + 3) + (unsigned)(i * i)) % 26);
+}
+
+static int secrets_in(const char *begin, const char *end) {
+    int found = 0;
+    for (const char *at = begin; at + SECRET_SIZE <= end; at++) {
+        size_t same = 0;
+        while (same < SECRET_SIZE && at[same] == secret_byte(same)) {
+            same++;
+        }
+        found += same == SECRET_SIZE;
+    }
+    return found;
+}
+
+/* How often the secret is in the memory of this process: in what it may write and has to itself. */
+static int secrets_in_memory(void) {
+    FILE *maps = fopen("/proc/self/maps", "re");
+    MUST(maps, "no maps");
+    char line[512];
+    int found = 0;
+    while (fgets(line, sizeof line, maps)) {
+        uintptr_t begin;
+        uintptr_t end;
+        char rights[5];
+        bool good = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, rights) == 3;
+        if (good && strcmp(rights, "rw-p") == 0 && end - begin < ((uintptr_t)1 << 28)) {
+            found += secrets_in((const char *)begin, (const char *)end);
+        }
+    }
+    fclose(maps);
+    return found;
+}
+
+/* Nothing of a password is left once it was replaced, on connections that were greeted with it or sent AUTH. */
+static void wiped(void) {
+    begin();
+    tell("ACL SETUSER scene nopass"); /* any password will do */
+    char secret[SECRET_SIZE + 1];
+    for (int greeted = 0; greeted < 2; greeted++) {
+        for (size_t i = 0; i < SECRET_SIZE; i++) {
+            secret[i] = secret_byte(i);
+        }
+        secret[SECRET_SIZE] = '\0';
+        redlatch_client *client = client_of_user(greeted ? secret : "first");
+        redlatch_lock *lock = lock_new(client, 1);
+        if (!greeted) {
+            OK(redlatch_client_set_credentials(client, "scene", secret));
+        }
+        OK(redlatch_lock_acquire(lock, 0));
+        MUST(SANITIZED || secrets_in_memory() == 2, "%d copies, expected ours and the client's", secrets_in_memory());
+        OK(redlatch_client_set_credentials(client, "scene", "last"));
+        OK(redlatch_lock_release(lock));
+        explicit_bzero(secret, sizeof secret);
+        MUST(SANITIZED || secrets_in_memory() == 0, "%d copies, expected none", secrets_in_memory());
+        redlatch_lock_free(lock);
+        redlatch_client_free(client);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"contended", contended},
         {"refused", refused},
         {"closed", closed},
+        {"wiped", wiped},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }
