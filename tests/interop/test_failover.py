@@ -22,6 +22,7 @@ from support.peers import PeerError
 from support.redisson import Redisson, RedissonClient
 from support.topologies import Topology
 from test_exclusion import release_and_wake
+from test_fair import line_up, queue
 
 KIND_NAMES = ("mutex", "fenced", "fair", "write", "we-read-they-write", "we-write-they-read")
 # Renewed every 6 s, which is often enough to wait for, and long enough to outlive the time without a master.
@@ -96,16 +97,16 @@ def clients(ours: redlatch.Client, theirs: RedissonClient) -> Iterator[Clients]:
         yield Clients(stack, ours, theirs)
 
 
-def listening(server: RedisServer, name: str) -> bool:
-    """Whether somebody waits for messages about a name."""
-    channels: Any = server.admin.pubsub_channels()
-    return any(name.encode() in channel for channel in channels)
+def channels(server: RedisServer, name: str) -> List[bytes]:
+    """Those on which somebody waits for messages about a name."""
+    found: Any = server.admin.pubsub_channels(f"*{name}*")
+    return list(found)
 
 
 def wait_listening(server: RedisServer, names: List[str]) -> None:
     """Until somebody waits for messages about each name."""
-    wait_until(lambda: all(listening(server, name) for name in names), MOVED,
-               lambda: f"waiters for {[name for name in names if not listening(server, name)]} to listen")
+    wait_until(lambda: all(channels(server, name) for name in names), MOVED,
+               lambda: f"waiters for {[name for name in names if not channels(server, name)]} to listen")
 
 
 class Scene:
@@ -212,3 +213,44 @@ def test_permits_and_counts_go_on(
             assert task.result() in (None, True)  # acquire() and await() of Java return nothing
             assert task.ended_at - given_at < WOKEN
     assert [our_permit.available(), their_permit.available()] == [0, 0]
+
+
+@in_each_way
+def test_a_mixed_queue_keeps_its_order(topology: Topology, clients: Clients, name: str, killed: bool) -> None:
+    """Waiters of both sides have a fair lock in the order of their arrival, each when the one before releases."""
+    before = clients.party("fair", name, True)
+    assert before.acquire()
+    waiters = [clients.party("fair", name, of_ours) for of_ours in (False, True, False, True)]
+    attempts = line_up(topology.master, name, waiters)
+    wait_until(topology.in_step)
+    master = topology.change(killed)
+    clients.wait_for_move(master)
+    wait_until(lambda: len(channels(master, name)) == len(waiters), MOVED, "each waiter to listen")
+    assert len(queue(master, name)) == len(waiters)
+    for waiter, attempt in zip(waiters, attempts):
+        release_and_wake(before, attempt)
+        before = waiter
+        assert [other.done for other in attempts].count(True) == waiters.index(waiter) + 1
+    before.release()
+    assert queue(master, name) == []
+
+
+@in_each_way
+def test_tokens_go_on_rising(
+    topology: Topology, clients: Clients, java: Redisson, name: str, killed: bool
+) -> None:
+    """The counter of a fenced lock is one for both, also on the new master."""
+    lock, java_lock = clients.ours.fenced_lock(name), clients.theirs.fenced_lock(name).on(java.thread())
+
+    def tokens() -> List[int]:
+        with lock as hold:
+            found = [int(hold.token or 0)]
+        found.append(java_lock.lockAndGetToken())
+        java_lock.unlock()
+        return found
+
+    seen = tokens()
+    wait_until(topology.in_step)
+    clients.wait_for_move(topology.change(killed))
+    seen += tokens()
+    assert seen == [1, 2, 3, 4]
