@@ -34,7 +34,7 @@ GIVEN_UP = 90.0
 DOWN_AFTER_MS = 1_000
 
 pytestmark = pytest.mark.timeout(300)
-in_each_way = pytest.mark.parametrize("killed", [False, True], ids=["in-order", "killed"])
+in_each_way = pytest.mark.parametrize("way", topologies.WAYS)
 
 
 @pytest.fixture
@@ -160,14 +160,14 @@ def wait_renewed(server: RedisServer, names: List[str]) -> None:
 @in_each_way
 @pytest.mark.parametrize("ours_holds", [True, False], ids=["ours-holds", "theirs-holds"])
 def test_holds_are_respected_and_waiters_go_on(
-    topology: Topology, clients: Clients, name: str, ours_holds: bool, killed: bool
+    topology: Topology, clients: Clients, name: str, ours_holds: bool, way: str
 ) -> None:
     """All kinds at once: refused, renewed and woken on the new master."""
     scenes = [Scene(kind, name, clients, ours_holds) for kind in KIND_NAMES]
     names = [scene.name for scene in scenes]
     wait_listening(topology.master, names)
     wait_until(topology.in_step)
-    master = topology.change(killed)
+    master = topology.change(way)
     clients.wait_for_move(master)
     for scene in scenes:
         assert master.admin.exists(scene.name) and not scene.attempt.done
@@ -181,7 +181,7 @@ def test_holds_are_respected_and_waiters_go_on(
 
 @in_each_way
 def test_permits_and_counts_go_on(
-    topology: Topology, clients: Clients, java: Redisson, name: str, killed: bool
+    topology: Topology, clients: Clients, java: Redisson, name: str, way: str
 ) -> None:
     """Semaphores and latches of either side, for which the other waits: each side's release or count-down wakes it."""
     names = [f"{name}:{what}" for what in ("our-permit", "their-permit", "our-count", "their-count")]
@@ -199,7 +199,7 @@ def test_permits_and_counts_go_on(
             pool.submit(task.run)
         wait_listening(topology.master, names)
         wait_until(topology.in_step)
-        master = topology.change(killed)
+        master = topology.change(way)
         clients.wait_for_move(master)
         assert [our_permit.available(), givers[0].availablePermits(), givers[1].availablePermits()] == [0, 0, 0]
         assert [our_count.count(), givers[2].getCount(), givers[3].getCount()] == [1, 1, 1]
@@ -216,14 +216,14 @@ def test_permits_and_counts_go_on(
 
 
 @in_each_way
-def test_a_mixed_queue_keeps_its_order(topology: Topology, clients: Clients, name: str, killed: bool) -> None:
+def test_a_mixed_queue_keeps_its_order(topology: Topology, clients: Clients, name: str, way: str) -> None:
     """Waiters of both sides have a fair lock in the order of their arrival, each when the one before releases."""
     before = clients.party("fair", name, True)
     assert before.acquire()
     waiters = [clients.party("fair", name, of_ours) for of_ours in (False, True, False, True)]
     attempts = line_up(topology.master, name, waiters)
     wait_until(topology.in_step)
-    master = topology.change(killed)
+    master = topology.change(way)
     clients.wait_for_move(master)
     wait_until(lambda: len(channels(master, name)) == len(waiters), MOVED, "each waiter to listen")
     assert len(queue(master, name)) == len(waiters)
@@ -237,7 +237,7 @@ def test_a_mixed_queue_keeps_its_order(topology: Topology, clients: Clients, nam
 
 @in_each_way
 def test_tokens_go_on_rising(
-    topology: Topology, clients: Clients, java: Redisson, name: str, killed: bool
+    topology: Topology, clients: Clients, java: Redisson, name: str, way: str
 ) -> None:
     """The counter of a fenced lock is one for both, also on the new master."""
     lock, java_lock = clients.ours.fenced_lock(name), clients.theirs.fenced_lock(name).on(java.thread())
@@ -251,6 +251,6 @@ def test_tokens_go_on_rising(
 
     seen = tokens()
     wait_until(topology.in_step)
-    clients.wait_for_move(topology.change(killed))
+    clients.wait_for_move(topology.change(way))
     seen += tokens()
     assert seen == [1, 2, 3, 4]
