@@ -258,7 +258,7 @@ class Runner:
         (self.good if good else self.bad).add(stage.name)
         self.passed += passed
         self.failed += failed
-        print(f"{'ok    ' if good else 'FAILED'} {seconds:7.1f} s  {stage.name:<11} {passed} passed, {failed} failed")
+        print(f"{'ok    ' if good else 'FAILED'} {seconds:7.1f} s  {stage.name:<20} {passed} passed, {failed} failed")
         if not good:
             lines = log.splitlines()
             shown = [*[line for line in lines if FAILURE.match(line)][:SHOWN_LINES], "...", *lines[-SHOWN_LINES:]]

@@ -22,6 +22,7 @@ from support.peers import PeerError
 from support.redisson import Redisson, RedissonClient
 from support.topologies import Topology
 from test_exclusion import release_and_wake
+from test_fair import line_up, queue
 
 KIND_NAMES = ("mutex", "fenced", "fair", "write", "we-read-they-write", "we-write-they-read")
 # Renewed every 6 s, which is often enough to wait for, and long enough to outlive the time without a master.
@@ -33,7 +34,7 @@ GIVEN_UP = 90.0
 DOWN_AFTER_MS = 1_000
 
 pytestmark = pytest.mark.timeout(300)
-in_each_way = pytest.mark.parametrize("killed", [False, True], ids=["in-order", "killed"])
+in_each_way = pytest.mark.parametrize("way", topologies.WAYS)
 
 
 @pytest.fixture
@@ -96,16 +97,16 @@ def clients(ours: redlatch.Client, theirs: RedissonClient) -> Iterator[Clients]:
         yield Clients(stack, ours, theirs)
 
 
-def listening(server: RedisServer, name: str) -> bool:
-    """Whether somebody waits for messages about a name."""
-    channels: Any = server.admin.pubsub_channels()
-    return any(name.encode() in channel for channel in channels)
+def channels(server: RedisServer, name: str) -> List[bytes]:
+    """Those on which somebody waits for messages about a name."""
+    found: Any = server.admin.pubsub_channels(f"*{name}*")
+    return list(found)
 
 
 def wait_listening(server: RedisServer, names: List[str]) -> None:
     """Until somebody waits for messages about each name."""
-    wait_until(lambda: all(listening(server, name) for name in names), MOVED,
-               lambda: f"waiters for {[name for name in names if not listening(server, name)]} to listen")
+    wait_until(lambda: all(channels(server, name) for name in names), MOVED,
+               lambda: f"waiters for {[name for name in names if not channels(server, name)]} to listen")
 
 
 class Scene:
@@ -159,14 +160,14 @@ def wait_renewed(server: RedisServer, names: List[str]) -> None:
 @in_each_way
 @pytest.mark.parametrize("ours_holds", [True, False], ids=["ours-holds", "theirs-holds"])
 def test_holds_are_respected_and_waiters_go_on(
-    topology: Topology, clients: Clients, name: str, ours_holds: bool, killed: bool
+    topology: Topology, clients: Clients, name: str, ours_holds: bool, way: str
 ) -> None:
     """All kinds at once: refused, renewed and woken on the new master."""
     scenes = [Scene(kind, name, clients, ours_holds) for kind in KIND_NAMES]
     names = [scene.name for scene in scenes]
     wait_listening(topology.master, names)
     wait_until(topology.in_step)
-    master = topology.change(killed)
+    master = topology.change(way)
     clients.wait_for_move(master)
     for scene in scenes:
         assert master.admin.exists(scene.name) and not scene.attempt.done
@@ -180,7 +181,7 @@ def test_holds_are_respected_and_waiters_go_on(
 
 @in_each_way
 def test_permits_and_counts_go_on(
-    topology: Topology, clients: Clients, java: Redisson, name: str, killed: bool
+    topology: Topology, clients: Clients, java: Redisson, name: str, way: str
 ) -> None:
     """Semaphores and latches of either side, for which the other waits: each side's release or count-down wakes it."""
     names = [f"{name}:{what}" for what in ("our-permit", "their-permit", "our-count", "their-count")]
@@ -198,7 +199,7 @@ def test_permits_and_counts_go_on(
             pool.submit(task.run)
         wait_listening(topology.master, names)
         wait_until(topology.in_step)
-        master = topology.change(killed)
+        master = topology.change(way)
         clients.wait_for_move(master)
         assert [our_permit.available(), givers[0].availablePermits(), givers[1].availablePermits()] == [0, 0, 0]
         assert [our_count.count(), givers[2].getCount(), givers[3].getCount()] == [1, 1, 1]
@@ -212,3 +213,44 @@ def test_permits_and_counts_go_on(
             assert task.result() in (None, True)  # acquire() and await() of Java return nothing
             assert task.ended_at - given_at < WOKEN
     assert [our_permit.available(), their_permit.available()] == [0, 0]
+
+
+@in_each_way
+def test_a_mixed_queue_keeps_its_order(topology: Topology, clients: Clients, name: str, way: str) -> None:
+    """Waiters of both sides have a fair lock in the order of their arrival, each when the one before releases."""
+    before = clients.party("fair", name, True)
+    assert before.acquire()
+    waiters = [clients.party("fair", name, of_ours) for of_ours in (False, True, False, True)]
+    attempts = line_up(topology.master, name, waiters)
+    wait_until(topology.in_step)
+    master = topology.change(way)
+    clients.wait_for_move(master)
+    wait_until(lambda: len(channels(master, name)) == len(waiters), MOVED, "each waiter to listen")
+    assert len(queue(master, name)) == len(waiters)
+    for waiter, attempt in zip(waiters, attempts):
+        release_and_wake(before, attempt)
+        before = waiter
+        assert [other.done for other in attempts].count(True) == waiters.index(waiter) + 1
+    before.release()
+    assert queue(master, name) == []
+
+
+@in_each_way
+def test_tokens_go_on_rising(
+    topology: Topology, clients: Clients, java: Redisson, name: str, way: str
+) -> None:
+    """The counter of a fenced lock is one for both, also on the new master."""
+    lock, java_lock = clients.ours.fenced_lock(name), clients.theirs.fenced_lock(name).on(java.thread())
+
+    def tokens() -> List[int]:
+        with lock as hold:
+            found = [int(hold.token or 0)]
+        found.append(java_lock.lockAndGetToken())
+        java_lock.unlock()
+        return found
+
+    seen = tokens()
+    wait_until(topology.in_step)
+    clients.wait_for_move(topology.change(way))
+    seen += tokens()
+    assert seen == [1, 2, 3, 4]

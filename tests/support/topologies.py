@@ -3,7 +3,7 @@
 
     with make("sentinel-tls", folder) as topology:
         redlatch.connect(topology.master.url)      # clients reach any topology by the URL of its master
-        topology.change(killed=True)               # another server becomes the master
+        topology.change("killed")                  # another server becomes the master
 
 REDLATCH_TEST_TOPOLOGY names that of tests/interop. `replicas` and `replicated` are the same servers: they differ in how
 Redisson uses them.
@@ -26,6 +26,8 @@ NAMES = ("single", "replicas", "replicated", "sentinel", "tls", "sentinel-tls")
 NAME = os.environ.get("REDLATCH_TEST_TOPOLOGY", "single")
 # Those whose clients, on both sides, find a new master.
 CHANGING = ("replicated", "sentinel", "sentinel-tls")
+# How the master is changed: without its failure, or since it was killed, or stopped until another one is there.
+WAYS = ("in-order", "killed", "stopped")
 # How Redisson uses a master and replicas.
 SEVERAL = "master-slave" if NAME == "replicas" else "replicated"
 
@@ -47,8 +49,8 @@ class Topology:
         """Whether all replicas that run have what was written."""
         return True
 
-    def change(self, killed: bool) -> RedisServer:
-        """Make another server the master, in good order or by killing the present one; the new one."""
+    def change(self, way: str) -> RedisServer:
+        """Make another server the master in one of WAYS; the new one."""
         raise NotImplementedError
 
     def __enter__(self) -> Topology:
@@ -101,11 +103,12 @@ class Replicas(Topology):
         replicas = sum(server.running for server in self._servers) - 1
         return int(admin.execute_command("WAIT", replicas, 1000)) >= replicas
 
-    def change(self, killed: bool) -> RedisServer:
+    def change(self, way: str) -> RedisServer:
         old, self._master = self._master, next(server for server in self._servers if server is not self._master)
-        if killed:
-            old.kill()
+        strike(old, way)
         self._master.admin.replicaof("NO", "ONE")
+        if way == "stopped":
+            old.sigcont()
         for server in self._servers:
             if server.running and server is not self._master:
                 server.admin.replicaof("127.0.0.1", str(self._master.port))
@@ -128,12 +131,23 @@ class Sentinels(Topology):
     def in_step(self) -> bool:
         return self._watched.in_step()
 
-    def change(self, killed: bool) -> RedisServer:
-        if not killed:
+    def change(self, way: str) -> RedisServer:
+        if way == "in-order":
             return self._watched.failover()
         old = self._watched.master
-        old.kill()
-        return self._watched.wait_for_new_master(old)
+        strike(old, way)
+        master = self._watched.wait_for_new_master(old)
+        if way == "stopped":
+            old.sigcont()
+        return master
+
+
+def strike(server: RedisServer, way: str) -> None:
+    """Let a master fail, if the way of changing it says so."""
+    if way == "killed":
+        server.kill()
+    elif way == "stopped":
+        server.sigstop()
 
 
 def make(name: str, folder: Path, down_after_ms: int = DOWN_AFTER_MS) -> Topology:
