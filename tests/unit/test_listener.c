@@ -318,7 +318,7 @@ static void an_impossible_address_is_passed_over(void) {
     end();
 }
 
-static void names_are_looked_up(void) {
+static void names_are_resolved(void) {
     begin();
     struct endpoint *sentinel = &client->server.search->discovery.sources.list[0];
     CHECK(endpoint_set(sentinel, "localhost", 9, sentinel->port));
@@ -372,7 +372,7 @@ int main(void) {
     RUN(one_that_does_not_greet_is_followed_by_the_next);
     RUN(further_addresses_are_tried);
     RUN(an_impossible_address_is_passed_over);
-    RUN(names_are_looked_up);
+    RUN(names_are_resolved);
     RUN(one_that_cannot_be_written_to_is_followed_by_the_next);
     RUN(closing_leaves_nothing);
     return unit_done();
