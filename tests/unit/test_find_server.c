@@ -17,9 +17,11 @@ int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until);
 
 static const int64_t START = 1000 * SECOND;
 static _Atomic int polls;
+static const struct search *watched; /* whose deadline no poll may exceed; NULL */
 
 int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until) {
     atomic_fetch_add(&polls, 1);
+    CHECK(!watched || until <= watched->deadline);
     return __real_system_poll(fds, count, until);
 }
 
@@ -181,12 +183,25 @@ static void a_caller_waits_as_long_as_it_likes(void) {
     CHECK_EQ_INT(lookup(0, 0), REDLATCH_AGAIN);
     CHECK_EQ_INT(lookup(0, 50 * MILLISECOND), REDLATCH_AGAIN);
     CHECK(system_now() - start >= 50 * MILLISECOND);
-    CHECK(search_is_running(client->server.search));   /* for the next one */
-    CHECK(pthread_mutex_trylock(&client->mutex) != 0); /* it is ours again */
-    CHECK(atomic_load(&polls) <= 4);                   /* one for each 20 ms */
+    CHECK(search_is_running(client->server.search)); /* for the next one */
+    atomic_store(&polls, 0);                         /* by now all is silence */
+    CHECK_EQ_INT(lookup(0, 300 * MILLISECOND), REDLATCH_AGAIN);
+    CHECK(atomic_load(&polls) >= 2 && atomic_load(&polls) <= 17); /* one for each 20 ms, and the last */
+    CHECK(pthread_mutex_trylock(&client->mutex) != 0);            /* it is ours again */
     atomic_store(&client->stopping, true);
     CHECK_EQ_INT(lookup(0, 1000 * SECOND), REDLATCH_AGAIN);
     CHECK(system_now() - start < 20 * SECOND);
+    end();
+}
+
+/* Who waits is there when the time of a sentinel is over. */
+static void a_wait_ends_with_the_time_of_the_target(void) {
+    begin(-2);
+    client->server.search->sentinel.connect_timeout = 50 * MILLISECOND;
+    watched = client->server.search;
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_UNREACHABLE);
+    CHECK(strstr(client->ios[0].connection.detail, "no reply before the connect timeout"));
+    watched = NULL;
     end();
 }
 
@@ -355,6 +370,7 @@ int main(void) {
     RUN(another_master_moves_all);
     RUN(there_may_be_nothing_to_find);
     RUN(a_caller_waits_as_long_as_it_likes);
+    RUN(a_wait_ends_with_the_time_of_the_target);
     RUN(what_others_find_is_seen);
     RUN(replicas_are_not_found);
     RUN(a_client_is_freed_while_it_searches);
