@@ -1,8 +1,11 @@
 /* Clients of sentinels and of TLS are opened and search again and again, with the first, the second, the third ...
  * allocation failing, until one goes through without a failure: the status says so, and nothing leaks.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
+
 #include "client_lock.h"
 #include "failing_allocation.h"
+#include "fake_server.h"
 #include "find_server.h"
 #include "handles.h"
 #include "unit.h"
@@ -72,8 +75,45 @@ static void clients_over_tls(void) {
     CHECK(runs_until_all_is_well(url, usual) > 10);
 }
 
+/* A sentinel that is reached, but cannot be asked for want of memory: the search says so. */
+static void questions_to_a_sentinel(void) {
+    static const _Atomic bool going_on = false;
+    static struct search search;
+    struct fake_server sentinel;
+    struct uri uri;
+    char url[4000];
+    char why[100];
+    fake_open_tcp(&sentinel);
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/%03900d", sentinel.port, 0); /* a long question */
+    CHECK_EQ_INT(uri_parse(url, &uri, why, sizeof why), REDLATCH_OK);
+    const struct connection_settings settings = {.uri = &uri, .name = "unit", .connect_timeout = 80 * SECOND};
+    int failures = 0;
+    for (bool failed = true; failed && failures < FAKE_PEERS - 1; failures += failed) {
+        search_init(&search, &uri, &settings, &going_on);
+        search_begin(&search, SECOND);
+        CHECK_EQ_INT(search_step(&search, SECOND), REDLATCH_AGAIN);
+        CHECK(fake_accept(&sentinel));
+        fake_say(&sentinel, "+OK\r\n$1\r\nx\r\n");
+        failing_arm(failures + 1);
+        int status = REDLATCH_AGAIN;
+        for (int i = 0; i < 200 && status == REDLATCH_AGAIN && !search.requested; i++) {
+            struct pollfd socket = {search.connection.fd, POLLIN, 0};
+            poll(&socket, 1, 20);
+            status = search_step(&search, SECOND);
+        }
+        failed = failing_disarm();
+        CHECK_EQ_INT(status, failed ? REDLATCH_NO_MEMORY : REDLATCH_AGAIN);
+        CHECK(!failed || strstr(search.discovery.why, ": out of memory"));
+        search_close(&search);
+    }
+    CHECK(failures > 0);
+    uri_free(&uri);
+    fake_close(&sentinel);
+}
+
 int main(void) {
     RUN(clients_of_sentinels);
     RUN(clients_over_tls);
+    RUN(questions_to_a_sentinel);
     return unit_done();
 }
