@@ -121,7 +121,8 @@ static bool take_command(struct fake_peer *peer, char *command, size_t size) {
             return false;
         }
         for (long k = 0; k <= length && written + 2 < size; k++) {
-            command[written++] = k == length ? ' ' : peer->bytes[at + (size_t)k];
+            char byte = k == length ? ' ' : peer->bytes[at + (size_t)k];
+            command[written++] = byte ? byte : '?'; /* so that a NUL is seen */
         }
         at += (size_t)length + 2;
     }

@@ -150,6 +150,20 @@ static void endpoints_are_checked(void) {
     CHECK_STR(text, "[::1]:7");
 }
 
+static void lists_of_endpoints(void) {
+    struct endpoints list = {.count = 0};
+    for (int i = 0; i < ENDPOINTS_MAX; i++) {
+        struct endpoint one = at("h", i + 1);
+        CHECK(endpoints_add(&list, &one));
+        CHECK(!endpoints_add(&list, &one));
+        CHECK_EQ_INT(list.count, i + 1);
+    }
+    struct endpoint more = at("g", 1);
+    CHECK(!endpoints_add(&list, &more)); /* it is full */
+    CHECK_EQ_INT(list.count, ENDPOINTS_MAX);
+    CHECK(!endpoint_equal(&more, &list.list[0]) && !endpoint_equal(&list.list[1], &list.list[0]));
+}
+
 int main(void) {
     RUN(first_sentinel_is_right);
     RUN(a_sentinel_that_is_down_is_passed_over);
@@ -160,5 +174,6 @@ int main(void) {
     RUN(sentinels_are_learned);
     RUN(servers_are_candidates_themselves);
     RUN(endpoints_are_checked);
+    RUN(lists_of_endpoints);
     return unit_done();
 }

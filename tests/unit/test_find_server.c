@@ -11,13 +11,26 @@
 #include "handles.h"
 #include "unit.h"
 
+/* The linker leads the core's calls through this. */
+int __real_system_poll(struct pollfd *fds, size_t count, int64_t until);
+int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until);
+
 static const int64_t START = 1000 * SECOND;
+static _Atomic int polls;
+static const struct search *watched; /* whose deadline no poll may exceed; NULL */
+
+int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until) {
+    atomic_fetch_add(&polls, 1);
+    CHECK(!watched || until <= watched->deadline);
+    return __real_system_poll(fds, count, until);
+}
 
 /* The sentinel, and masters that it may announce: it says where, or nothing. */
 static struct fake_server sentinel;
 static struct fake_server masters[2];
-static _Atomic int announced; /* which; -1: the service is unknown, -2: silence */
-static _Atomic int requested; /* how often */
+static _Atomic int announced;    /* which; -1: the service is unknown, -2: silence */
+static _Atomic int requested;    /* how often */
+static const char *_Atomic role; /* what masters say they are */
 static redlatch_client *handle;
 static struct client *client;
 
@@ -43,8 +56,7 @@ static const char *answer_of_sentinel(void *context, int connection, const char 
 
 static const char *answer_of_master(void *context, int connection, const char *command) {
     (void)context;
-    return strcmp(command, "INFO replication") == 0 ? "$26\r\n# Replication\r\nrole:master\r\n"
-                                                    : fake_greeting(connection, command);
+    return strcmp(command, "INFO replication") == 0 ? role : fake_greeting(connection, command);
 }
 
 static void open_client(const char *url) {
@@ -67,6 +79,8 @@ static void begin(int which) {
     char url[100];
     atomic_store(&announced, which);
     atomic_store(&requested, 0);
+    atomic_store(&polls, 0);
+    role = "$26\r\n# Replication\r\nrole:master\r\n";
     for (int i = 0; i < 2; i++) {
         fake_open_tcp(&masters[i]);
         fake_serve(&masters[i], answer_of_master, NULL);
@@ -102,7 +116,9 @@ static void one_search_serves_all(void) {
     CHECK_EQ_INT(client->server.endpoint.port, masters[0].port);
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
     check_leads_to(1, 0);
+    client->ios[1].connection.addresses.list[0].size = 1;
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK); /* it has its addresses */
+    CHECK_EQ_INT(client->ios[1].connection.addresses.list[0].size, 1);
     CHECK_EQ_INT(atomic_load(&requested), 1);
     end();
 }
@@ -168,9 +184,68 @@ static void a_caller_waits_as_long_as_it_likes(void) {
     CHECK_EQ_INT(lookup(0, 50 * MILLISECOND), REDLATCH_AGAIN);
     CHECK(system_now() - start >= 50 * MILLISECOND);
     CHECK(search_is_running(client->server.search)); /* for the next one */
+    atomic_store(&polls, 0);                         /* by now all is silence */
+    CHECK_EQ_INT(lookup(0, 300 * MILLISECOND), REDLATCH_AGAIN);
+    CHECK(atomic_load(&polls) >= 2 && atomic_load(&polls) <= 17); /* one for each 20 ms, and the last */
+    CHECK(pthread_mutex_trylock(&client->mutex) != 0);            /* it is ours again */
     atomic_store(&client->stopping, true);
     CHECK_EQ_INT(lookup(0, 1000 * SECOND), REDLATCH_AGAIN);
     CHECK(system_now() - start < 20 * SECOND);
+    end();
+}
+
+/* Who waits is there when the time of a sentinel is over. */
+static void a_wait_ends_with_the_time_of_the_target(void) {
+    begin(-2);
+    client->server.search->sentinel.connect_timeout = 50 * MILLISECOND;
+    watched = client->server.search;
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_UNREACHABLE);
+    CHECK(strstr(client->ios[0].connection.detail, "no reply before the connect timeout"));
+    watched = NULL;
+    end();
+}
+
+static void *find_meanwhile(void *unused) {
+    struct search *search = client->server.search;
+    while (atomic_load(&polls) == 0) { /* until the other one waits */
+        poll(NULL, 0, 1);
+    }
+    client_lock(client);
+    search_close(search);
+    CHECK(endpoint_set(&search->discovery.target, "127.0.0.1", 9, masters[1].port));
+    search->found = client->ios[1].connection.addresses;
+    current_server_found(client, system_now());
+    client_unlock(client);
+    return unused;
+}
+
+/* Another thread may step the search and find the master: who waits sees it soon. */
+static void what_others_find_is_seen(void) {
+    begin(-2);
+    pthread_t other;
+    struct uri uri = {.host = (char[]){"127.0.0.1"}, .port = masters[1].port};
+    CHECK(resolve_at_once(&uri, &client->ios[1].connection.addresses));
+    CHECK(pthread_create(&other, NULL, find_meanwhile, NULL) == 0);
+    int64_t start = system_now();
+    CHECK_EQ_INT(lookup(0, 100 * SECOND), REDLATCH_OK);
+    CHECK(system_now() - start < 4 * SECOND); /* the search itself would have taken five */
+    check_leads_to(0, 1);
+    pthread_join(other, NULL);
+    end();
+}
+
+static void replicas_are_not_found(void) {
+    begin(0);
+    role = "$25\r\n# Replication\r\nrole:slave\r\n";
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_UNREACHABLE);
+    CHECK(strstr(client->ios[0].connection.detail, "is a replica: expected the master"));
+    end();
+}
+
+static void a_client_is_freed_while_it_searches(void) {
+    begin(-2);
+    current_server_request_search(client, START);
+    server_search_step(client, START);
     end();
 }
 
@@ -268,10 +343,19 @@ static void addresses_are_borrowed(void) {
     other->addresses.count = 7;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK); /* that one is not connected */
     CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
-    connection->addresses.count = 0;
+    connection->addresses.count = 1;
     other->state = CONNECTION_READY;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(connection->addresses.count, 1); /* one is enough */
+    connection->addresses.count = 0;
+    CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 7);
+    client->ios[0].connection.state = CONNECTION_READY; /* the first that is connected */
+    client->ios[0].connection.addresses.count = 6;
+    connection->addresses.count = 0;
+    CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(connection->addresses.count, 6);
+    client->ios[0].connection.state = CONNECTION_CLOSED;
     connection->addresses.count = 0;
     client->ios[1].must_lookup = true; /* they were of no use */
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
@@ -286,6 +370,10 @@ int main(void) {
     RUN(another_master_moves_all);
     RUN(there_may_be_nothing_to_find);
     RUN(a_caller_waits_as_long_as_it_likes);
+    RUN(a_wait_ends_with_the_time_of_the_target);
+    RUN(what_others_find_is_seen);
+    RUN(replicas_are_not_found);
+    RUN(a_client_is_freed_while_it_searches);
     RUN(a_failure_is_shared);
     RUN(a_search_under_way_is_polled_for);
     RUN(the_background_thread_searches_on_request);

@@ -305,6 +305,49 @@ static void further_addresses_are_tried(void) {
     end();
 }
 
+/* To an address that no connection can even be begun to. */
+static void an_impossible_address_is_passed_over(void) {
+    begin();
+    struct uri broadcast = {.host = (char[]){"255.255.255.255"}, .port = 1};
+    CHECK(resolve_at_once(&broadcast, &listener->connection.addresses));
+    listener_step(client, START);
+    CHECK_EQ_INT(listener->next, 1);
+    CHECK_EQ_INT(listener->connection.addresses.count, 0);
+    CHECK_EQ_INT(listener_next_time(client), START + SECOND / 4);
+    listening(1, GREETED, START + SECOND / 4);
+    end();
+}
+
+static void names_are_resolved(void) {
+    begin();
+    struct endpoint *sentinel = &client->server.search->discovery.sources.list[0];
+    CHECK(endpoint_set(sentinel, "localhost", 9, sentinel->port));
+    int64_t now = START;
+    struct pollfd arrived = {sentinels[0].listener, POLLIN, 0};
+    for (int i = 0; i < 1000 && poll(&arrived, 1, 5) == 0; i++) {
+        now += 20 * MILLISECOND; /* its first address may be one of IPv6 */
+        listener_step(client, now);
+    }
+    CHECK(fake_accept(&sentinels[0]));
+    fake_say(&sentinels[0], GREETED);
+    step_until(CONNECTION_READY, now);
+    CHECK_EQ_INT(listener->next, 0);
+    CHECK(listener->lookup == NULL);
+    end();
+}
+
+/* What cannot be written is as bad as an end. */
+static void one_that_cannot_be_written_to_is_followed_by_the_next(void) {
+    begin();
+    listening(0, GREETED, START);
+    check_requested(0);
+    shutdown(listener->connection.fd, SHUT_WR);
+    listener_step(client, START + 10 * SECOND); /* it is to be pinged */
+    check_turned(": the connection broke", 1, START + 10 * SECOND);
+    CHECK_EQ_INT(listener->pinged_at, 0);
+    end();
+}
+
 /* A child that was forked, and a client that is closed, leave nothing open. */
 static void closing_leaves_nothing(void) {
     begin();
@@ -328,6 +371,9 @@ int main(void) {
     RUN(one_that_breaks_is_followed_by_the_next);
     RUN(one_that_does_not_greet_is_followed_by_the_next);
     RUN(further_addresses_are_tried);
+    RUN(an_impossible_address_is_passed_over);
+    RUN(names_are_resolved);
+    RUN(one_that_cannot_be_written_to_is_followed_by_the_next);
     RUN(closing_leaves_nothing);
     return unit_done();
 }

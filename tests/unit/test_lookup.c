@@ -29,9 +29,18 @@ void __wrap_free(void *memory);
 void __real_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 
+bool __real_system_thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument);
+bool __wrap_system_thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument);
+
 static _Atomic int blocks;    /* of memory that are not freed */
 static _Atomic int requested; /* look-ups that were begun */
 static sem_t answers;         /* look-ups that may end */
+static _Atomic int answer = EAI_FAIL;
+static _Atomic bool no_threads;
+
+bool __wrap_system_thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument) {
+    return !atomic_load(&no_threads) && __real_system_thread_start(thread_out, run, argument);
+}
 
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found) {
     if (hints->ai_flags & AI_NUMERICHOST) {
@@ -40,7 +49,7 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
     atomic_fetch_add(&requested, 1);
     while (sem_wait(&answers) != 0) {
     }
-    return EAI_FAIL;
+    return atomic_load(&answer);
 }
 
 static void *counted(void *memory) {
@@ -203,11 +212,42 @@ static void a_listener_does_not_wait_for_a_name(void) {
     }
     CHECK_EQ_INT(client->listener->next, 1);
     CHECK_EQ_INT(listener_next_time(client), now + SECOND / 4);
+    int before = atomic_load(&blocks);
     listener_step(client, now + SECOND / 4); /* looks up again */
     CHECK_EQ_INT(listener_next_time(client), now + SECOND / 4 + 20 * MILLISECOND);
+    CHECK(atomic_load(&blocks) > before);
+    listener_close(client); /* meanwhile */
     sem_post(&answers);
+    wait_for_blocks(before);
     client->engine.stats.held = 0;
     redlatch_client_free(handle);
+}
+
+/* A call of a client that cannot resolve a name: its message. */
+static void check_message(int64_t connect_timeout_ms, int status, const char *expected) {
+    redlatch_client_options options;
+    redlatch_client *client = NULL;
+    redlatch_client_options_init(&options, sizeof options);
+    options.connect_timeout_ms = connect_timeout_ms;
+    CHECK_EQ_INT(redlatch_client_open("redis://a-name.invalid:6379", &options, &client), status);
+    CHECK_STR(redlatch_last_error(), expected);
+}
+
+static void messages(void) {
+    int before = atomic_load(&blocks);
+    check_message(20, REDLATCH_UNREACHABLE, "a-name.invalid:6379: the host name was not resolved in time");
+    sem_post(&answers);
+    wait_for_blocks(before + 1); /* the stub of a freed handle */
+    sem_post(&answers);
+    check_message(20000, REDLATCH_UNREACHABLE, "a-name.invalid:6379: the host name has no address");
+    atomic_store(&answer, EAI_MEMORY);
+    sem_post(&answers);
+    check_message(20000, REDLATCH_NO_MEMORY, "a-name.invalid:6379: no memory to resolve the host name");
+    atomic_store(&no_threads, true);
+    check_message(20000, REDLATCH_SYSTEM,
+                  "a-name.invalid:6379: no thread can be started: expected one that resolves the host name");
+    atomic_store(&no_threads, false);
+    atomic_store(&answer, EAI_FAIL);
 }
 
 int main(void) {
@@ -216,5 +256,6 @@ int main(void) {
     RUN(a_late_lookup_is_freed_when_it_ends);
     RUN(a_search_does_not_wait_for_a_name);
     RUN(a_listener_does_not_wait_for_a_name);
+    RUN(messages);
     return unit_done();
 }

@@ -21,6 +21,8 @@ static int shaken(struct ends *ends, const char *expected) {
     exchange(ends);
     int status = tls_session_status(ends->session);
     CHECK(status != REDLATCH_OK || tls_session_is_established(ends->session));
+    bool verifies = SSL_get_verify_mode(ends->session->ssl) != SSL_VERIFY_NONE;
+    CHECK(status != REDLATCH_OK || !verifies || SSL_get_verify_result(ends->session->ssl) == X509_V_OK);
     if (!strstr(tls_session_failure(ends->session), expected)) {
         CHECK_STR(tls_session_failure(ends->session), expected);
     }
@@ -47,6 +49,16 @@ static void what_is_verified(void) {
     CHECK_EQ_INT(outcome(own, own, "::1%lo", NULL, ""), REDLATCH_OK);
     CHECK_EQ_INT(outcome(own, own, "here.", NULL, ""), REDLATCH_OK);
     CHECK_EQ_INT(outcome(own, own, "here..", NULL, "expected one for DNS:here."), REDLATCH_AUTHENTICATION);
+}
+
+/* An authority that is none: it is its own certificate that is shown, not the server's. */
+static void the_refused_one_of_a_chain_is_shown(void) {
+    X509 *own_issuer = certificate_named("server", "DNS:here", -DAY, DAY);
+    X509_set_issuer_name(own_issuer, X509_get_subject_name(other));
+    CHECK(X509_sign(own_issuer, tls_key, EVP_sha256()) > 0);
+    CHECK_EQ_INT(outcome(own_issuer, other, "here", NULL, "the certificate of \"CN=stranger\", issued by "),
+                 REDLATCH_AUTHENTICATION);
+    X509_free(own_issuer);
 }
 
 /* What the server is told of the name. */
@@ -389,6 +401,7 @@ int main(void) {
     own = certificate_of("DNS:here,IP:127.0.0.1,IP:::1", -DAY, DAY);
     other = certificate_named("stranger", "DNS:here", -DAY, DAY);
     RUN(what_is_verified);
+    RUN(the_refused_one_of_a_chain_is_shown);
     RUN(the_server_learns_its_name);
     RUN(versions);
     RUN(a_client_has_a_certificate);

@@ -17,6 +17,9 @@ SSL_CTX *__wrap_SSL_CTX_new(const SSL_METHOD *method);
 SSL_SESSION *__real_SSL_SESSION_dup(const SSL_SESSION *session);
 SSL_SESSION *__wrap_SSL_SESSION_dup(const SSL_SESSION *session);
 
+int __real_SSL_write_ex(SSL *ssl, const void *bytes, size_t size, size_t *written_out);
+int __wrap_SSL_write_ex(SSL *ssl, const void *bytes, size_t size, size_t *written_out);
+
 enum { ALL = 1000 };
 
 static int left = ALL; /* so many more calls succeed */
@@ -47,6 +50,26 @@ SSL_CTX *__wrap_SSL_CTX_new(const SSL_METHOD *method) {
 
 SSL_SESSION *__wrap_SSL_SESSION_dup(const SSL_SESSION *session) {
     return succeeds() ? __real_SSL_SESSION_dup(session) : NULL;
+}
+
+int __wrap_SSL_write_ex(SSL *ssl, const void *bytes, size_t size, size_t *written_out) {
+    return succeeds() ? __real_SSL_write_ex(ssl, bytes, size, written_out) : 0;
+}
+
+static void no_record(void) {
+    X509 *own = certificate_of("DNS:here", -DAY, DAY);
+    struct ends ends = open_ends(own, own, "here", NULL);
+    connect_ends(&ends);
+    exchange(&ends);
+    CHECK(output_bytes(&ends.output, "PING", 4));
+    left = 1;
+    CHECK(!tls_session_seal(ends.session, &ends.output, &ends.sealed));
+    left = ALL;
+    CHECK_EQ_INT(tls_session_status(ends.session), REDLATCH_NO_MEMORY);
+    CHECK_STR(tls_session_failure(ends.session), "out of memory");
+    CHECK_EQ_INT(output_pending(&ends.output), 4);
+    close_ends(&ends);
+    X509_free(own);
 }
 
 static void no_context(void) {
@@ -129,6 +152,7 @@ static void no_words(void) {
 int main(void) {
     tls_key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
     RUN(no_session);
+    RUN(no_record);
     RUN(no_words);
     RUN(no_context); /* by now OpenSSL has the words of its errors */
     EVP_PKEY_free(tls_key);

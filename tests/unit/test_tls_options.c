@@ -61,6 +61,9 @@ static void refusals(void) {
     check_refused(TLS_VERIFY, "", "tls_verify \"\": expected full, ca or none");
     check_refused(TLS_MIN_VERSION, "1.1", "tls_min_version \"1.1\": expected 1.2 or 1.3");
     check_refused(TLS_CA_FILE, "", "tls_ca_file \"\": expected a file of CA certificates in PEM");
+    check_refused(TLS_CA_DIR, "", "tls_ca_dir \"\": expected a folder of CA certificates, as openssl rehash makes it");
+    check_refused(TLS_CERT_FILE, "", "tls_cert_file \"\": expected a file of the client's certificate chain in PEM");
+    check_refused(TLS_KEY_FILE, "", "tls_key_file \"\": expected a file of the client's private key in PEM");
     check_refused(TLS_SERVER_NAME, "", "tls_server_name \"\": expected a host name or an address");
     check_refused(TLS_KEY_FILE, "/k", "tls_key_file \"/k\": expected a tls_cert_file with it");
 }

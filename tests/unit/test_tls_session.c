@@ -63,8 +63,8 @@ static void refused_certificates(void) {
     check_refused(own, own, "there",
                   "it is for DNS:here, IP:127.0.0.1, IP:0:0:0:0:0:0:0:1: expected one for DNS:there");
     check_refused(own, own, "10.0.0.1", "expected one for IP:10.0.0.1");
-    check_refused(past, past, "here", "it expired on ");
-    check_refused(future, future, "here", "it is not valid before ");
+    check_refused(past, past, "here", " GMT: expected a valid one");
+    check_refused(future, future, "here", " GMT: expected a valid one");
     check_refused(other, own, "other", "expected ");
     X509_free(own);
     X509_free(other);
@@ -170,6 +170,38 @@ static void a_refused_certificate_is_reported(void) {
     X509_free(own);
 }
 
+/* What was sent of the output already is not sent again. */
+static void the_rest_of_the_output_is_sealed(void) {
+    X509 *own = certificate_of("DNS:here", -DAY, DAY);
+    struct ends ends = open_ends(own, own, "here", NULL);
+    connect_ends(&ends);
+    exchange(&ends);
+    CHECK(output_bytes(&ends.output, "xxPING", 6));
+    ends.output.begin += 2;
+    exchange(&ends);
+    char bytes[10];
+    CHECK_EQ_INT(SSL_read(ends.server, bytes, sizeof bytes), 4);
+    CHECK(memcmp(bytes, "PING", 4) == 0);
+    close_ends(&ends);
+    X509_free(own);
+}
+
+/* A session that failed stays as it is. */
+static void a_failure_stays(void) {
+    X509 *own = certificate_of("DNS:here", -DAY, DAY);
+    struct ends ends = open_ends(own, own, "here", NULL);
+    connect_ends(&ends);
+    exchange(&ends);
+    char bytes[100];
+    CHECK(tls_session_receive(ends.session, "no record of TLS at all", 23));
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ_INT(tls_session_read(ends.session, bytes, sizeof bytes), 0);
+        CHECK_EQ_INT(tls_session_status(ends.session), REDLATCH_PROTOCOL);
+    }
+    close_ends(&ends);
+    X509_free(own);
+}
+
 /* A session is resumed with a server of the same name only, and after a failure not at all. */
 static void sessions_are_of_a_name(void) {
     X509 *own = certificate_of("DNS:here,DNS:there", -DAY, DAY);
@@ -234,6 +266,8 @@ int main(void) {
     RUN(alerts);
     RUN(an_end_is_reported);
     RUN(a_refused_certificate_is_reported);
+    RUN(the_rest_of_the_output_is_sealed);
+    RUN(a_failure_stays);
     RUN(sessions_are_of_a_name);
     RUN(a_name_that_is_too_long);
     RUN(strange_names_are_shown);

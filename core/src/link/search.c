@@ -186,12 +186,18 @@ static void take_reply(struct search *search, int64_t now) {
     }
 }
 
+/* The sentinel cannot be asked any further. */
+static int ask_failed(struct search *search, int status, const char *why, int64_t now) {
+    connection_fail(&search->connection, why, now);
+    return status;
+}
+
 /* Asks a sentinel to which there is a connection. */
 static int ask(struct search *search, int64_t now) {
     struct connection *connection = &search->connection;
     static const struct reply_bounds bounds = {.size_max = SENTINEL_REPLY_MAX};
     if (!search->requested && !request(search)) {
-        return REDLATCH_NO_MEMORY;
+        return ask_failed(search, REDLATCH_NO_MEMORY, "out of memory", now);
     }
     char bytes[4096];
     ssize_t got = connection_write(connection) == REDLATCH_OK ? connection_read(connection, bytes, sizeof bytes) : -1;
@@ -207,13 +213,15 @@ static int ask(struct search *search, int64_t now) {
     if (search->discovery.step != DISCOVERY_ASK || connection->state != CONNECTION_READY) {
         return REDLATCH_OK;
     }
-    if (got < 0 || status != REDLATCH_OK || now >= search->deadline) {
-        connection_fail(connection,
-                        got < 0                 ? "the server closed the connection"
-                        : status != REDLATCH_OK ? "the peer is not a sentinel"
-                                                : "no reply before the connect timeout",
-                        now);
-        return got < 0 || status == REDLATCH_OK ? REDLATCH_UNREACHABLE : status;
+    if (status != REDLATCH_OK) {
+        const char *other = status == REDLATCH_NO_MEMORY ? "out of memory" : "the peer is not a sentinel";
+        return ask_failed(search, status, connection_why(connection, other), now);
+    }
+    if (got < 0) {
+        return ask_failed(search, REDLATCH_UNREACHABLE, "the server closed the connection", now);
+    }
+    if (now >= search->deadline) {
+        return ask_failed(search, REDLATCH_UNREACHABLE, "no reply before the connect timeout", now);
     }
     return REDLATCH_AGAIN;
 }

@@ -136,8 +136,7 @@ static int find_master(struct pipeline_io *io, int64_t until, int64_t now) {
         io->connection.addresses = client->server.addresses;
     } else if (status != REDLATCH_AGAIN) {
         connection_fail(&io->connection, "", now);
-        snprintf(io->connection.detail, sizeof io->connection.detail, "%.*s", (int)sizeof io->connection.detail - 1,
-                 client->server.search->discovery.why);
+        snprintf(io->connection.detail, sizeof io->connection.detail, "%s", client->server.search->discovery.why);
         io->connection.refused = status == REDLATCH_AUTHENTICATION; /* by the sentinels, or by the master */
         io->connection.credentials = client->credentials.version;
         authentication_failed(client, &io->connection);

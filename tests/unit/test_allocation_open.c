@@ -1,0 +1,119 @@
+/* Clients of sentinels and of TLS are opened and search again and again, with the first, the second, the third ...
+ * allocation failing, until one goes through without a failure: the status says so, and nothing leaks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
+
+#include "client_lock.h"
+#include "failing_allocation.h"
+#include "fake_server.h"
+#include "find_server.h"
+#include "handles.h"
+#include "unit.h"
+
+enum { RUNS_MAX = 500 };
+
+static int open_client(const char *url, redlatch_client **handle_out) {
+    redlatch_client_options options;
+    *handle_out = NULL;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.lazy = 1;
+    options.sentinel_username = "other";
+    options.tls_min_version = strstr(url, "rediss") ? "1.3" : NULL;
+    return redlatch_client_open(url, &options, handle_out);
+}
+
+/* Opens with the n-th allocation failing, which must be said; whether one did. `usual` is what it comes to else. */
+static bool open_with_failure(const char *url, int usual, int n) {
+    redlatch_client *handle;
+    failing_arm(n);
+    int status = open_client(url, &handle);
+    bool failed = failing_disarm();
+    CHECK_EQ_INT(status, failed ? REDLATCH_NO_MEMORY : usual);
+    CHECK_EQ_INT(handle != NULL, status == REDLATCH_OK);
+    redlatch_client_free(handle);
+    return failed;
+}
+
+/* Searches so. Nobody listens at the ports. */
+static bool search_with_failure(const char *url, int n) {
+    redlatch_client *handle;
+    CHECK_EQ_INT(open_client(url, &handle), REDLATCH_OK);
+    client_lock(handle->client);
+    failing_arm(n);
+    int status = io_lookup(&handle->client->ios[0], system_now() + 20 * SECOND);
+    bool failed = failing_disarm();
+    CHECK(status == REDLATCH_UNREACHABLE || (failed && status == REDLATCH_NO_MEMORY));
+    CHECK(handle->client->ios[0].connection.detail[0] != '\0');
+    client_unlock(handle->client);
+    redlatch_client_free(handle);
+    return failed;
+}
+
+static int runs_until_all_is_well(const char *url, int usual) {
+    int n = 1;
+    while (n < RUNS_MAX && open_with_failure(url, usual, n)) {
+        n++;
+    }
+    CHECK(n < RUNS_MAX);
+    for (int i = 1; usual == REDLATCH_OK && i < RUNS_MAX && search_with_failure(url, i); i++) {
+    }
+    return n;
+}
+
+static void clients_of_sentinels(void) {
+    CHECK(runs_until_all_is_well("redis+sentinel://u:p@127.0.0.1:1,127.0.0.1:2/orders/3?sentinel_password=sp"
+                                 "&sentinel_username=su&name_prefix=x",
+                                 REDLATCH_OK) > 15);
+}
+
+static void clients_over_tls(void) {
+    static const char url[] = "rediss+sentinel://127.0.0.1:1/orders?tls_verify=none&tls_server_name=here";
+    redlatch_client *handle;
+    int usual = open_client(url, &handle); /* UNSUPPORTED in a build without TLS */
+    CHECK(usual == REDLATCH_OK || usual == REDLATCH_UNSUPPORTED);
+    redlatch_client_free(handle);
+    CHECK(runs_until_all_is_well(url, usual) > 10);
+}
+
+/* A sentinel that is reached, but cannot be asked for want of memory: the search says so. */
+static void questions_to_a_sentinel(void) {
+    static const _Atomic bool going_on = false;
+    static struct search search;
+    struct fake_server sentinel;
+    struct uri uri;
+    char url[4000];
+    char why[100];
+    fake_open_tcp(&sentinel);
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/%03900d", sentinel.port, 0); /* a long question */
+    CHECK_EQ_INT(uri_parse(url, &uri, why, sizeof why), REDLATCH_OK);
+    const struct connection_settings settings = {.uri = &uri, .name = "unit", .connect_timeout = 80 * SECOND};
+    int failures = 0;
+    for (bool failed = true; failed && failures < FAKE_PEERS - 1; failures += failed) {
+        search_init(&search, &uri, NULL, &settings, &going_on);
+        search_begin(&search, SECOND);
+        CHECK_EQ_INT(search_step(&search, SECOND), REDLATCH_AGAIN);
+        CHECK(fake_accept(&sentinel));
+        fake_say(&sentinel, "+OK\r\n$1\r\nx\r\n");
+        failing_arm(failures + 1);
+        int status = REDLATCH_AGAIN;
+        for (int i = 0; i < 200 && status == REDLATCH_AGAIN && !search.requested; i++) {
+            struct pollfd socket = {search.connection.fd, POLLIN, 0};
+            poll(&socket, 1, 20);
+            status = search_step(&search, SECOND);
+        }
+        failed = failing_disarm();
+        CHECK_EQ_INT(status, failed ? REDLATCH_NO_MEMORY : REDLATCH_AGAIN);
+        CHECK(!failed || strstr(search.discovery.why, ": out of memory"));
+        search_close(&search);
+    }
+    CHECK(failures > 0);
+    uri_free(&uri);
+    fake_close(&sentinel);
+}
+
+int main(void) {
+    RUN(clients_of_sentinels);
+    RUN(clients_over_tls);
+    RUN(questions_to_a_sentinel);
+    return unit_done();
+}
