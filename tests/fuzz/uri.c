@@ -107,7 +107,7 @@ static void check_parts(const struct uri *uri) {
     MUST(!uri->path || uri->path[0] == '/');
     MUST(uri->servers.count >= 0 && uri->servers.count <= ENDPOINTS_MAX);
     MUST(uri->servers.count == 0 ||
-         (strcmp(uri->host, uri->servers.list[0].host) == 0 && uri->port == uri->servers.list[0].port));
+         (same(uri->host, uri->servers.list[0].host) && uri->port == uri->servers.list[0].port));
     MUST(!uri->service || uri->servers.count > 0);
     MUST(uri->service || (!uri->sentinel_username && !uri->sentinel_password));
     MUST(uri->database >= -1 && uri->database <= 1000000);
