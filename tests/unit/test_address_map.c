@@ -63,7 +63,7 @@ static void a_limit_is_kept(void) {
         snprintf(text + strlen(text), 8, "%sa%d=b", i > 0 ? "," : "", i);
     }
     CHECK_STR(translated(text, "a31", 9), "b:9");
-    strcat(text, ",c=d");
+    snprintf(text + strlen(text), 8, ",c=d");
     struct address_map map = {0};
     bool no_memory;
     CHECK(!address_map_parse(&map, text, &no_memory));

@@ -392,7 +392,7 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             search_elsewhere(io, now);
             return;
         }
-        io->received_at = now;  /* pieces do not count: a peer that drips is as good as dead */
+        io->received_at = now; /* pieces do not count: a peer that drips is as good as dead */
         if (engine->pipelines[io->pipeline].awaited == 0) { /* else it is one more reply to the command before */
             authentication_passed(io);
         }
