@@ -131,7 +131,8 @@ static void check_number(struct input *input) {
 static void check_error_reply(struct input *input) {
     char *text = rest(input);
     struct error_reply error_reply = error_reply_of(text, input->size);
-    MUST(redlatch_strerror(error_reply.status) && error_reply.status <= REDLATCH_SERVER);
+    MUST(redlatch_strerror(error_reply.status));
+    MUST(error_reply.status <= REDLATCH_SERVER || error_reply.status == REDLATCH_UNSUPPORTED); /* no WAITAOF there */
     MUST(!error_reply.no_script || error_reply.transient);
     free(text);
 }
