@@ -125,7 +125,7 @@ STAGES = [
     # The same 20 mutants in every run, of what quick tests have to notice by themselves.
     Stage("mutate", f"{PYTEST} tests/mutate && {PYTHON} tests/mutate/mutate.py --count 20 --areas protocol,scripts"
                     f" --layers unit,simulation --at-least {MUTANTS_NOTICED}", ("build",), alone=True),
-    Stage("e2e", f"{PYTEST} tests/e2e -n 3", ("build",), alone=True),
+    Stage("e2e", f"{PYTEST} tests/e2e -n 4", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           # What measures, and a thousand turns of it, say nothing more under a sanitizer; they are in e2e.
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} -n 3"
@@ -133,7 +133,7 @@ STAGES = [
           + " -k 'not slowest_command and not fifty_processes'"
           # How long it takes to start is printed, not judged.
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("build",), alone=True),
-    Stage("interop", f"{PYTHON} -m support.build_peers && {PYTEST} tests/interop -n 3", ("build",), alone=True),
+    Stage("interop", f"{PYTHON} -m support.build_peers && {PYTEST} tests/interop -n 4", ("build",), alone=True),
     Stage("soak", f"{PYTHON} -m support.build_peers redisson && {PYTEST} tests/soak"
                   f" && {PYTHON} tests/soak/run.py --seconds 60"
                   f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 30 --seed 1", ("build",), alone=True),
@@ -141,17 +141,18 @@ STAGES = [
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua*.py -n 3", ("build", "address"), alone=True),
     Stage("rock", f"./dev rock && {PYTHON} tests/package/check_rock.py dist", ("build",), computes=True),
-    Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
-                              "unit_tests redlatch_sim redlatch_python redlatch_python_package")
+    Stage("instrumented", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
+                                  "unit_tests redlatch_sim redlatch_python redlatch_python_package")
           + " && find build/coverage -name '*.gcda' -delete"
-          + " && " + unit_tests("build/coverage") + " && build/coverage/tests/redlatch_sim --seeds 200"
+          + " && build/coverage/tests/redlatch_sim --seeds 200", computes=True),
+    Stage("coverage", unit_tests("build/coverage")
           # Of the end-to-end tests those of what has no other test. All would add a hundredth of the lines, and take
           # five times as long as all this.
           + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls.py"
           " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py"
           " -k 'not lua and not command'"
           + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
-          + f" && {GCOVR} build/coverage", alone=True),
+          + f" && {GCOVR} build/coverage", ("instrumented",), alone=True),
     # TLS and failovers with what the address stage has built. Memory that is kept for a while after it was freed would
     # look like a leak to the test that measures.
     Stage("network", f"LD_PRELOAD=\"{ADDRESS_LIBRARIES}\" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1"
