@@ -43,18 +43,25 @@ static inline redisReply *bare_checked(redisContext *context, void *result) {
     return reply;
 }
 
-static inline void bare_load_script(redisContext *context, const char *path, char digest_out[41]) {
-    char text[8192];
+#define BARE_SCRIPT_SIZE 8192
+
+/* Reads a script, and how long it is. */
+static inline size_t bare_read_script(const char *path, char text[BARE_SCRIPT_SIZE]) {
     FILE *file = fopen(path, "r");
     if (file == NULL) {
         give_up("cannot open the script %s", path);
     }
-    const size_t size = fread(text, 1, sizeof text, file);
+    const size_t size = fread(text, 1, BARE_SCRIPT_SIZE, file);
     fclose(file);
-    if (size == sizeof text) {
-        give_up("the script %s is longer than %zu bytes", path, sizeof text - 1);
+    if (size == BARE_SCRIPT_SIZE) {
+        give_up("the script %s is longer than %d bytes", path, BARE_SCRIPT_SIZE - 1);
     }
-    redisReply *reply = bare_checked(context, redisCommand(context, "SCRIPT LOAD %b", text, size));
+    text[size] = '\0';
+    return size;
+}
+
+/* Takes the digest from the reply to SCRIPT LOAD. */
+static inline void bare_digest(redisReply *reply, const char *path, char digest_out[41]) {
     if (reply->type != REDIS_REPLY_STRING || reply->len != 40) {
         give_up("SCRIPT LOAD of %s did not answer with a digest", path);
     }
@@ -62,14 +69,24 @@ static inline void bare_load_script(redisContext *context, const char *path, cha
     freeReplyObject(reply);
 }
 
+static inline void bare_load_script(redisContext *context, const char *path, char digest_out[41]) {
+    char text[BARE_SCRIPT_SIZE];
+    const size_t size = bare_read_script(path, text);
+    bare_digest(bare_checked(context, redisCommand(context, "SCRIPT LOAD %b", text, size)), path, digest_out);
+}
+
+static inline void bare_lock_name(bare_lock *lock, const char *name, int owner_number) {
+    snprintf(lock->name, sizeof lock->name, "%s", name);
+    snprintf(lock->channel, sizeof lock->channel, "redisson_lock__channel:{%s}", lock->name);
+    snprintf(lock->owner, sizeof lock->owner, BARE_UUID ":%d", owner_number);
+}
+
 static inline void bare_lock_open(bare_lock *lock, int port, const char *name, int owner_number,
                                   const char *acquire_path, const char *release_path) {
     lock->context = bare_connect(port);
     bare_load_script(lock->context, acquire_path, lock->acquire_digest);
     bare_load_script(lock->context, release_path, lock->release_digest);
-    snprintf(lock->name, sizeof lock->name, "%s", name);
-    snprintf(lock->channel, sizeof lock->channel, "redisson_lock__channel:{%s}", lock->name);
-    snprintf(lock->owner, sizeof lock->owner, BARE_UUID ":%d", owner_number);
+    bare_lock_name(lock, name, owner_number);
 }
 
 /* 1 if the owner has the lock now, 0 if somebody else has it. */

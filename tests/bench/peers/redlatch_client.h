@@ -16,12 +16,21 @@ static inline void must(int status, const char *what) {
     }
 }
 
-static inline redlatch_client *client_open(int port) {
-    char url[64];
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d/0", port);
+/* With TLS unless `ca` is empty. */
+static inline redlatch_client *client_open_with(int port, const char *ca) {
+    char url[512];
+    const int size = ca[0] == '\0' ? snprintf(url, sizeof url, "redis://127.0.0.1:%d/0", port)
+                                   : snprintf(url, sizeof url, "rediss://127.0.0.1:%d/0?tls_ca_file=%s", port, ca);
+    if (size >= (int)sizeof url) {
+        give_up("the path %s is longer than a URL here", ca);
+    }
     redlatch_client *client = NULL;
     must(redlatch_client_open(url, NULL, &client), "cannot open a client");
     return client;
+}
+
+static inline redlatch_client *client_open(int port) {
+    return client_open_with(port, "");
 }
 
 static inline redlatch_lock *lock_open_of_kind(redlatch_client *client, int kind, const char *name) {

@@ -24,13 +24,15 @@ int main(int argc, char **argv) {
     int port = 6379;
     int threads = 1;
     double seconds = 1;
+    const char *ca = "";
     const struct argument table[] = {
         {.name = "--port", .integer = &port},
+        {.name = "--ca", .text = &ca},
         {.name = "--threads", .integer = &threads},
         {.name = "--seconds", .number = &seconds},
     };
     ARGUMENTS_READ(argc, argv, table);
-    redlatch_client *client = client_open(port);
+    redlatch_client *client = client_open_with(port, ca);
     const workers_work work = {.open = open_thread, .pair = pair, .close = close_thread, .shared = client};
     workers_run(&work, threads, seconds);
     client_close(client);
