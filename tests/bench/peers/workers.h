@@ -1,8 +1,8 @@
-/* A crew of threads that do pairs (an acquire and a release) for a given time, and what they got done.
+/* Threads that do pairs (an acquire and a release) for a given time, and how many they did.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Every thread opens its state, warms up for a tenth of the time, meets the others at a barrier, and works until the
- * time is over. A crew of one works on the program's own thread, so that a one-thread figure has no other thread in it.
+ * time is over. A single one works on the program's own thread, so that a one-thread figure has no other thread in it.
  */
 #ifndef BENCH_WORKERS_H
 #define BENCH_WORKERS_H
@@ -116,10 +116,10 @@ static inline void workers_run_threads(struct workers *workers, worker *members)
     workers_print(members, workers->threads, seconds, cpu_seconds);
 }
 
-/* Runs the crew and prints its result as one line of JSON. */
+/* Runs the threads and prints the result as one line of JSON. */
 static inline void workers_run(const workers_work *work, int threads, double seconds) {
     if (threads < 1 || !(seconds > 0)) {
-        give_up("a crew needs at least one thread and some time, not %d threads and %g seconds", threads, seconds);
+        give_up("expected at least one thread and some time, not %d threads and %g seconds", threads, seconds);
     }
     struct workers workers = {.work = work, .threads = threads, .duration_ns = (int64_t)(seconds * 1e9)};
     worker *members = calloc((size_t)threads, sizeof *members);

@@ -25,13 +25,13 @@ def pairs_by(bench: Bench, threads: int) -> Outcome:
 
 @scenario("P18", "keys that 2 000 pairs of a semaphore leave")
 def run(bench: Bench, report: Report) -> None:
-    crews = {"one thread": 1, "8 threads": 8}
-    rounds = bench.alternate({side: of_workers(bench, threads) for side, threads in crews.items()})
+    sides = {"one thread": 1, "8 threads": 8}
+    rounds = bench.alternate({side: of_workers(bench, threads) for side, threads in sides.items()})
 
     def value(side: str, pick: Callable[[Outcome], float]) -> Series:
         return rounds.series(side, pick)
 
-    for side in crews:
+    for side in sides:
         report.row(f"{side}, a pair", value(side, lambda outcome: outcome["seconds"] / outcome["pairs"] * 1e6), "us")
         report.row(f"{side}, bytes left", value(side, lambda outcome: outcome["bytes"]), "bytes")
         report.at_most(f"{side}, keys left", value(side, lambda outcome: outcome["keys"]), KEYS_LEFT, "")

@@ -3,6 +3,7 @@ package redlatch.bench;
 
 import java.util.List;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
@@ -16,6 +17,14 @@ final class Locks {
     static RedissonClient connect(int port) {
         var config = new Config();
         config.useSingleServer().setAddress("redis://127.0.0.1:" + port);
+        return Redisson.create(config);
+    }
+
+    /** A client of the master that the sentinels at these addresses name. */
+    static RedissonClient connectBySentinels(String[] addresses, String service) {
+        var config = new Config();
+        config.useSentinelServers().setMasterName(service)
+                .addSentinelAddress(Stream.of(addresses).map(address -> "redis://" + address).toArray(String[]::new));
         return Redisson.create(config);
     }
 

@@ -54,8 +54,9 @@ public final class Main {
             case "hand-off" -> new HandOff(arguments);
             case "fair" -> new Fair(arguments);
             case "redlock" -> new RedLock(arguments);
+            case "turns" -> new Turns(arguments);
             default -> throw new IllegalArgumentException("there is no program '" + name
-                    + "'; expected pair, hand-off, fair or redlock");
+                    + "'; expected pair, hand-off, fair, redlock or turns");
         };
     }
 }

@@ -26,7 +26,7 @@ final class Workers {
         end = new CyclicBarrier(work.size(), this::stopWatch);
     }
 
-    /** What the crew got done; to be called once. */
+    /** How many pairs they did; to be called once. */
     Output run(double seconds) throws InterruptedException {
         var span = (long) (seconds * 1e9);
         for (var thread : Threads.start(work.size(), number -> member(number, span))) {
