@@ -133,7 +133,9 @@ STAGES = [
           + " -k 'not slowest_command and not fifty_processes'"
           # How long it takes to start is printed, not judged.
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("build",), alone=True),
-    Stage("interop", f"{PYTHON} -m support.build_peers && {PYTEST} tests/interop -n 4", ("build",), alone=True),
+    # The benchmarks' peer is built here, so that it builds when it is needed.
+    Stage("interop", f"{PYTHON} -m support.build_peers && {PYTHON} -m support.build_peers redisson-bench"
+                     f" && {PYTEST} tests/interop -n 4", ("build",), alone=True),
     Stage("soak", f"{PYTHON} -m support.build_peers redisson && {PYTEST} tests/soak"
                   f" && {PYTHON} tests/soak/run.py --seconds 60"
                   f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 30 --seed 1", ("build",), alone=True),
