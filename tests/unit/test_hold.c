@@ -133,6 +133,23 @@ static void one_command_of_a_hold_is_in_flight_at_a_time(void) {
     RIG_CLOSE();
 }
 
+/* A call that waited finds that the lease is over; a release that waited behind it ends the hold meanwhile. */
+static void a_hold_that_ends_while_its_calls_go_on_ends_once(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    struct call *unsent = rig_extend("a", 1, 10000);
+    struct call *extension = rig_extend("a", 1, 10000);
+    struct call *given_up = rig_release("a", 1);
+    rig_abort(given_up, REDLATCH_TIMEOUT); /* goes on in the background */
+    struct call *release = rig_release("a", 1);
+    rig.now += 2 * SECOND; /* timers run late */
+    rig_abort(unsent, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(extension->status, REDLATCH_NOT_OWNED);
+    CHECK_EQ_INT(release->status, REDLATCH_LOST);
+    CHECK_EQ_INT(rig.engine.stats.held, 0);
+    RIG_CLOSE();
+}
+
 static void what_waits_for_a_release_starts_over(void) {
     rig_open();
     rig_grant("a", 1);
@@ -531,6 +548,7 @@ int main(void) {
     RUN(a_hold_is_renewed_while_a_nested_acquire_without_a_lease_lasts);
     RUN(a_bounded_hold_asks_for_no_more_than_what_is_left);
     RUN(one_command_of_a_hold_is_in_flight_at_a_time);
+    RUN(a_hold_that_ends_while_its_calls_go_on_ends_once);
     RUN(what_waits_for_a_release_starts_over);
     RUN(an_acquire_during_the_release_is_a_new_hold);
     RUN(who_holds_nothing_gets_not_owned);

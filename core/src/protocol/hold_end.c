@@ -309,11 +309,10 @@ void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
         } else if (operation->kind == OPERATION_ACQUIRE) {
             hold_acquire(engine, hold, operation, now);
         } else {
-            bool releases = operation->kind == OPERATION_RELEASE;
             engine->machines->go_on(engine, operation, now);
-            if (releases && hold->ended) {
-                return;
-            }
+        }
+        if (hold->ended) { /* by this call, or by one behind it when this one found that the lease is over */
+            return;
         }
     }
     if (!hold->busy && hold->deferred_releases > 0) {
