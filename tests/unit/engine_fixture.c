@@ -120,6 +120,7 @@ void rig_turn(void) {
         struct operation *operation = container_of(link, struct operation, link);
         struct call *call = call_of(operation);
         call->done = true;
+        call->nth = ++rig.done_count;
         call->status = operation->status;
         call->hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
         call->id = operation->id;

@@ -38,6 +38,7 @@ struct call {
     uint64_t id;
     int64_t result;
     int status;
+    int nth; /* of all calls that are done, from 1 */
     bool done;
     bool forced;
 };
@@ -53,6 +54,7 @@ struct rig {
     struct rig_handle *handles;
     struct list supplied; /* every block of memory the engine was given */
     uint32_t commands, wait_queues, holds, batches, lines;
+    int done_count;
 };
 
 extern struct rig rig;

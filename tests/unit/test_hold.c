@@ -243,6 +243,18 @@ static void an_extension_given_up_before_sending_restores_the_deadline(void) {
     RIG_CLOSE();
 }
 
+static void a_call_given_up_is_done_before_those_behind_it(void) {
+    rig_open();
+    struct hold *hold = rig_grant_for("a", 1, 1000);
+    struct call *unsent = rig_extend("a", 1, 10000);
+    struct call *release = rig_release("a", 1);
+    rig.now = hold->deadline; /* timers run late */
+    rig_abort(unsent, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(release->status, REDLATCH_LOST);
+    CHECK(unsent->done && unsent->nth < release->nth);
+    RIG_CLOSE();
+}
+
 static void a_reentry_given_up_after_sending_is_stated_again(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
@@ -555,6 +567,7 @@ int main(void) {
     RUN(a_shortening_extension_counts_from_its_start);
     RUN(an_extension_waits_for_the_renewal_under_way);
     RUN(an_extension_given_up_before_sending_restores_the_deadline);
+    RUN(a_call_given_up_is_done_before_those_behind_it);
     RUN(a_reentry_given_up_after_sending_is_stated_again);
     RUN(a_reentry_of_a_hold_that_ended_meanwhile_is_given_back);
     RUN(an_abandoned_reentry_is_not_repeated_behind_its_undo);

@@ -248,7 +248,26 @@ static void it_stays_where_there_is_no_such_channel(void) {
     RIG_CLOSE();
 }
 
+/* A plain lock is asked for as one of several names is. */
+static void a_reply_as_of_several_names_says_free_held_or_nothing(void) {
+    const int64_t held[] = {1, 5000}, wrong[] = {0, 5000};
+    for (int i = 0; i < 4; i++) {
+        rig_open();
+        rig.lock_kind = REDLATCH_PLAIN;
+        struct call *call = watch("a", true);
+        CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_WATCH);
+        if (i == 0) {
+            rig_granted(PIPELINE);
+        } else {
+            rig_integers(PIPELINE, i == 1 ? held : wrong, i == 3 ? 0 : 2);
+        }
+        CHECK_EQ_INT(call->status, i == 0 ? REDLATCH_OK : i == 1 ? REDLATCH_TIMEOUT : REDLATCH_PROTOCOL);
+        RIG_CLOSE();
+    }
+}
+
 int main(void) {
+    RUN(a_reply_as_of_several_names_says_free_held_or_nothing);
     RUN(it_moves_to_the_channel_of_its_kind);
     RUN(one_recheck_does_not_go_elsewhere);
     RUN(it_stays_where_there_is_no_such_channel);

@@ -202,7 +202,6 @@ static void hold_error(struct engine *engine, struct command *command, struct er
         return; /* nobody holds these; of a hold that lives on, the next command says so to the server */
     }
     if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
-        command->hold = NULL;
         hold_end(engine, hold, now);
         queue_after_release(engine, command->resource, -1, now); /* who waited for it has no other to wait for */
     } else if (hold) {
