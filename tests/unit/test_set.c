@@ -433,6 +433,29 @@ static void what_was_granted_before_the_connection_broke_is_undone_when_the_repe
     RIG_CLOSE();
 }
 
+/* Commands that release retired ids are bound for as long as a late copy may be granted something. */
+static void a_call_whose_reserves_are_all_bound_gets_no_reply(void) {
+    rig_open();
+    rig.engine.settings.unreachable_timeout_ms = INT32_MAX;
+    struct call *call = rig_acquire_all("ab", 1);
+    for (int i = 0; i < 100 && !call->done; i++) {
+        struct command *command;
+        do {
+            command = rig_send(PIPELINE);
+        } while (command && command->kind != COMMAND_ACQUIRE_MANY);
+        rig_lost(PIPELINE);
+        rig_ready(PIPELINE, RESOLUTION_DENIED);
+    }
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    for (int i = 0; i < 400; i++) {
+        rig_pass(SECOND);
+        while (rig_send(PIPELINE)) {
+            rig_integers(PIPELINE, (const int64_t[]){0, 0}, 2);
+        }
+    }
+    RIG_CLOSE();
+}
+
 static void where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease(void) {
     rig_open();
     struct hold *single = rig_grant("b", 1);
@@ -491,6 +514,7 @@ int main(void) {
     RUN(a_release_that_is_answered_for_other_names_is_a_protocol_error);
     RUN(what_a_broken_connection_left_is_sent_again);
     RUN(what_was_granted_before_the_connection_broke_is_undone_when_the_repeat_meets_a_holder);
+    RUN(a_call_whose_reserves_are_all_bound_gets_no_reply);
     RUN(where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease);
     return unit_done();
 }
