@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Literal, Optional, Sequence, Tuple
+from typing import Literal, Optional, Tuple
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import Seconds, lease_ms, limit_ms, wait_ms
@@ -31,7 +31,7 @@ class MultiLock(Lock):
 
     def __init__(
         self,
-        members: Sequence[Lock],
+        members: Tuple[Lock, ...],
         timeout: Optional[Seconds],
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
@@ -42,7 +42,7 @@ class MultiLock(Lock):
     def _make(
         self,
         kind: LockKind,
-        members: Sequence[Lock],
+        members: Tuple[Lock, ...],
         more: Tuple[int, ...],
         timeout: Optional[Seconds],
         lease: Optional[Seconds],
@@ -62,7 +62,7 @@ class MultiLock(Lock):
         status = self._new(handles, len(members), more, options, lock_out)
         if status:
             raise failure(status, name)
-        self._members = tuple(members)  # their clients live as long as this does
+        self._members = members  # their clients live as long as this does
         self._set_up(members[0]._client, kind, name, lock_out[0], wait, owner)
 
     def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
@@ -90,7 +90,7 @@ class RedLock(MultiLock):
 
     def __init__(
         self,
-        members: Sequence[Lock],
+        members: Tuple[Lock, ...],
         allow_few: bool,
         timeout: Optional[Seconds],
         lease: Optional[Seconds],

@@ -1,5 +1,5 @@
-/* What a freed handle held is released, although other calls have set all memory aside. Each time the calls are played
- * by a figure of the engine, while the background thread sleeps, which else sets some more aside.
+/* What a freed handle or a closed client held is released, although other calls have set all memory aside. The calls
+ * are played by a figure of the engine, while the background thread sleeps, which else sets some more aside.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -108,8 +108,22 @@ static void a_multi_lock(void) {
     end();
 }
 
+static void a_closed_client(void) {
+    static char grant[] = "$-1\r\n";
+    begin(grant);
+    redlatch_lock *lock = new_lock("orders");
+    CHECK_EQ_INT(redlatch_lock_try_acquire(lock), REDLATCH_OK);
+    check_scripts(1);
+    CHECK(set_aside(0) > 0);
+    redlatch_client_close(client);
+    check_scripts(2);
+    redlatch_lock_free(lock);
+    end();
+}
+
 int main(void) {
     RUN(a_lock);
     RUN(a_multi_lock);
+    RUN(a_closed_client);
     return unit_done();
 }

@@ -191,6 +191,16 @@ static void errors_that_can_be_lived_with(void) {
     check_outcome("+OK\r\n:1\r\n$3\r\nabc\r\n", REDLATCH_OK, "");
 }
 
+/* A server that may not be asked for the id does not give it elsewhere. */
+static void another_number_is_no_id(void) {
+    begin(false);
+    dial();
+    fake_say(&server, ":7\r\n-NOPERM no\r\n" INFO);
+    CHECK_EQ_INT(outcome(), REDLATCH_OK);
+    CHECK_EQ_INT(connection.server_id, 0);
+    end();
+}
+
 static void check_first_error_reply(const char *answer, int status) {
     begin(false);
     if (status == REDLATCH_AUTHENTICATION) {
@@ -565,6 +575,7 @@ int main(void) {
     RUN(answers_come_in_pieces);
     RUN(errors_that_end_it);
     RUN(errors_that_can_be_lived_with);
+    RUN(another_number_is_no_id);
     RUN(refused_password_or_database);
     RUN(what_redis_says_is_not_cut_at_letters_of_the_password);
     RUN(the_server_hangs_up);

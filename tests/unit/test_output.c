@@ -171,6 +171,22 @@ static void an_acquire_byte_for_byte(void) {
     free(resource);
 }
 
+/* What the server answers without a script goes as it is. */
+static void a_plain_question_byte_for_byte(void) {
+    static const char expected[] = "*3\r\n$6\r\nCLIENT\r\n$4\r\nLIST\r\n$0\r\n\r\n";
+    struct argument_part arguments[] = {{"CLIENT", 6}, {"LIST", 4}, {"", 0}};
+    struct question question = {.arguments = arguments, .argument_count = 3, .plain = true};
+    struct operation operation = {.question = &question};
+    struct command command = {.kind = COMMAND_INSPECT, .operation = &operation};
+    struct output output = {0};
+    CHECK_EQ_INT(output_command_size(test_engine(), &command), sizeof expected - 1);
+    CHECK(output_reserve(&output, sizeof expected - 1));
+    output_command(&output, test_engine(), &command);
+    CHECK_EQ_INT(output_pending(&output), sizeof expected - 1);
+    CHECK(memcmp(output.bytes, expected, sizeof expected - 1) == 0);
+    output_free(&output);
+}
+
 static void words(void) {
     struct output output = {0};
     static const char *const some[] = {"PING", "", "a\r\nb"};
@@ -249,6 +265,7 @@ static void parts_go_as_the_socket_takes_them(void) {
 int main(void) {
     RUN(every_kind_has_its_exact_size);
     RUN(an_acquire_byte_for_byte);
+    RUN(a_plain_question_byte_for_byte);
     RUN(acknowledgements_byte_for_byte);
     RUN(words);
     RUN(growing_keeps_what_is_pending);

@@ -82,9 +82,9 @@ static enum resolution not_killed(const struct connection *connection) {
     return connection->unanswered ? RESOLUTION_DENIED : RESOLVED_BY_KILL;
 }
 
-/* All is set up: what of the connection before this one? AGAIN when it is being killed. */
+/* All is set up: what of the connection before this one? AGAIN when it is being killed. With none before it, or one
+ * that leaves nothing in doubt, `resolution` is still RESOLVED_BY_KILL. */
 static int resolve_old(struct connection *connection) {
-    connection->resolution = RESOLVED_BY_KILL;
     bool known = connection->run_id[0] && connection->old_run_id[0];
     if (connection->generation == 0 || connection->subscriber) {
         return REDLATCH_OK;

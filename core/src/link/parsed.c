@@ -71,9 +71,8 @@ bool reply_holder_show(struct reply_holder *holder, void *parsed) {
 size_t reply_holder_inner(const struct reply_holder *holder, size_t element, struct reply *elements, size_t size) {
     const redisReply *top = holder->parsed;
     const redisReply *inner = top && element < top->elements ? top->element[element] : NULL;
-    size_t count = 0;
-    while (inner && inner->type == REDIS_REPLY_ARRAY && count < inner->elements && count < size &&
-           show(&elements[count], inner->element[count])) {
+    size_t count = 0; /* only arrays have elements: reply_holder_show refuses all else that could */
+    while (inner && count < inner->elements && count < size && show(&elements[count], inner->element[count])) {
         count++;
     }
     return count;

@@ -172,8 +172,8 @@ bool tls_session_seal(struct tls_session *session, struct output *output, struct
     size_t pending = SSL_is_init_finished(session->ssl) ? output_pending(output) : 0;
     bool done = session->status == REDLATCH_OK;
     if (done && pending > 0) {
-        size_t written = 0;
-        done = SSL_write_ex(session->ssl, output->bytes + output->begin, pending, &written) == 1 && written == pending;
+        size_t written; /* all of it, for OpenSSL writes in part only if it is told to */
+        done = SSL_write_ex(session->ssl, output->bytes + output->begin, pending, &written) == 1;
         if (done) {
             output_clear(output);
         } else {

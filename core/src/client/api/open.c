@@ -133,8 +133,9 @@ static int check_options(const redlatch_client_options *options) {
     return REDLATCH_OK;
 }
 
+/* `from_url` is -1 where the URL says nothing. */
 static int64_t or_default(int64_t option, int64_t from_url, int64_t fallback) {
-    return option != REDLATCH_DEFAULT ? option : from_url >= 0 ? from_url : fallback;
+    return option != REDLATCH_DEFAULT ? option : from_url != -1 ? from_url : fallback;
 }
 
 /* Options win over the URL, the URL over the defaults. */

@@ -41,7 +41,6 @@ void current_server_free(struct client *client) {
     if (client->server.search) {
         search_close(client->server.search);
         free(client->server.search);
-        client->server.search = NULL;
     }
 }
 

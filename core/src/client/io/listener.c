@@ -48,7 +48,6 @@ void listener_free(struct client *client) {
         reply_holder_clear(&listener->holder);
         connection_free(&listener->connection);
         free(listener);
-        client->listener = NULL;
     }
 }
 
