@@ -57,7 +57,7 @@ bool reply_holder_show(struct reply_holder *holder, void *parsed) {
     const redisReply *top = parsed;
     holder->parsed = parsed;
     bool known = show(&holder->reply, top);
-    if (known && holder->reply.kind == REPLY_ARRAY) {
+    if (known) { /* other kinds than arrays have no elements */
         size_t count = top->elements < REPLY_ELEMENTS_MAX ? top->elements : REPLY_ELEMENTS_MAX;
         for (size_t i = 0; i < count; i++) {
             known = show(&holder->elements[i], top->element[i]) && known;
