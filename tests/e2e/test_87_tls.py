@@ -409,6 +409,59 @@ def test_sessions_are_resumed(tls: TlsServer, ca: Authority, certificate: Certif
         assert front.resumed[0] is False and all(front.resumed[1:]), front.resumed
 
 
+def replace(old: Certificate, new: Certificate) -> None:
+    """What renews certificates does: each file by a rename."""
+    for to, source in ((old.file, new.file), (old.key, new.key)):
+        fresh = to.with_suffix(".fresh")
+        fresh.write_bytes(source.read_bytes())
+        fresh.rename(to)
+
+
+def test_renewed_files(
+    make_tls: MakeTls, certificate: Certificate, ca: Authority, stranger: Authority, folder: Path, lock_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next connection uses them, wherever the program has gone; files that cannot be used leave the old ones."""
+    server = make_tls(certificate, tls_auth_clients="yes")
+    used, renewed = stranger.certificate("used", names="DNS:used"), ca.certificate("renewed", names="DNS:renewed")
+    (folder / "trusted.pem").write_text(stranger.file.read_text())
+    files = {"tls_cert_file": used.file, "tls_key_file": used.key, "tls_ca_file": folder / "trusted.pem"}
+    options = {name: os.path.relpath(path) for name, path in files.items()}
+    with redlatch.connect(server.url, lazy=True, **options) as client:
+        monkeypatch.chdir("/")
+        lock = client.lock(lock_name)
+        with pytest.raises(redlatch.AuthenticationError, match="unknown CA"):
+            lock.acquire(timeout=0)
+        (folder / "trusted.pem").write_text("half of a cert")
+        with pytest.raises(redlatch.AuthenticationError, match='on disk is not used: tls_ca_file ".*trusted.pem"'):
+            lock.acquire(timeout=0)
+        (folder / "trusted.pem").write_text(ca.file.read_text())
+        with pytest.raises(redlatch.AuthenticationError, match="the server refused the client's certificate"):
+            lock.acquire(timeout=0)
+        replace(used, renewed)
+        with lock as held:
+            used.key.write_text("half of a key")
+            break_connections(server.server, client)
+            assert not held.lost
+
+
+def test_a_renewed_certificate_is_shown(
+    tls: TlsServer, certificate: Certificate, ca: Authority, lock_name: str
+) -> None:
+    """No session of the old one is resumed then."""
+    own, renewed = ca.certificate("short", names="DNS:own"), ca.certificate("long", names="DNS:own")
+    with TlsFront(certificate, tls.server.port) as front:
+        with redlatch.connect(
+            front.url, tls_ca_file=ca.file, tls_cert_file=own.file, tls_key_file=own.key
+        ) as client, client.lock(lock_name):
+            break_connections(tls.server, client)
+            assert front.resumed[-1]
+            replace(own, renewed)
+            before = len(front.resumed)
+            break_connections(tls.server, client)
+            assert not front.resumed[before]
+
+
 def test_the_end_of_a_session(tls: TlsServer, ca: Authority, certificate: Certificate, lock_name: str) -> None:
     """A server that ends TLS and leaves the connection open has ended it."""
     with TlsFront(certificate, tls.server.port) as front:
