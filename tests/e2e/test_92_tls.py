@@ -82,10 +82,10 @@ def test_all_options_are_in_the_environment(tls: TlsServer, ca: Authority, lock_
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == sorted(
         [
-            f"REDLATCH_TLS_CA_FILE={os.path.realpath(ca.file)}",
-            f"REDLATCH_TLS_CA_DIR={os.path.realpath(tmp_path)}",
-            f"REDLATCH_TLS_CERT_FILE={os.path.realpath(own.file)}",
-            f"REDLATCH_TLS_KEY_FILE={os.path.realpath(own.key)}",
+            f"REDLATCH_TLS_CA_FILE={os.getcwd()}/{given['ca-file']}",
+            f"REDLATCH_TLS_CA_DIR={os.getcwd()}/{given['ca-dir']}",
+            f"REDLATCH_TLS_CERT_FILE={os.getcwd()}/{given['cert-file']}",
+            f"REDLATCH_TLS_KEY_FILE={os.getcwd()}/{given['key-file']}",
             "REDLATCH_TLS_SERVER_NAME=127.0.0.1",
             "REDLATCH_TLS_VERIFY=full",
             "REDLATCH_TLS_MIN_VERSION=1.2",
@@ -95,6 +95,21 @@ def test_all_options_are_in_the_environment(tls: TlsServer, ca: Authority, lock_
     outer = {"SSL_CERT_FILE": str(ca.file), "REDLATCH_TLS_VERIFY": "none", "REDLATCH_TLS_SERVER_NAME": "other"}
     done = redlatch(None, "run", "-u", tls.url, lock_name, "--", *bare, **outer)
     assert done.returncode == 0 and done.stdout == "", done.stderr
+
+
+def test_relative_paths_of_the_url(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
+    """They begin where `run` was started, and its CMD may go elsewhere; a link on the way may lead elsewhere later."""
+    (tmp_path / "a ca.pem").symlink_to(ca.file)
+    url = f"{tls.url}?tls_verify=ca&tls_ca_file=a%20ca.pem"
+    script = f"cd / && {program()} show --mine && echo $REDLATCH_TLS_CA_FILE"
+    for options, variables in ((["-u", url], {}), ([], {"REDIS_URL": url})):
+        usual = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
+        done = subprocess.run(
+            [program(), "run", *options, lock_name, "--", "sh", "-c", script],
+            capture_output=True, text=True, timeout=60, check=False, env={**usual, **variables}, cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == f"{tmp_path}/a ca.pem"
 
 
 def test_what_is_given_within_run_wins(tls: TlsServer, ca: Authority, lock_name: str) -> None:
