@@ -38,12 +38,55 @@ static const char *find_in_url(const char *url, const char *name, size_t *size_o
     return found;
 }
 
+/* Whether an option that the client has was given in the URL. */
+static bool is_of_url[TLS_COUNT];
+
 void tls_fill(const struct server_options *server, redlatch_client_options *options) {
     for (int i = 0; i < TLS_COUNT; i++) {
+        size_t size;
+        is_of_url[i] = !server->tls[i] && find_in_url(server_url(server), table[i].name, &size);
         if (server->tls[i]) {
             *(const char **)((char *)options + table[i].offset) = server->tls[i];
         }
     }
+}
+
+static bool is_word(const char *message, const char *at, size_t size) {
+    bool begins = at == message || strchr(" (", at[-1]);
+    return begins && (!at[size] || strchr(" ,;:)", at[size]));
+}
+
+/* The number of the option that a word of the message names; -1 for other words. */
+static int option_named(const char *message, const char *at) {
+    for (int i = 0; i < TLS_COUNT; i++) {
+        size_t size = strlen(table[i].name);
+        if (strncmp(at, table[i].name, size) == 0 && is_word(message, at, size)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+char *tls_complaint(const char *message) {
+    char *shown = malloc(2 * strlen(message) + 1); /* an option of the command has two bytes more */
+    if (!shown) {
+        return NULL;
+    }
+    char *to = shown;
+    for (const char *at = message; *at;) {
+        int option = option_named(message, at);
+        if (option < 0 || is_of_url[option]) {
+            *to++ = *at++;
+            continue;
+        }
+        *to++ = '-';
+        *to++ = '-';
+        for (const char *end = at + strlen(table[option].name); at < end; at++) {
+            *to++ = (char)(*at == '_' ? '-' : *at);
+        }
+    }
+    *to = '\0';
+    return shown;
 }
 
 /* A path that is valid in every directory, in new memory. Links are left as they are: a renewal of certificates may let
