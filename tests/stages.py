@@ -158,6 +158,9 @@ STAGES = [
                      f" PYTHONPATH=build/address/python {PYTEST} -n 2 tests/e2e/test_87_tls.py"
                      " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py -k 'not lua and not command'",
           ("address",), alone=True, dear=True),
+    # Peers and the proxies of the traces stay without.
+    Stage("over-tls", f"export REDLATCH_TEST_TLS=1 && {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/test_84_hostile.py",
+          ("build",), alone=True, dear=True),
     Stage("failovers", f"{PYTEST} tests/e2e/failovers.py", ("build",), alone=True, dear=True),
     Stage("without-tls", variant("without-tls", f"-DREDLATCH_TLS=OFF {WITH_PYTHON}",
                                  "unit_tests redlatch_python redlatch_python_package")
