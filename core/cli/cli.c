@@ -53,15 +53,20 @@ static int exit_status_of(int status) {
     return status <= -500 ? STATUS_SYSTEM : STATUS_UNREACHABLE;
 }
 
+static int complain_behind(const char *words, int status) {
+    char *error = tls_complaint(redlatch_last_error());
+    int exit_status = complain(exit_status_of(status), "%s%s", words, error ? error : "out of memory");
+    free(error);
+    return exit_status;
+}
+
 int complain_of(int status) {
-    return complain(exit_status_of(status), "%s", redlatch_last_error());
+    return complain_behind("", status);
 }
 
 int complain_of_wait(int status) {
     bool away = status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY;
-    return away ? complain(exit_status_of(status), "gave up waiting, the server is unreachable: %s",
-                           redlatch_last_error())
-                : complain_of(status);
+    return complain_behind(away ? "gave up waiting, the server is unreachable: " : "", status);
 }
 
 int next_option(int argc, char **argv, const char *letters, const struct option *options, const char *command) {

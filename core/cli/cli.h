@@ -119,6 +119,10 @@ void tls_fill(const struct server_options *server, redlatch_client_options *opti
 bool tls_export(const struct server_options *server);
 void tls_of_run(struct server_options *server);
 
+/* The library's words, with the options of TLS by the names that the user has for them: --tls-ca-file, unless it was
+ * given in the URL as tls_ca_file. In new memory; NULL without. */
+char *tls_complaint(const char *message);
+
 /* Sets a variable of the environment, or unsets it if the text is NULL; false without memory. */
 bool set_variable(const char *name, const char *text);
 

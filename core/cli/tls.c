@@ -1,38 +1,145 @@
 /* The options of TLS: from the command line, or within `run` from its environment.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
 /* Where each stands in the options of a client, and under which name `run` tells its CMD of it. */
 static const struct {
+    const char *name;
     size_t offset;
     const char *variable;
     bool is_path;
 } table[TLS_COUNT] = {
-    {offsetof(redlatch_client_options, tls_ca_file), "REDLATCH_TLS_CA_FILE", true},
-    {offsetof(redlatch_client_options, tls_ca_dir), "REDLATCH_TLS_CA_DIR", true},
-    {offsetof(redlatch_client_options, tls_cert_file), "REDLATCH_TLS_CERT_FILE", true},
-    {offsetof(redlatch_client_options, tls_key_file), "REDLATCH_TLS_KEY_FILE", true},
-    {offsetof(redlatch_client_options, tls_server_name), "REDLATCH_TLS_SERVER_NAME", false},
-    {offsetof(redlatch_client_options, tls_verify), "REDLATCH_TLS_VERIFY", false},
-    {offsetof(redlatch_client_options, tls_min_version), "REDLATCH_TLS_MIN_VERSION", false},
+    {"tls_ca_file", offsetof(redlatch_client_options, tls_ca_file), "REDLATCH_TLS_CA_FILE", true},
+    {"tls_ca_dir", offsetof(redlatch_client_options, tls_ca_dir), "REDLATCH_TLS_CA_DIR", true},
+    {"tls_cert_file", offsetof(redlatch_client_options, tls_cert_file), "REDLATCH_TLS_CERT_FILE", true},
+    {"tls_key_file", offsetof(redlatch_client_options, tls_key_file), "REDLATCH_TLS_KEY_FILE", true},
+    {"tls_server_name", offsetof(redlatch_client_options, tls_server_name), "REDLATCH_TLS_SERVER_NAME", false},
+    {"tls_verify", offsetof(redlatch_client_options, tls_verify), "REDLATCH_TLS_VERIFY", false},
+    {"tls_min_version", offsetof(redlatch_client_options, tls_min_version), "REDLATCH_TLS_MIN_VERSION", false},
 };
+
+/* Where the value of an option stands in a URL, and its size; NULL without. */
+static const char *find_in_url(const char *url, const char *name, size_t *size_out) {
+    size_t name_size = strlen(name);
+    const char *found = NULL;
+    for (const char *at = strchr(url, '?'); at; at = strchr(at, '&')) {
+        at++;
+        if (strncmp(at, name, name_size) == 0 && at[name_size] == '=') {
+            found = at + name_size + 1; /* of several the last one counts */
+            *size_out = strcspn(found, "&");
+        }
+    }
+    return found;
+}
+
+/* Whether an option that the client has was given in the URL. */
+static bool is_of_url[TLS_COUNT];
 
 void tls_fill(const struct server_options *server, redlatch_client_options *options) {
     for (int i = 0; i < TLS_COUNT; i++) {
+        size_t size;
+        is_of_url[i] = !server->tls[i] && find_in_url(server_url(server), table[i].name, &size);
         if (server->tls[i]) {
             *(const char **)((char *)options + table[i].offset) = server->tls[i];
         }
     }
 }
 
+static bool is_word(const char *message, const char *at, size_t size) {
+    bool begins = at == message || strchr(" (", at[-1]);
+    return begins && (!at[size] || strchr(" ,;:)", at[size]));
+}
+
+/* The number of the option that a word of the message names; -1 for other words. */
+static int option_named(const char *message, const char *at) {
+    for (int i = 0; i < TLS_COUNT; i++) {
+        size_t size = strlen(table[i].name);
+        if (strncmp(at, table[i].name, size) == 0 && is_word(message, at, size)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+char *tls_complaint(const char *message) {
+    char *shown = malloc(2 * strlen(message) + 1); /* an option of the command has two bytes more */
+    if (!shown) {
+        return NULL;
+    }
+    char *to = shown;
+    for (const char *at = message; *at;) {
+        int option = option_named(message, at);
+        if (option < 0 || is_of_url[option]) {
+            *to++ = *at++;
+            continue;
+        }
+        *to++ = '-';
+        *to++ = '-';
+        for (const char *end = at + strlen(table[option].name); at < end; at++) {
+            *to++ = (char)(*at == '_' ? '-' : *at);
+        }
+    }
+    *to = '\0';
+    return shown;
+}
+
+/* A path that is valid in every directory, in new memory. Links are left as they are: a renewal of certificates may let
+ * them lead elsewhere. */
+static char *absolute(const char *path) {
+    char *folder = *path == '/' ? NULL : getcwd(NULL, 0);
+    char *made = NULL;
+    if (!folder) {
+        return strdup(path);
+    }
+    if (asprintf(&made, "%s/%s", folder, path) < 0) {
+        made = NULL;
+    }
+    free(folder);
+    return made;
+}
+
+static int hex_digit(char digit) {
+    return digit >= '0' && digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
+}
+
+/* Resolves the %XX escapes of a URL that was accepted. */
+static void unescape(char *text) {
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        bool escape = *from == '%' && from[1] && from[2];
+        *to++ = escape ? (char)(hex_digit(from[1]) * 16 + hex_digit(from[2])) : *from;
+        from += escape ? 2 : 0;
+    }
+    *to = '\0';
+}
+
+/* The path that CMD is told: of the command line; or of the URL, where it is relative and CMD may be elsewhere. In new
+ * memory; NULL without. */
+static char *path_to_export(const struct server_options *server, int option, bool *good_out) {
+    size_t size = 0;
+    const char *in_url = find_in_url(server_url(server), table[option].name, &size);
+    bool from_url = !server->tls[option] && in_url && *in_url != '/';
+    char *given = from_url ? strndup(in_url, size) : server->tls[option] ? strdup(server->tls[option]) : NULL;
+    if (from_url && given) {
+        unescape(given);
+    }
+    char *path = given ? absolute(given) : NULL;
+    *good_out = path || (!from_url && !server->tls[option]);
+    free(given);
+    return path;
+}
+
 bool tls_export(const struct server_options *server) {
     bool good = true;
-    for (int i = 0; i < TLS_COUNT; i++) {
-        char *path = server->tls[i] && table[i].is_path ? realpath(server->tls[i], NULL) : NULL;
-        good = set_variable(table[i].variable, path ? path : server->tls[i]) && good;
+    for (int i = 0; good && i < TLS_COUNT; i++) {
+        char *path = table[i].is_path ? path_to_export(server, i, &good) : NULL;
+        good = good && set_variable(table[i].variable, table[i].is_path ? path : server->tls[i]);
         free(path);
     }
     return good;

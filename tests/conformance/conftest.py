@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers and drivers of the conformance traces: a worker has the same for all of them, without what was before."""
+"""The servers and drivers of the conformance traces: a worker has the same for all of them, without what was before.
+With REDLATCH_TEST_TLS=1 clients reach the servers by TLS."""
 
 from __future__ import annotations
 
+import os
 from typing import Iterator
 
 import pytest
 from runner import Processes, Servers
+from support.tls_server import Identity
 
 
 @pytest.fixture(scope="session")
-def shared_servers() -> Iterator[Servers]:
-    """The servers, in whatever state the last trace left them."""
-    servers = Servers()
+def shared_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """The servers, in whatever state the last trace left them. All programs find the CA in the environment."""
+    tls = None
+    if os.environ.get("REDLATCH_TEST_TLS") == "1":
+        tls = Identity.make(tmp_path_factory.mktemp("certificates"))
+        os.environ["SSL_CERT_FILE"] = str(tls.ca)
+    servers = Servers(tls)
     yield servers
     servers.close()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server that means ill - at the greeting, in replies to scripts, on the connection for messages - may keep a program
 from its locks, but not from going on: each call ends about when its time-out says, memory stays small, and no processor
-is kept busy. For C, Python, Lua and the command."""
+is kept busy. For C, Python, Lua and the command. With REDLATCH_TEST_TLS=1 the same by TLS."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional
 
 import pytest
 from forms import UUID, put_hash
 from scenes import folder
 from support import RedisServer
-from support.hostile import EVILS, PLACES, Evil, HostileServer
+from support.certificates import Certificate
+from support.hostile import EVILS, HANDSHAKE, PLACES, Evil, HostileServer
 from support.lua_programs import LUAS, SOURCES
 from support.lua_programs import environment as lua_environment
 from support.shell import program
+from support.tls_server import Identity
 
 # A wait has half a second, a connection and a command have less.
 OPTIONS = "?connect_timeout=0.3&command_timeout=0.3&dead_peer_timeout=1"
@@ -27,6 +29,7 @@ HERE = Path(__file__).parent
 # Seconds for seven calls, two connections made ready for each, the start of an interpreter, and a machine that is busy.
 TIMEOUT = 30.0
 MEBIBYTE = 1 << 20
+OVER_TLS = os.environ.get("REDLATCH_TEST_TLS") == "1"
 # What a victim may take beyond one of a server that means well.
 MEMORY = 64 * MEBIBYTE
 
@@ -103,13 +106,23 @@ def test_a_server_that_means_well(usual: Dict[str, Ending]) -> None:
         assert "protocol" not in ending.reported
 
 
+@pytest.fixture(name="own", scope="module")
+def own_fixture(tmp_path_factory: pytest.TempPathFactory) -> Optional[Certificate]:
+    """The certificate of the server, whose CA all victims find in the environment; None without TLS."""
+    if not OVER_TLS:
+        return None
+    identity = Identity.make(tmp_path_factory.mktemp("certificates"))
+    os.environ["SSL_CERT_FILE"] = str(identity.ca)
+    return identity.own
+
+
 @pytest.mark.parametrize("evil", EVILS, ids=lambda evil: evil.__name__)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [*PLACES, *([HANDSHAKE] if OVER_TLS else [])])
 def test_a_server_that_means_ill(
-    server: RedisServer, usual: Dict[str, Ending], lock_name: str, place: str, evil: Evil
+    server: RedisServer, usual: Dict[str, Ending], own: Optional[Certificate], lock_name: str, place: str, evil: Evil
 ) -> None:
     put_hash(server, lock_name, {f"{UUID}:42": 1})
-    with HostileServer(server, place, evil) as hostile:
+    with HostileServer(server, place, evil, own) as hostile:
         endings = play(hostile.url, lock_name)
         assert hostile.struck >= len(endings)
     for language, ending in endings.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`min_replicas` in Lua, asynchronously, and in the command; `durable` in Python, on servers that have WAITAOF."""
+"""`min_replicas` in Lua, asynchronously, and in the command; `durable`, and its refusal by servers without WAITAOF."""
 
 from __future__ import annotations
 
@@ -42,6 +42,14 @@ io.stdout:flush()
 io.stdin:read("l")
 print(lock:acquire({timeout = 5}), started(5).ok)
 print(lock:release(), other:release())
+"""
+
+
+DURABLE = """
+local client = assert(require "redlatch".connect(arg[1], {durable = true}))
+print(client:lock(arg[2]):acquire({timeout = 0}))
+client:close()
+os.exit(true)
 """
 
 
@@ -123,4 +131,15 @@ def test_durable_without_a_file(pair: Pair, lock_name: str) -> None:
         with pytest.raises(redlatch.UnsupportedError, match=expected):
             client.lock(lock_name).acquire(timeout=0)
         wait_until(lambda: client.stats()["held"] == 0)
+    pair.gone(lock_name)
+    done = subprocess.run(
+        [program(), "run", "-u", f"{pair.master.url}?durable=1", lock_name, "--", "true"],
+        capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 64 and expected in done.stderr, done.stderr
+    done = subprocess.run(
+        ["lua5.4", "-e", DURABLE, "-", pair.master.url, lock_name],
+        env=environment("lua5.4"), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0 and expected in done.stdout and "unsupported" in done.stdout, done
     pair.gone(lock_name)

@@ -34,6 +34,20 @@ def test_acquire_and_release(watched: Watched, lock_name: str) -> None:
         assert not watched.master.admin.exists(lock_name)
 
 
+def test_a_master_that_does_not_answer(watched: Watched, lock_name: str) -> None:
+    """The error names the address and the service, which is what the URL has."""
+    with redlatch.connect(watched.url(), command_timeout=0.3) as client:
+        client.lock(lock_name).state()
+        master = watched.master
+        expected = rf'did not answer in time \(127.0.0.1:{master.port}, the master of "{SERVICE}"\)'
+        master.admin.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")  # which sentinels do not take for its end
+        try:
+            with pytest.raises(redlatch.UnreachableError, match=expected):
+                client.lock(lock_name).acquire(timeout=0)
+        finally:
+            master.admin.execute_command("CLIENT", "UNPAUSE")
+
+
 def in_use(proxy: Proxy) -> int:
     """How many connections stand there."""
     return sum(connection.client_open for connection in list(proxy.links))

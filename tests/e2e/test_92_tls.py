@@ -33,7 +33,7 @@ def test_the_command(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Pa
     shown = redlatch(None, "show", "-u", tls.url, "--tls-ca-file", ca.file, lock_name)
     assert shown.returncode == 3, shown.stderr
     refusing = redlatch(None, "show", "-u", tls.url, "--tls-ca-file", "/dev/null", lock_name)
-    assert refusing.returncode == 64 and "tls_ca_file" in refusing.stderr, refusing.stderr
+    assert refusing.returncode == 64 and '--tls-ca-file "/dev/null": expected' in refusing.stderr, refusing.stderr
     relative = os.path.relpath(ca.file)
     script = f"cd {tmp_path} && {program()} show --mine"
     run = redlatch(
@@ -59,7 +59,29 @@ def test_each_option_reaches_the_library(tls: TlsServer, lock_name: str, option:
     """Which refuses what cannot be."""
     done = redlatch(None, "show", "-u", tls.url, f"--tls-{option}", value, lock_name)
     assert done.returncode == 64, done.stderr
-    assert f'tls_{option.replace("-", "_")} "{value}": ' in done.stderr
+    assert f'redlatch: --tls-{option} "{value}": ' in done.stderr
+
+
+def test_complaints_name_what_was_used(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
+    """The option of the URL, or that of the command, which is also the one to add."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("SSL_CERT_")}
+
+    def complaint(url: str, *options: str) -> str:
+        words = [program(), "show", "-u", url, *options, lock_name]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=plain)
+        assert done.returncode in (64, 69), done.stderr
+        return done.stderr
+
+    assert complaint(f"{tls.url}?tls_ca_file=/dev/null").startswith('redlatch: tls_ca_file "/dev/null": ')
+    assert '--tls-ca-file "/dev/null": ' in complaint(f"{tls.url}?tls_ca_file=/dev/zero", "--tls-ca-file", "/dev/null")
+    assert "--tls-ca-file" in complaint(tls.url) and "tls_ca_file" not in complaint(tls.url)
+    stranger = tmp_path / "tls_ca_file"
+    stranger.write_text(Authority(tmp_path, "stranger").file.read_text())
+    shown = str(stranger)[:60]
+    assert f'expected one of --tls-ca-file "{shown}' in complaint(tls.url, "--tls-ca-file", str(stranger))
+    assert f'expected one of tls_ca_file "{shown}' in complaint(f"{tls.url}?tls_ca_file={stranger}")
+    key = complaint(f"{tls.url}?tls_key_file={ca.key}")
+    assert f'tls_key_file "{ca.key}": expected a --tls-cert-file with it' in key
 
 
 def test_all_options_are_in_the_environment(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
@@ -82,10 +104,10 @@ def test_all_options_are_in_the_environment(tls: TlsServer, ca: Authority, lock_
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == sorted(
         [
-            f"REDLATCH_TLS_CA_FILE={os.path.realpath(ca.file)}",
-            f"REDLATCH_TLS_CA_DIR={os.path.realpath(tmp_path)}",
-            f"REDLATCH_TLS_CERT_FILE={os.path.realpath(own.file)}",
-            f"REDLATCH_TLS_KEY_FILE={os.path.realpath(own.key)}",
+            f"REDLATCH_TLS_CA_FILE={os.getcwd()}/{given['ca-file']}",
+            f"REDLATCH_TLS_CA_DIR={os.getcwd()}/{given['ca-dir']}",
+            f"REDLATCH_TLS_CERT_FILE={os.getcwd()}/{given['cert-file']}",
+            f"REDLATCH_TLS_KEY_FILE={os.getcwd()}/{given['key-file']}",
             "REDLATCH_TLS_SERVER_NAME=127.0.0.1",
             "REDLATCH_TLS_VERIFY=full",
             "REDLATCH_TLS_MIN_VERSION=1.2",
@@ -95,6 +117,21 @@ def test_all_options_are_in_the_environment(tls: TlsServer, ca: Authority, lock_
     outer = {"SSL_CERT_FILE": str(ca.file), "REDLATCH_TLS_VERIFY": "none", "REDLATCH_TLS_SERVER_NAME": "other"}
     done = redlatch(None, "run", "-u", tls.url, lock_name, "--", *bare, **outer)
     assert done.returncode == 0 and done.stdout == "", done.stderr
+
+
+def test_relative_paths_of_the_url(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
+    """They begin where `run` was started, and its CMD may go elsewhere; a link on the way may lead elsewhere later."""
+    (tmp_path / "a ca.pem").symlink_to(ca.file)
+    url = f"{tls.url}?tls_verify=ca&tls_ca_file=a%20ca.pem"
+    script = f"cd / && {program()} show --mine && echo $REDLATCH_TLS_CA_FILE"
+    for options, variables in ((["-u", url], {}), ([], {"REDIS_URL": url})):
+        usual = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
+        done = subprocess.run(
+            [program(), "run", *options, lock_name, "--", "sh", "-c", script],
+            capture_output=True, text=True, timeout=60, check=False, env={**usual, **variables}, cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == f"{tmp_path}/a ca.pem"
 
 
 def test_what_is_given_within_run_wins(tls: TlsServer, ca: Authority, lock_name: str) -> None:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import random
 import socket
+import ssl
 import time
-from typing import Callable, Dict, Iterator, List
+from typing import Callable, Dict, Iterator, List, Optional
 
 from .broken import BrokenServer
+from .certificates import Certificate
 from .faults import Command
 from .resp import FrameReader
 from .server import RedisServer
@@ -28,6 +30,9 @@ PLACES: Dict[str, Callable[[Command], bool]] = {
     "replies": lambda command: command.word in ("EVALSHA", "EVAL"),
     "subscription": lambda command: command.word == "SUBSCRIBE",
 }
+
+# Instead of the TLS handshake, on the bare socket.
+HANDSHAKE = "handshake"
 
 _CHUNK = 65_536
 
@@ -74,10 +79,15 @@ class Victim:
 
 
 class HostileServer(BrokenServer):
-    """Passes commands on to a real server until a connection comes to the place of the evil."""
+    """Passes commands on to a real server until a connection comes to the place of the evil. With a certificate clients
+    reach it by TLS, and the evil is what is encrypted."""
 
-    def __init__(self, server: RedisServer, place: str, evil: Evil) -> None:
-        self._server, self._begins, self._evil = server, PLACES[place], evil
+    def __init__(self, server: RedisServer, place: str, evil: Evil, own: Optional[Certificate] = None) -> None:
+        self._server, self._evil = server, evil
+        self._begins = PLACES.get(place)
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if own else None
+        if self._tls and own:
+            self._tls.load_cert_chain(own.file, own.key)
         self._numbers = iter(range(1_000_000_000))
         self.struck = 0
         super().__init__()
@@ -87,8 +97,24 @@ class HostileServer(BrokenServer):
         with self._lock:
             return next(self._numbers)
 
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"rediss://127.0.0.1:{self.port}/0" if self._tls else super().url
+
     def serve(self, connection: socket.socket) -> None:
         """Talk to one client, with a connection to the real server behind it."""
+        if self._begins is None:
+            self.struck += 1
+            self._evil(Victim(self, connection), b"+OK\r\n")
+        elif self._tls:
+            with self._tls.wrap_socket(connection, server_side=True) as encrypted:
+                self._hang_up_with(encrypted)
+                self._serve_plainly(encrypted)
+        else:
+            self._serve_plainly(connection)
+
+    def _serve_plainly(self, connection: socket.socket) -> None:
         with socket.create_connection(self._server.address) as upstream:
             self._hang_up_with(upstream)
             self._talk(connection, upstream)
@@ -103,7 +129,7 @@ class HostileServer(BrokenServer):
             for frame in commands.feed(data):
                 upstream.sendall(frame.raw)
                 reply = next(self._replies(upstream, replies))
-                if self._begins(Command(frame.value, frame.raw)):
+                if self._begins and self._begins(Command(frame.value, frame.raw)):
                     self.struck += 1
                     self._evil(Victim(self, client), reply)
                     return

@@ -59,7 +59,8 @@ static int on_session(SSL *ssl, SSL_SESSION *resumable) {
     struct tls_session *session = SSL_get_app_data(ssl);
     struct tls_context *context = session->context;
     char *name = strdup(session->server_name);
-    if (!name) {
+    if (!name || SSL_get_SSL_CTX(ssl) != context->ctx) { /* the other: of files that were renewed since */
+        free(name);
         return 0;
     }
     SSL_SESSION_free(context->resumed);
@@ -98,16 +99,11 @@ static int load_certificate(const struct tls_making *making) {
     return REDLATCH_OK;
 }
 
-static int set_up(const struct tls_making *making) {
+int tls_context_fill(const struct tls_making *making) {
     struct tls_context *context = making->context;
-    const char *name = making->options->texts[TLS_SERVER_NAME];
-    context->server_name = name ? strdup(name) : NULL;
     context->ctx = SSL_CTX_new(TLS_client_method());
     if (!context->ctx) {
         return no_openssl(making);
-    }
-    if (name && !context->server_name) {
-        return no_memory(making);
     }
     SSL_CTX *ctx = context->ctx;
     SSL_CTX_set_min_proto_version(ctx, context->values.min_version == TLS_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
@@ -137,7 +133,7 @@ int tls_context_new(const struct tls_options *options, struct tls_context **cont
         OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
         struct tls_queue queue;
         tls_queue_put_aside(&queue);
-        status = set_up(&making);
+        status = tls_files_watch(context, options) ? tls_context_fill(&making) : no_memory(&making);
         tls_queue_put_back(&queue);
     }
     if (status == REDLATCH_OK) {
@@ -152,7 +148,7 @@ void tls_context_free(struct tls_context *context) {
     if (context) {
         SSL_SESSION_free(context->resumed);
         SSL_CTX_free(context->ctx);
-        free(context->server_name);
+        tls_options_free(&context->options);
         free(context->resumed_name);
         free(context);
     }

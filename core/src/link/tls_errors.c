@@ -112,6 +112,15 @@ static bool explain_error(const struct tls_session *session, const X509 *certifi
     return false;
 }
 
+/* What was refused may be old, as new files cannot be used. */
+static void add_not_renewed(struct tls_session *session) {
+    const char *why = session->context->not_renewed;
+    size_t used = strlen(session->failure);
+    if (*why) {
+        snprintf(session->failure + used, sizeof session->failure - used, "; the file on disk is not used: %s", why);
+    }
+}
+
 void tls_explain_certificate(struct tls_session *session, X509_STORE_CTX *chain) {
     const X509 *certificate = X509_STORE_CTX_get_current_cert(chain);
     const X509 *own = X509_STORE_CTX_get0_cert(chain);
@@ -128,6 +137,7 @@ void tls_explain_certificate(struct tls_session *session, X509_STORE_CTX *chain)
     show_name(X509_get_issuer_name(certificate), issuer);
     snprintf(session->failure, sizeof session->failure, "the certificate of \"%s\", issued by \"%s\", was refused: %s",
              subject, issuer, error);
+    add_not_renewed(session);
 }
 
 /* An alert about the client's certificate, or about its lack. */
@@ -160,6 +170,9 @@ static int explain_alert(struct tls_session *session) {
     snprintf(session->failure, sizeof session->failure, "the server refused %s (TLS alert %d, %s)%s",
              certificate ? own : "the TLS connection", alert, name,
              certificate ? ": expected one that it accepts, in tls_cert_file" : "");
+    if (certificate) {
+        add_not_renewed(session);
+    }
     return certificate ? REDLATCH_AUTHENTICATION : REDLATCH_PROTOCOL;
 }
 

@@ -4,20 +4,33 @@
 #ifndef TLS_PARTS_H
 #define TLS_PARTS_H
 
+#include <sys/stat.h>
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include "tls.h"
 
+/* How a file was when it was read; a size of -1: not there. */
+enum { TLS_FILES = 3 };
+struct tls_stamp {
+    dev_t device;
+    ino_t node;
+    off_t size;
+    struct timespec changed;
+};
+
 struct tls_context {
     SSL_CTX *ctx;
     SSL_SESSION *resumed; /* of the last connection, to be resumed by the next to a server of its name; NULL */
     char *resumed_name;
     struct tls_values values;
-    char *server_name;    /* of the options; NULL: the host */
-    bool has_certificate; /* of the client */
-    char ca_shown[120];   /* where the CAs come from */
+    bool has_certificate;       /* of the client */
+    char ca_shown[120];         /* where the CAs come from */
+    struct tls_options options; /* with absolute paths, for a renewal */
+    struct tls_stamp stamps[TLS_FILES];
+    char not_renewed[240]; /* why changed files are not used; else empty */
 };
 
 /* What a context is made of, and where to say why it cannot be. */
@@ -30,6 +43,15 @@ struct tls_making {
 
 /* A file that cannot be used: INVALID, and says why. */
 int tls_refuse_file(const struct tls_making *making, const char *what, const char *path, const char *expected);
+
+/* Makes the SSL_CTX of making->context, with all that belongs to it. OK, INVALID, NO_MEMORY or SYSTEM. */
+int tls_context_fill(const struct tls_making *making);
+
+/* Remembers the options and how the files are, before they are read. False without memory. */
+bool tls_files_watch(struct tls_context *context, const struct tls_options *options);
+
+/* Reads the files again if they changed. If they cannot be used, those that were read before count on. */
+void tls_files_renew(struct tls_context *context);
 
 /* Loads the CAs. OK or INVALID. */
 int tls_load_cas(const struct tls_making *making);

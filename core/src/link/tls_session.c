@@ -100,7 +100,9 @@ struct tls_session *tls_session_new(struct tls_context *context, const char *hos
     session->alert = NO_ALERT;
     struct tls_queue queue;
     tls_queue_put_aside(&queue);
-    session->server_name = name_of(context->server_name ? context->server_name : host);
+    tls_files_renew(context);
+    const char *given = context->options.texts[TLS_SERVER_NAME];
+    session->server_name = name_of(given ? given : host);
     session->ssl = session->server_name ? SSL_new(context->ctx) : NULL;
     bool made = session->ssl && set_up(session);
     if (made) {

@@ -140,6 +140,8 @@ class Player:
             request["options"] = {**request["options"], "name_prefix": expand(request["options"]["name_prefix"])}
         if request["call"] == "open":
             url = request.get("url", "{server}")
+            if "{host}" in url and self._world_of(step).over_tls:
+                url = url.replace("redis://", "rediss://", 1)
             for placeholder, address in self._world_of(step).urls.items():
                 url = url.replace(placeholder, address)
             if "{proxy}" in url:

@@ -5,9 +5,10 @@ its first state before a trace uses it."""
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any, Dict, Set
+from typing import Any, Dict, Optional, Set
 
 from support import RedisServer
+from support.tls_server import Identity
 
 FIRST = "first"
 # What traces change of a server's configuration, besides its data.
@@ -15,9 +16,10 @@ _DEFAULTS = {"maxmemory": "0", "min-replicas-to-write": "0", "requirepass": ""}
 
 
 class Servers:
-    """Servers by their words in traces. They run until close()."""
+    """Servers by their words in traces. They run until close(). With an identity clients reach them by TLS."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Optional[Identity] = None) -> None:
+        self._tls = tls
         self._stack = ExitStack()
         self._started: Dict[str, RedisServer] = {}
         self._used: Set[str] = set()
@@ -25,11 +27,17 @@ class Servers:
     def get(self, word: str) -> RedisServer:
         """The server of that word: empty, unless this trace has had it before."""
         if word not in self._started:
-            self._started[word] = self._stack.enter_context(RedisServer())
+            self._started[word] = self._stack.enter_context(self._start())
         if word not in self._used:
             _bring_back(self._started[word])
             self._used.add(word)
         return self._started[word]
+
+    def _start(self) -> RedisServer:
+        server = RedisServer(**(self._tls.options() if self._tls else {}))
+        if self._tls:
+            server.reached_by = f"rediss://127.0.0.1:{server.announced_port}/0"
+        return server
 
     @property
     def first(self) -> RedisServer:

@@ -35,10 +35,11 @@ class World:
         self._stack.callback(self._listener.close)
         self._listener.psubscribe("*")
         wait_until(lambda: self._listener.get_message(timeout=0.1), message="the confirmation of our subscription")
+        self.over_tls = server.url.startswith("rediss:")
         self.urls = {
             "{server}": server.url,
             "{unix}": server.unix_url,
-            "{host}": f"127.0.0.1:{server.port}",
+            "{host}": f"127.0.0.1:{server.announced_port}",
             "{nobody}": f"127.0.0.1:{free_port()}",
         }
 

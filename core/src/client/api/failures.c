@@ -161,6 +161,22 @@ static int not_replicated(const struct client *client, const struct request *req
                      (long long)replicas, settings->min_replicas, within);
 }
 
+enum { WHERE_SIZE = 640 };
+
+/* Which server did not answer, in the words of a connection that broke, or by the address of one that stands; behind
+ * sentinels also the service, as the URL has no address of the master. */
+static const char *who_is_silent(const struct client *client, const char *detail, char text[WHERE_SIZE]) {
+    const char *service = client->uri.service;
+    char address[120];
+    connection_describe(&client->connection_settings, address, sizeof address);
+    int size = snprintf(text, WHERE_SIZE, "%s", *detail ? detail : address);
+    if (service) {
+        snprintf(text + size, WHERE_SIZE - (size_t)size, "%s the master of \"%.80s\"", *detail ? "; it was" : ",",
+                 service);
+    }
+    return text;
+}
+
 int request_failed_of(const struct client *client, const struct request *request, const char *verb, const char *names,
                       int status) {
     if (status == REDLATCH_INTERNAL && client->engine.broken) {
@@ -185,6 +201,10 @@ int request_failed_of(const struct client *client, const struct request *request
         detail = request->answer.error_text;
     } else if (status_has_detail(status)) {
         detail = client->ios[request ? request->operation.pipeline : PIPELINE_CALLERS].connection.detail;
+    }
+    char where[WHERE_SIZE];
+    if (status == REDLATCH_NO_REPLY) {
+        detail = who_is_silent(client, detail, where);
     }
     if (detail[0]) {
         return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);
