@@ -45,8 +45,8 @@ static void listen_once(void) {
 struct peer {
     int fd; /* -1: none */
     bool silent;
-    uint8_t *said; /* all pieces, one behind the other */
-    size_t said_size;
+    uint8_t *sent; /* all pieces, one behind the other */
+    size_t sent_size;
 };
 
 static void take_newest(struct peer *peer) {
@@ -76,8 +76,8 @@ static void say_piece(struct peer *peer, struct input *input) {
     size = size < input->size ? size : input->size;
     ssize_t sent = send(peer->fd, input->bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)sent; /* it may have gone */
-    memcpy(peer->said + peer->said_size, input->bytes, size);
-    peer->said_size += size;
+    memcpy(peer->sent + peer->sent_size, input->bytes, size);
+    peer->sent_size += size;
     input->bytes += size;
     input->size -= size;
 }
@@ -107,9 +107,9 @@ static void check_search(const struct search *search, int status) {
     }
 }
 
-/* Whether a message may show the password, since a server said it. */
-static bool said_password(const struct peer *peer) {
-    return memmem(peer->said, peer->said_size, password, strlen(password));
+/* Whether a message may show the password, since a server sent it. */
+static bool sent_password(const struct peer *peer) {
+    return memmem(peer->sent, peer->sent_size, password, strlen(password));
 }
 
 /* Nobody hears any more. */
@@ -118,7 +118,7 @@ static void leave(struct peer *peer) {
     if (peer->fd >= 0) {
         close(peer->fd);
     }
-    free(peer->said);
+    free(peer->sent);
 }
 
 static void search_all(const struct client *client, struct peer *peer, struct input *input) {
@@ -144,7 +144,7 @@ static void search_all(const struct client *client, struct peer *peer, struct in
         }
         status = search_step(search, now);
         check_search(search, status);
-        MUST(said_password(peer) || !strstr(search->discovery.why, password));
+        MUST(sent_password(peer) || !strstr(search->discovery.why, password));
     }
     MUST(now <= START + TIMEOUT);
     search_close(search);
@@ -196,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     uint8_t how = input_byte(&input);
     bool listens = how & LISTENS;
     struct peer peer = {-1, how & SILENT, malloc(input.size + 1), 0};
-    MUST(peer.said);
+    MUST(peer.sent);
     listen_once();
     redlatch_client *handle = open_client(listens || !(how & WITHOUT_SERVICE), how & WITH_PASSWORD);
     if (listens) {

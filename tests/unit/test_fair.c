@@ -41,6 +41,18 @@ static void a_try_wants_no_position(void) {
     RIG_CLOSE();
 }
 
+static void a_try_that_is_given_a_position_leaves_it(void) {
+    open_fair();
+    struct call *call = rig_try("a", 1);
+    uint64_t id = rig_send(PIPELINE)->id;
+    queued(30000, "");
+    CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
+    struct command *undo = rig_send(PIPELINE);
+    CHECK(undo && undo->kind == COMMAND_RELEASE && undo->leaves && undo->id == id);
+    rig_integer(PIPELINE, 0);
+    RIG_CLOSE();
+}
+
 static void a_try_behind_waiters_of_this_process_asks_nobody(void) {
     struct call *waiters[3];
     open_fair();
@@ -398,6 +410,7 @@ static void channels_are_wanted_again_after_their_connection_broke(void) {
 int main(void) {
     RUN(each_waiter_takes_a_position_once);
     RUN(a_try_wants_no_position);
+    RUN(a_try_that_is_given_a_position_leaves_it);
     RUN(a_try_behind_waiters_of_this_process_asks_nobody);
     RUN(the_foremost_rechecks_every_five_seconds_and_makes_no_position);
     RUN(the_others_are_refreshed_together);

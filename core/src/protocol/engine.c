@@ -453,10 +453,10 @@ void engine_pipeline_ready(struct engine *engine, enum pipeline_role number, enu
     }
 }
 
-static bool waits_for_server(const struct operation *operation) {
+static bool waits_for_server(const struct operation *operation, const struct command *command) {
     bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
     return operation->kind == OPERATION_RELEASE || change_goes_on(operation) || (waits && !operation->non_blocking) ||
-           operation->command->was_sent;
+           command->was_sent;
 }
 
 void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, bool passes, int64_t now) {
@@ -472,7 +472,7 @@ void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, in
             continue;
         }
         note_unusable(engine, operation, status, now);
-        if (!passes || !waits_for_server(operation)) {
+        if (!passes || !waits_for_server(operation, command)) {
             engine_abort(engine, operation, status, now);
             link = list_first(&engine->operations); /* others may have ended with it */
         }

@@ -254,7 +254,8 @@ void fair_result(struct engine *engine, struct operation *operation, struct comm
     }
     if (reply->kind == REPLY_NIL) {
         acquire_granted(engine, operation, command->sent_at, command->lease_ms, 0, now);
-    } else if (reply->kind == REPLY_ARRAY && reply->count == 2 && reply->elements[0].kind == REPLY_INTEGER) {
+    } else if (reply->kind == REPLY_ARRAY && reply->count == 2 && reply->elements[0].kind == REPLY_INTEGER &&
+               !operation->non_blocking) { /* which wants no position, and must not wait in one */
         queued(engine, operation, reply, now);
     } else if (reply->kind != REPLY_INTEGER) {
         fair_undo(engine, operation, command);
