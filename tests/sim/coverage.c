@@ -26,10 +26,10 @@ static bool is_requested(enum cover_point point, uint64_t seeds) {
     return point != COVER_RESOLVE_MOVE || seeds >= RARE_RUN;
 }
 
-int coverage_print(const struct coverage *coverage, uint8_t lock_kind, uint64_t seeds, FILE *file) {
+int coverage_print(const struct coverage *coverage, uint8_t lock_kind, bool failover, uint64_t seeds, FILE *file) {
     int zeros = 0;
     for (int i = 0; i < COVER_COUNT; i++) {
-        if (kind_cannot_reach(lock_kind, (enum cover_point)i)) {
+        if (failover ? i < COVER_FAILOVER : kind_cannot_reach(lock_kind, (enum cover_point)i)) {
             continue;
         }
         bool zero = coverage->counts[i] == 0;

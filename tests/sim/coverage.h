@@ -148,7 +148,13 @@
     X(COVER_COUNT_UNKNOWN, "count: no reply") \
     X(COVER_COMPOSITE_GRANTED, "several servers: granted") \
     X(COVER_COMPOSITE_LOST, "several servers: loss reported") \
-    X(COVER_COMPOSITE_NO_SERVER, "several servers: too few could be asked")
+    X(COVER_COMPOSITE_NO_SERVER, "several servers: too few could be asked") \
+    X(COVER_FAILOVER, "failover: begun") \
+    X(COVER_TWO_MASTERS, "failover: two masters") \
+    X(COVER_GRANT_LOST, "failover: a hold was not replicated") \
+    X(COVER_LEASE_LOST, "failover: a longer lease was not replicated") \
+    X(COVER_LOSS_FOUND, "failover: a hold was found missing") \
+    X(COVER_NOT_REPLICATED, "failover: too few replicas acknowledged")
 
 #define COVER_MEMBER(name, words) name,
 enum cover_point { NEMESIS_KINDS(COVER_MEMBER) OTHER_POINTS(COVER_MEMBER) COVER_COUNT };
@@ -161,8 +167,8 @@ struct coverage {
 const char *cover_words(enum cover_point point);
 void coverage_add(struct coverage *total, const struct coverage *one);
 
-/* One line per point that locks of this kind can reach; returns how many are zero that so many seeds always reach: the
- * rarest of them is reached once in a hundred seeds. */
-int coverage_print(const struct coverage *coverage, uint8_t lock_kind, uint64_t seeds, FILE *file);
+/* One line per point that a world of failovers reaches, or that locks of this kind can reach in the others; returns how
+ * many are zero that so many seeds always reach: the rarest of them is reached once in a hundred seeds. */
+int coverage_print(const struct coverage *coverage, uint8_t lock_kind, bool failover, uint64_t seeds, FILE *file);
 
 #endif

@@ -45,6 +45,24 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_MINORITY_LOSES_ALL] = "the loss of a minority is told as one of the whole",
     [FAULT_RECORD_OF_LATE_COPY_REUSED] = "a late copy finds another's record",
     [FAULT_RECORD_WITHOUT_ANSWER_REUSED] = "a command without an answer finds another's record",
+    [FAULT_NOT_VERIFIED_AFTER_MOVE] = "holds not verified on another server",
+    [FAULT_MISSING_IS_KEPT] = "a missing hold is kept",
+    [FAULT_MISSING_UNREPORTED] = "a missing hold is not reported",
+    [FAULT_WAITERS_NOT_MOVED] = "waiters do not ask another server",
+    [FAULT_LEASE_OF_LEFT_SERVER] = "a lease of the server that was left is believed",
+    [FAULT_RENEWAL_IN_DOUBT_COUNTS] = "a renewal without an answer counts",
+    [FAULT_RELEASE_OF_MISSING_IS_OK] = "a release of what is lost says OK",
+    [FAULT_RELEASE_IN_DOUBT_IS_DROPPED] = "a release in doubt is dropped",
+    [FAULT_EARLIER_ACKNOWLEDGEMENT] = "an earlier acknowledgement counts",
+    [FAULT_REPEAT_IS_ACKNOWLEDGED] = "a repeat counts as acknowledged",
+    [FAULT_ONE_REPLICA_TOO_FEW] = "one replica too few is enough",
+    [FAULT_UNACKNOWLEDGED_GRANT_IS_KEPT] = "a grant without replicas is believed",
+    [FAULT_UNACKNOWLEDGED_IS_LEFT] = "a grant without replicas is not given back",
+    [FAULT_UNACKNOWLEDGED_RENEWAL] = "a renewal without replicas counts",
+    [FAULT_UNACKNOWLEDGED_EXTENSION] = "an extension without replicas counts",
+    [FAULT_UNACKNOWLEDGED_HAND_OVER] = "a lock is handed over without replicas",
+    [FAULT_COMMANDS_NOT_RETURNED] = "no command is left to give back with",
+    [FAULT_PERMITS_GIVEN_BACK_IN_PART] = "permits given back in part",
 };
 
 /* Whether a seed fails, as one must. */
@@ -89,12 +107,18 @@ static void plant(enum planted_fault fault) {
     planted_fault = fault;
 }
 
-/* With sets only what sets alone can do wrong: all else is found without them, and sooner. */
+/* With sets only what sets alone can do wrong: all else is found without them, and sooner. So it is with failovers. */
+static bool is_meant(const struct options *options, enum planted_fault fault) {
+    if (options->failover) {
+        return failover_can_have(options->kind, fault);
+    }
+    return !kind_cannot_have(options->kind, fault) && options->sets == (fault == FAULT_SET_UNDONE_IN_PART);
+}
+
 int find_planted_faults(const struct options *options, struct script_set *scripts) {
     int missed = 0;
     for (int fault = FAULT_NONE + 1; fault < FAULT_COUNT; fault++) {
-        if (!kind_cannot_have(options->kind, (enum planted_fault)fault) &&
-            options->sets == (fault == FAULT_SET_UNDONE_IN_PART)) {
+        if (is_meant(options, (enum planted_fault)fault)) {
             plant((enum planted_fault)fault);
             missed += !is_found(options, scripts, fault_names[fault]);
         }

@@ -9,6 +9,7 @@
 struct keyspace {
     struct ordered_map keys; /* payloads are struct stored_value * */
     int64_t now_ms;
+    uint64_t changes;
     keyspace_publish_handler *on_publish;
     void *publish_context;
 };
@@ -52,6 +53,14 @@ int keyspace_publish(struct keyspace *keyspace, bool sharded, struct redis_text 
 
 void keyspace_set_time(struct keyspace *keyspace, int64_t now_ms) {
     keyspace->now_ms = now_ms;
+}
+
+void keyspace_note_change(struct keyspace *keyspace) {
+    keyspace->changes++;
+}
+
+uint64_t keyspace_changes(const struct keyspace *keyspace) {
+    return keyspace->changes;
 }
 
 int64_t keyspace_time(const struct keyspace *keyspace) {

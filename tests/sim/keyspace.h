@@ -37,6 +37,9 @@ void keyspace_on_publish(struct keyspace *keyspace, keyspace_publish_handler *ha
 void keyspace_set_time(struct keyspace *keyspace, int64_t now_ms);
 int64_t keyspace_time(const struct keyspace *keyspace);
 
+/* How many changes commands have made, as Redis counts them: what is replicated, and what WAIT waits for. */
+uint64_t keyspace_changes(const struct keyspace *keyspace);
+
 /* Runs a command as a client's: arguments[0] is its name. Frees nothing of `reply_out` that was there before. */
 void keyspace_call(struct keyspace *keyspace, const struct redis_text *arguments, size_t count,
                    struct redis_reply *reply_out);

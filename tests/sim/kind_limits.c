@@ -66,6 +66,14 @@ static const struct {
     {REDLATCH_READ, FAULT_READERS_WOKEN_ONE_BY_ONE},
 };
 
+/* What some kinds cannot do wrong when a server takes the place of another. */
+static const struct {
+    uint8_t lock_kind;
+    enum planted_fault fault;
+} without_failover[] = {
+    {REDLATCH_PLAIN, FAULT_REPEAT_IS_ACKNOWLEDGED}, /* it has one level */
+};
+
 /* What is counted, and what is locked on several servers, shares little with the other kinds. */
 static const struct {
     uint8_t kind;
@@ -99,7 +107,27 @@ static bool is_counted(uint8_t kind) {
     return !is_composite(kind) && kind != KINDS_MIXED && kind_of_number(kind)->is_counted;
 }
 
+bool failover_can_have(uint8_t lock_kind, enum planted_fault fault) {
+    bool permits = lock_kind == REDLATCH_PERMIT_SEMAPHORE;
+    if (fault == FAULT_PERMITS_GIVEN_BACK_IN_PART) {
+        return permits;
+    }
+    for (size_t i = 0; i < sizeof without_failover / sizeof without_failover[0]; i++) {
+        if (without_failover[i].lock_kind == lock_kind && without_failover[i].fault == fault) {
+            return false;
+        }
+    }
+    return fault >= FAULT_NOT_VERIFIED_AFTER_MOVE;
+}
+
+bool kind_fails_over(uint8_t kind) {
+    return kind == REDLATCH_MUTEX;
+}
+
 bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {
+    if (point >= COVER_FAILOVER) {
+        return true;
+    }
     if (is_counted(lock_kind) || is_composite(lock_kind) || point >= COVER_COUNT_ENDED) {
         bool of_counts = point >= COVER_COUNT_ENDED && point <= COVER_COUNT_UNKNOWN;
         return !(is_composite(lock_kind) ? point >= COVER_COMPOSITE_GRANTED : is_counted(lock_kind) && of_counts);

@@ -15,4 +15,10 @@ bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point);
 /* Whether a planted fault of the machines makes no difference to locks of this kind. */
 bool kind_cannot_have(uint8_t lock_kind, enum planted_fault fault);
 
+/* Whether a planted fault of the machines makes a difference to them in a world of failovers. */
+bool failover_can_have(uint8_t lock_kind, enum planted_fault fault);
+
+/* Whether a world of failovers plays a kind. */
+bool kind_fails_over(uint8_t kind);
+
 #endif

@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "network.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine_reply.h"
+#include "error_reply.h"
 #include "texts.h"
 #include "wire.h"
 
@@ -57,12 +59,14 @@ static void take_off(struct network *network, const struct packet *packet) {
     *place = packet->next;
 }
 
-/* Drops those of a kind, and of one pipeline unless that is PIPELINE_COUNT. */
+/* Drops those of a kind, and of one pipeline unless that is PIPELINE_COUNT; of requests those to the client's server.
+ */
 static void drop(struct network *network, const struct peer *peer, enum packet_kind kind, uint32_t pipeline) {
     for (struct packet **place = &network->first; *place;) {
         struct packet *packet = *place;
-        bool of_pipeline = pipeline == PIPELINE_COUNT || packet->pipeline == pipeline;
-        if (packet->peer == peer && packet->kind == kind && of_pipeline) {
+        bool meant = (pipeline == PIPELINE_COUNT || packet->pipeline == pipeline) &&
+                     (kind != PACKET_REQUEST || packet->server == peer->server);
+        if (packet->peer == peer && packet->kind == kind && meant) {
             *place = packet->next;
             packet_free(packet);
         } else {
@@ -84,17 +88,43 @@ static void send_requests(struct network *network, struct peer *peer, uint32_t p
     struct command *command;
     while (peer->up[pipeline] && (command = engine_next_to_send(peer->engine, pipeline, network->world->now)) != NULL) {
         struct packet *packet = packet_new(peer, PACKET_REQUEST, pipeline);
+        packet->server = peer->server;
         packet->script = command_script(command);
+        packet->wait_ms = command->needs_acknowledgement ? acknowledgement_timeout_ms(peer->engine, command) : 0;
+        if (network->sent) {
+            network->sent(network->world, peer, command);
+        }
         packet->texts = texts_of_command(peer->engine, command, &packet->key_count, &packet->argument_count);
         post(network, packet, next_behind(network, &peer->arrival[pipeline]));
     }
+    engine_hold_back(peer->engine, pipeline, network->world->now);
+}
+
+static void trace_run(struct world_common *world, const struct packet *packet) {
+    char line[TRACE_LINE_SIZE] = "";
+    size_t used = 0;
+    if (world->trace.mode == TRACE_OFF) {
+        return;
+    }
+    for (uint32_t i = 0; i < packet->key_count + packet->argument_count && used < 100; i++) {
+        const struct redis_text *text = &packet->texts[i];
+        size_t skip = text->size > 37 && text->bytes[36] == ':' ? 37 : 0;
+        used += (size_t)snprintf(line + used, sizeof line - used, " %.*s", (int)(text->size - skip),
+                                 text->bytes + skip);
+    }
+    TRACE(world, "client %u pipeline %u: %s is run:%s", packet->peer->number, packet->pipeline,
+          scripts_embedded[packet->script].name, line);
 }
 
 /* The server carries a request out, whether or not anybody is there for the reply any more. */
 static void carry_out(struct network *network, struct packet *packet) {
     struct world_common *world = network->world;
-    struct sim_server *server = packet->peer->server;
+    struct sim_server *server = packet->server;
     keyspace_set_time(server->keyspace, world->now / MILLISECOND);
+    if (server->replication.master) {
+        redis_reply_error(&packet->reply, "READONLY You can't write against a read only replica.");
+        return;
+    }
     if (world->now < server->busy_until) {
         redis_reply_error(&packet->reply, "BUSY Redis is busy running a script. You can only call SCRIPT KILL.");
         return;
@@ -104,11 +134,15 @@ static void carry_out(struct network *network, struct packet *packet) {
     }
     script_set_run(world->scripts, packet->script, world->now < server->refuse_until ? REFUSE_MEMORY : REFUSE_NOTHING,
                    server->keyspace, packet->texts, packet->key_count, packet->argument_count, &packet->reply);
+    replication_note_script(network, server);
     if (network->after_script) {
         network->after_script(world, packet);
     }
-    TRACE(world, "client %u pipeline %u: %s is run", packet->peer->number, packet->pipeline,
-          scripts_embedded[packet->script].name);
+    trace_run(world, packet);
+}
+
+static bool is_read_only(const struct reply *reply) {
+    return reply->kind == REPLY_ERROR && error_reply_of(reply->text, reply->size).status == REDLATCH_READ_ONLY;
 }
 
 /* Sends a request back as its reply, unless its connection broke. */
@@ -121,12 +155,102 @@ static void reply(struct network *network, struct packet *packet) {
     post(network, packet, next_behind(network, &packet->peer->returned[packet->pipeline]));
 }
 
-/* A reply on a connection that broke is not seen. */
-static void deliver_reply(const struct packet *packet, int64_t now) {
+/* A reply on a connection that broke is not seen. One that counts only when it was acknowledged is kept until that is
+ * known: true. */
+static bool deliver_reply(struct network *network, struct packet *packet) {
+    struct peer *peer = packet->peer;
+    struct engine *engine = peer->engine;
+    uint32_t number = packet->pipeline;
     struct reply elements[REPLY_ELEMENTS_MAX];
-    if (packet->epoch == packet->peer->epoch[packet->pipeline]) {
-        struct reply converted = engine_reply(&packet->reply, elements);
-        engine_replied(packet->peer->engine, packet->pipeline, &converted, now);
+    if (packet->epoch != peer->epoch[number]) {
+        return false;
+    }
+    struct reply converted = engine_reply(&packet->reply, elements);
+    if (is_read_only(&converted) && packet->server->replication.master) { /* as the client layer takes it */
+        engine_refused_by_replica(engine, number);
+        network_cut(network, peer, number);
+        return false;
+    }
+    engine->pipelines[number].awaited = engine_acknowledgements_follow(engine, number);
+    if (engine->pipelines[number].awaited > 0 && engine_keeps_reply(engine, number, &converted)) {
+        peer->kept[number] = packet;
+        acknowledgement_begin(&peer->acknowledged[number]);
+        return true;
+    }
+    engine_replied(engine, number, &converted, network->world->now);
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------------------- replicas --
+ */
+
+/* A connection has sent WAIT behind a script that was run: the server reads nothing from it until that is over. */
+static void wait_for_replicas(struct network *network, const struct packet *request) {
+    struct peer *peer = request->peer;
+    if (request->epoch != peer->epoch[request->pipeline]) {
+        return;
+    }
+    struct packet *packet = packet_new(peer, PACKET_WAIT, request->pipeline);
+    packet->server = request->server;
+    packet->wait_until = network->world->now + request->wait_ms * MILLISECOND;
+    peer->waits[request->pipeline] = true;
+    post(network, packet, network->world->now);
+}
+
+/* Looks whether enough replicas have what the connection wrote; true when it goes on waiting. */
+static bool recheck_replicas(struct network *network, struct packet *packet) {
+    struct peer *peer = packet->peer;
+    int64_t now = network->world->now;
+    if (packet->epoch != peer->epoch[packet->pipeline]) {
+        return false;
+    }
+    uint32_t count = replication_count(network, packet->server, peer->written[packet->pipeline]);
+    bool demoted = packet->server->replication.master != NULL;
+    if (!demoted && count < peer->engine->settings.min_replicas && now < packet->wait_until) {
+        int64_t soonest = now + MILLISECOND;
+        int64_t at = replication_next(network);
+        at = at > soonest ? at : soonest;
+        at = at < now + 20 * MILLISECOND ? at : now + 20 * MILLISECOND;
+        post(network, packet, at < packet->wait_until ? at : packet->wait_until);
+        return true;
+    }
+    if (demoted) {
+        redis_reply_error(&packet->reply, "UNBLOCKED force unblock from blocking operation, instance state changed");
+    } else {
+        redis_reply_integer(&packet->reply, count);
+    }
+    peer->waits[packet->pipeline] = false;
+    packet->kind = PACKET_ACKNOWLEDGED;
+    post(network, packet, next_behind(network, &peer->returned[packet->pipeline]));
+    return true;
+}
+
+static void forget_kept(struct peer *peer, uint32_t pipeline) {
+    if (peer->kept[pipeline]) {
+        packet_free(peer->kept[pipeline]);
+        peer->kept[pipeline] = NULL;
+    }
+}
+
+/* What is said of a reply that was kept, which the engine gets now. */
+static void deliver_acknowledgement(struct network *network, const struct packet *packet) {
+    struct peer *peer = packet->peer;
+    uint32_t number = packet->pipeline;
+    struct reply elements[REPLY_ELEMENTS_MAX];
+    if (packet->epoch != peer->epoch[number]) {
+        return;
+    }
+    peer->engine->pipelines[number].awaited--;
+    struct packet *kept = peer->kept[number];
+    if (kept) {
+        struct reply count = engine_reply(&packet->reply, elements);
+        TRACE(network->world, "client %u pipeline %u: %d replicas acknowledge", peer->number, number,
+              (int)count.integer);
+        acknowledgement_take(&peer->acknowledged[number], peer->engine, &count);
+        struct reply converted = engine_reply(&kept->reply, elements);
+        converted.acknowledgement = &peer->acknowledged[number];
+        engine_replied(peer->engine, number, &converted, network->world->now);
+        forget_kept(peer, number);
     }
 }
 
@@ -147,6 +271,9 @@ static void tell(struct network *network, struct peer *peer, enum packet_kind ki
 /* A subscription that is wanted is there after a moment; one that is left, at once. */
 static void change_subscriptions(struct network *network, struct peer *peer) {
     struct list_link *link;
+    if (network->world->now < peer->deaf_until) {
+        return;
+    }
     while ((link = list_pop(&peer->engine->subscription_changes)) != NULL) {
         struct subscription *subscription = container_of(link, struct subscription, link);
         char channel[CHANNEL_SIZE_MAX + 1];
@@ -204,6 +331,8 @@ void network_cut(struct network *network, struct peer *peer, uint32_t pipeline) 
         TRACE(world, "FAULT: client %u pipeline %u is cut", peer->number, pipeline);
         peer->up[pipeline] = false;
         peer->epoch[pipeline]++;
+        peer->waits[pipeline] = false;
+        forget_kept(peer, pipeline);
         engine_pipeline_lost(peer->engine, pipeline, world->now);
         int64_t at = world->now + random_between(&world->random, 500, 400000);
         post(network, packet_new(peer, PACKET_READY, pipeline), at);
@@ -233,27 +362,71 @@ void network_fail(struct network *network, struct sim_server *server, int64_t un
     }
 }
 
-/* A new connection, once the server is up; true when the packet goes on. Where the old one can be killed, what it had
- * on the way is gone; else it still comes, late. */
+/* The client is on another server: what it has of the old one is given up, and nothing that this still says is heard.
+ */
+static void leave(struct network *network, struct peer *peer, struct sim_server *server, uint32_t except) {
+    TRACE(network->world, "client %u moves to another server", peer->number);
+    for (uint32_t pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+        if (pipeline != except) {
+            network_cut(network, peer, pipeline);
+        }
+    }
+    peer->server = server;
+    network_cut_messages(network, peer);
+    drop(network, peer, PACKET_SUBSCRIBED, PIPELINE_COUNT);
+    bool late = random_chance(&network->world->random, 500);
+    peer->deaf_until = late ? network->world->now + random_between(&network->world->random, 0, SECOND) : 0;
+    engine_server_changed(peer->engine, network->world->now);
+    if (network->moved) {
+        network->moved(network->world, peer);
+    }
+}
+
+void network_move(struct network *network, struct peer *peer, struct sim_server *server) {
+    peer->view = server;
+    if (peer->server != server) {
+        leave(network, peer, server, PIPELINE_COUNT);
+    }
+}
+
+/* How what the old connection left stands. Where that can be killed, what it had on the way is gone; else it still
+ * comes, late. A server that was left is not asked. */
+static enum resolution resolve(struct network *network, const struct peer *peer, uint32_t pipeline) {
+    struct sim_random *random = &network->world->random;
+    if (peer->reached[pipeline] && peer->reached[pipeline] != peer->server) {
+        return RESOLVED_BY_RESTART;
+    }
+    if (!network->denied) {
+        drop(network, peer, PACKET_REQUEST, pipeline);
+    }
+    for (struct packet *packet = network->first; packet; packet = packet->next) {
+        bool to_server = packet->kind == PACKET_REQUEST && packet->server == peer->server;
+        if (to_server && packet->peer == peer && packet->pipeline == pipeline) {
+            packet->at += random_between(random, 0, 3 * SECOND);
+        }
+    }
+    return network->denied ? RESOLUTION_DENIED : RESOLVED_BY_KILL;
+}
+
+/* A new connection, once the server is up, and a master; true when the packet goes on. */
 static bool connect_again(struct network *network, struct packet *ready) {
     struct world_common *world = network->world;
     struct peer *peer = ready->peer;
-    if (world->now < peer->server->down_until) {
+    struct sim_server *server = peer->view ? peer->view : peer->server;
+    if (world->now < server->down_until || server->replication.master) {
         engine_pipeline_failed(peer->engine, ready->pipeline, REDLATCH_UNREACHABLE, true, world->now);
         post(network, ready, world->now + random_between(&world->random, 10000, 400000));
         return true;
     }
-    if (!network->denied) {
-        drop(network, peer, PACKET_REQUEST, ready->pipeline);
+    if (server != peer->server) {
+        leave(network, peer, server, ready->pipeline);
     }
-    for (struct packet *packet = network->first; packet; packet = packet->next) {
-        if (packet->kind == PACKET_REQUEST && packet->peer == peer && packet->pipeline == ready->pipeline) {
-            packet->at += random_between(&world->random, 0, 3 * SECOND);
-        }
-    }
+    enum resolution how = resolve(network, peer, ready->pipeline);
+    peer->reached[ready->pipeline] = server;
+    peer->written[ready->pipeline] = 0;
+    peer->ready_at[ready->pipeline] = world->now;
     peer->up[ready->pipeline] = true;
-    engine_pipeline_ready(peer->engine, ready->pipeline, network->denied ? RESOLUTION_DENIED : RESOLVED_BY_KILL,
-                          world->now);
+    engine_pipeline_ready(peer->engine, ready->pipeline, how, world->now);
     return false;
 }
 
@@ -262,6 +435,12 @@ static bool connect_again(struct network *network, struct packet *ready) {
 void network_add_server(struct network *network, struct sim_server *server) {
     server->network = network;
     server->keyspace = keyspace_new();
+    server->replication.end = &server->replication.first;
+    network->servers[network->server_count++] = server;
+    network_publish_from(server);
+}
+
+void network_publish_from(struct sim_server *server) {
     keyspace_on_publish(server->keyspace, publish, server);
 }
 
@@ -269,6 +448,7 @@ void network_add_peer(struct network *network, struct peer *peer) {
     peer->number = network->peer_count;
     for (uint32_t pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
         peer->up[pipeline] = true;
+        peer->reached[pipeline] = peer->server;
     }
     network->peers[network->peer_count++] = peer;
 }
@@ -279,7 +459,13 @@ void network_free(struct network *network, struct sim_server *servers, uint32_t 
         network->first = packet->next;
         packet_free(packet);
     }
+    for (uint32_t i = 0; i < network->peer_count; i++) {
+        for (uint32_t pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+            forget_kept(network->peers[i], pipeline);
+        }
+    }
     for (uint32_t i = 0; i < count; i++) {
+        replication_free(&servers[i]);
         keyspace_free(servers[i].keyspace);
     }
 }
@@ -298,30 +484,65 @@ void network_flush(struct network *network) {
 
 int64_t network_next(const struct network *network) {
     const struct packet *first = first_to_come(network);
-    return first ? first->at : NEVER;
+    int64_t replicated = replication_next(network);
+    int64_t at = first ? first->at : NEVER;
+    return at < replicated ? at : replicated;
+}
+
+/* A request has come to its server. */
+static void serve(struct network *network, struct packet *packet) {
+    struct peer *peer = packet->peer;
+    bool current = packet->epoch == peer->epoch[packet->pipeline];
+    uint64_t before = packet->server->replication.offset;
+    carry_out(network, packet);
+    if (current && packet->server->replication.offset != before) {
+        peer->written[packet->pipeline] = packet->server->replication.offset;
+    }
+    if (packet->wait_ms > 0) {
+        wait_for_replicas(network, packet);
+    }
+    reply(network, packet);
 }
 
 bool network_step(struct network *network) {
+    if (replication_step(network)) {
+        return true;
+    }
     struct packet *packet = first_to_come(network);
     int64_t now = network->world->now;
     if (!packet || packet->at > now) {
         return false;
     }
     struct peer *peer = packet->peer;
-    int64_t stopped_until = packet->kind == PACKET_REQUEST ? peer->server->paused_until : peer->paused_until;
+    bool at_server = packet->kind == PACKET_REQUEST || packet->kind == PACKET_WAIT;
+    int64_t stopped_until = at_server ? packet->server->paused_until : peer->paused_until;
     if (stopped_until > now) { /* whoever is to get it */
         packet->at = stopped_until;
         return true;
     }
+    bool current = packet->epoch == peer->epoch[packet->pipeline];
+    if (packet->kind == PACKET_REQUEST && current && peer->waits[packet->pipeline]) {
+        int64_t *last = &peer->arrival[packet->pipeline];
+        packet->at = now + MILLISECOND; /* behind a WAIT, and before what is sent later */
+        *last = packet->at > *last ? packet->at : *last;
+        return true;
+    }
     take_off(network, packet);
+    if (at_server && now < packet->server->down_until) { /* of a client that has left it */
+        packet_free(packet);
+        return true;
+    }
     if (packet->kind == PACKET_REQUEST) {
-        carry_out(network, packet);
-        reply(network, packet);
+        serve(network, packet);
         return true;
     }
     bool goes_on = false;
     if (packet->kind == PACKET_REPLY) {
-        deliver_reply(packet, now);
+        goes_on = deliver_reply(network, packet);
+    } else if (packet->kind == PACKET_WAIT) {
+        goes_on = recheck_replicas(network, packet);
+    } else if (packet->kind == PACKET_ACKNOWLEDGED) {
+        deliver_acknowledgement(network, packet);
     } else if (packet->kind == PACKET_READY) {
         goes_on = connect_again(network, packet);
     } else {

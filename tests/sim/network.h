@@ -5,7 +5,9 @@
 #ifndef NETWORK_H
 #define NETWORK_H
 
+#include "acknowledgement.h"
 #include "engine.h"
+#include "replication.h"
 #include "world_common.h"
 
 struct network;
@@ -18,25 +20,36 @@ struct sim_server {
     int64_t down_until;
     int64_t refuse_until; /* it has no memory */
     int64_t busy_until;   /* it refuses whatever it is asked */
+    struct replication replication;
 };
 
 /* A client of a server, with one connection for each pipeline, and one for messages. */
 struct peer {
     struct engine *engine;
-    struct sim_server *server;
-    uint32_t number;      /* in the trace */
-    int64_t paused_until; /* its process is stopped */
+    struct sim_server *server; /* that it is on */
+    struct sim_server *view;   /* to which new connections lead; NULL: the same */
+    uint32_t number;           /* in the trace */
+    int64_t paused_until;      /* its process is stopped */
+    int64_t deaf_until;        /* its connection for messages is being made */
     bool up[PIPELINE_COUNT];
-    uint32_t epoch[PIPELINE_COUNT];   /* how often each broke */
-    int64_t arrival[PIPELINE_COUNT];  /* of the last request sent: they keep their order */
-    int64_t returned[PIPELINE_COUNT]; /* the same of replies */
-    uint32_t subscribed;              /* a bit for each name's channel: names are single letters */
+    uint32_t epoch[PIPELINE_COUNT];                      /* how often each broke */
+    int64_t arrival[PIPELINE_COUNT];                     /* of the last request sent: they keep their order */
+    int64_t returned[PIPELINE_COUNT];                    /* the same of replies */
+    uint32_t subscribed;                                 /* a bit for each name's channel: names are single letters */
+    struct sim_server *reached[PIPELINE_COUNT];          /* by the connection that is there, or was last */
+    int64_t ready_at[PIPELINE_COUNT];                    /* when that was made */
+    uint64_t written[PIPELINE_COUNT];                    /* by it: the offset, which a WAIT is about */
+    bool waits[PIPELINE_COUNT];                          /* the server waits for replicas, and reads nothing */
+    struct packet *kept[PIPELINE_COUNT];                 /* a reply that counts when it is acknowledged */
+    struct acknowledgement acknowledged[PIPELINE_COUNT]; /* and what is said of it */
 };
 
 enum packet_kind {
     PACKET_REQUEST,
     PACKET_REPLY,
-    PACKET_READY, /* the connection is there again */
+    PACKET_WAIT,         /* the server waits for replicas behind a script */
+    PACKET_ACKNOWLEDGED, /* the reply to that */
+    PACKET_READY,        /* the connection is there again */
     PACKET_SUBSCRIBED,
     PACKET_MESSAGE
 };
@@ -47,20 +60,25 @@ struct packet {
     int64_t at;
     uint64_t order;
     struct peer *peer;
+    struct sim_server *server; /* a request's */
     uint32_t pipeline;
     uint32_t epoch;
+    int64_t wait_ms; /* a request: it waits for replicas, for so long at most; 0: it does not */
+    int64_t wait_until;
     enum script_id script;
     uint32_t key_count, argument_count;
     struct redis_text *texts; /* keys and arguments, or a channel: owned, with a NUL after each */
     struct redis_reply reply;
 };
 
-enum { PEERS_MAX = 15 };
+enum { PEERS_MAX = 15, NETWORK_SERVERS_MAX = 5 };
 
 struct network {
     struct world_common *world;
     struct peer *peers[PEERS_MAX];
     uint32_t peer_count;
+    struct sim_server *servers[NETWORK_SERVERS_MAX];
+    uint32_t server_count;
     struct packet *first; /* all that are on their way, the last one posted first */
     uint64_t order;
     uint32_t slow; /* how many of a thousand are slow */
@@ -70,6 +88,10 @@ struct network {
     void (*after_script)(struct world_common *world, const struct packet *packet);
     /* What it does when an engine was given something; may be NULL. */
     void (*delivered)(struct world_common *world, struct peer *peer);
+    /* What it does when a command goes, when a replica was given keys, and when a client has moved; may be NULL. */
+    void (*sent)(struct world_common *world, struct peer *peer, const struct command *command);
+    void (*replicated)(struct world_common *world, struct sim_server *server);
+    void (*moved)(struct world_common *world, struct peer *peer);
 };
 
 void network_add_server(struct network *network, struct sim_server *server);
@@ -93,6 +115,12 @@ void network_cut_messages(struct network *network, struct peer *peer);
 
 /* A server ends, and comes back with all its keys. */
 void network_fail(struct network *network, struct sim_server *server, int64_t until);
+
+/* All connections of a client are given up, as its server is another one: the client was told so. */
+void network_move(struct network *network, struct peer *peer, struct sim_server *server);
+
+/* What the server's keys publish goes to its clients. */
+void network_publish_from(struct sim_server *server);
 
 /* Whether a process runs. */
 static inline bool peer_is_running(const struct peer *peer) {

@@ -6,55 +6,55 @@
 
 /* Sorted by name. */
 static const struct redis_command commands[] = {
-    {"decr", 2, run_decr},
-    {"decrby", 3, run_decrby},
-    {"del", -2, run_del},
-    {"exists", -2, run_exists},
-    {"get", 2, run_get},
-    {"getdel", 2, run_getdel},
-    {"hdel", -3, run_hdel},
-    {"hexists", 3, run_hexists},
-    {"hget", 3, run_hget},
-    {"hgetall", 2, run_hgetall},
-    {"hincrby", 4, run_hincrby},
-    {"hkeys", 2, run_hkeys},
-    {"hlen", 2, run_hlen},
-    {"hmget", -3, run_hmget},
-    {"hrandfield", -2, run_hrandfield},
-    {"hscan", -3, run_hscan},
-    {"hset", -4, run_hset},
-    {"hsetnx", 4, run_hsetnx},
-    {"hstrlen", 3, run_hstrlen},
-    {"incr", 2, run_incr},
-    {"incrby", 3, run_incrby},
-    {"lindex", 3, run_lindex},
-    {"llen", 2, run_llen},
-    {"lpop", -2, run_lpop},
-    {"lpush", -3, run_lpush},
-    {"lrange", 4, run_lrange},
-    {"lrem", 4, run_lrem},
-    {"memory", -2, run_memory},
-    {"persist", 2, run_persist},
-    {"pexpire", 3, run_pexpire},
-    {"pexpireat", 3, run_pexpireat},
-    {"pttl", 2, run_pttl},
-    {"publish", 3, run_publish},
-    {"rpop", -2, run_rpop},
-    {"rpush", -3, run_rpush},
-    {"scan", -2, run_scan},
-    {"set", -3, run_set},
-    {"spublish", 3, run_spublish},
-    {"strlen", 2, run_strlen},
-    {"time", 1, run_time},
-    {"type", 2, run_type},
-    {"zadd", -4, run_zadd},
-    {"zcard", 2, run_zcard},
-    {"zcount", 4, run_zcount},
-    {"zincrby", 4, run_zincrby},
-    {"zrange", -4, run_zrange},
-    {"zrangebyscore", -4, run_zrangebyscore},
-    {"zrem", -3, run_zrem},
-    {"zscore", 3, run_zscore},
+    {"decr", WRITES, 2, run_decr},
+    {"decrby", WRITES, 3, run_decrby},
+    {"del", WRITES_IF_IT_SAYS_SO, -2, run_del},
+    {"exists", READS, -2, run_exists},
+    {"get", READS, 2, run_get},
+    {"getdel", WRITES_IF_IT_SAYS_SO, 2, run_getdel},
+    {"hdel", WRITES_IF_IT_SAYS_SO, -3, run_hdel},
+    {"hexists", READS, 3, run_hexists},
+    {"hget", READS, 3, run_hget},
+    {"hgetall", READS, 2, run_hgetall},
+    {"hincrby", WRITES, 4, run_hincrby},
+    {"hkeys", READS, 2, run_hkeys},
+    {"hlen", READS, 2, run_hlen},
+    {"hmget", READS, -3, run_hmget},
+    {"hrandfield", READS, -2, run_hrandfield},
+    {"hscan", READS, -3, run_hscan},
+    {"hset", WRITES, -4, run_hset},
+    {"hsetnx", WRITES_IF_IT_SAYS_SO, 4, run_hsetnx},
+    {"hstrlen", READS, 3, run_hstrlen},
+    {"incr", WRITES, 2, run_incr},
+    {"incrby", WRITES, 3, run_incrby},
+    {"lindex", READS, 3, run_lindex},
+    {"llen", READS, 2, run_llen},
+    {"lpop", WRITES_IF_IT_SAYS_SO, -2, run_lpop},
+    {"lpush", WRITES, -3, run_lpush},
+    {"lrange", READS, 4, run_lrange},
+    {"lrem", WRITES_IF_IT_SAYS_SO, 4, run_lrem},
+    {"memory", READS, -2, run_memory},
+    {"persist", WRITES_IF_IT_SAYS_SO, 2, run_persist},
+    {"pexpire", WRITES_IF_IT_SAYS_SO, 3, run_pexpire},
+    {"pexpireat", WRITES_IF_IT_SAYS_SO, 3, run_pexpireat},
+    {"pttl", READS, 2, run_pttl},
+    {"publish", READS, 3, run_publish},
+    {"rpop", WRITES_IF_IT_SAYS_SO, -2, run_rpop},
+    {"rpush", WRITES, -3, run_rpush},
+    {"scan", READS, -2, run_scan},
+    {"set", WRITES_IF_IT_SAYS_SO, -3, run_set},
+    {"spublish", READS, 3, run_spublish},
+    {"strlen", READS, 2, run_strlen},
+    {"time", READS, 1, run_time},
+    {"type", READS, 2, run_type},
+    {"zadd", WRITES, -4, run_zadd},
+    {"zcard", READS, 2, run_zcard},
+    {"zcount", READS, 4, run_zcount},
+    {"zincrby", WRITES, 4, run_zincrby},
+    {"zrange", READS, -4, run_zrange},
+    {"zrangebyscore", READS, -4, run_zrangebyscore},
+    {"zrem", WRITES_IF_IT_SAYS_SO, -3, run_zrem},
+    {"zscore", READS, 3, run_zscore},
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0], NAME_SIZE_MAX = 16 };
@@ -81,10 +81,20 @@ bool redis_command_takes(const struct redis_command *command, size_t count) {
     return command->arity < 0 ? count >= (size_t)-command->arity : count == (size_t)command->arity;
 }
 
+/* Whether a command changed something, as Redis counts it. */
+static bool has_written(const struct redis_command *command, const struct redis_reply *reply) {
+    bool nothing = reply->kind == REDIS_NIL || (reply->kind == REDIS_INTEGER && reply->integer == 0);
+    bool refused = reply->kind == REDIS_ERROR || command->effect == READS;
+    return !refused && (command->effect == WRITES || !nothing);
+}
+
 void redis_command_run(const struct redis_command *command, struct keyspace *keyspace,
                        const struct redis_text *arguments, size_t count, struct redis_reply *reply_out) {
     redis_reply_nil(reply_out);
     command->run(&(struct redis_call){keyspace, command, arguments, count, reply_out});
+    if (has_written(command, reply_out)) {
+        keyspace_note_change(keyspace);
+    }
 }
 
 void keyspace_call(struct keyspace *keyspace, const struct redis_text *arguments, size_t count,

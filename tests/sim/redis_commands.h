@@ -18,9 +18,13 @@ struct redis_call {
     struct redis_reply *reply;
 };
 
+/* What a command does to the keys; one that says so replies nil or 0 when it has changed nothing. */
+enum command_effect { READS, WRITES, WRITES_IF_IT_SAYS_SO };
+
 struct redis_command {
     const char *name; /* lower case */
-    int arity;        /* number of arguments, the name included; negative: that many or more */
+    enum command_effect effect;
+    int arity; /* number of arguments, the name included; negative: that many or more */
     void (*run)(struct redis_call *call);
 };
 
@@ -35,6 +39,9 @@ struct stored_value *keyspace_find(struct keyspace *keyspace, struct redis_text 
 
 /* keyspace.c: makes `value` what the key holds, whatever it held before. */
 void keyspace_put(struct keyspace *keyspace, struct redis_text key, struct stored_value *value);
+
+/* keyspace.c: counts one. */
+void keyspace_note_change(struct keyspace *keyspace);
 
 /* keyspace.c: tells the handler and returns the number of receivers. */
 int keyspace_publish(struct keyspace *keyspace, bool sharded, struct redis_text channel, struct redis_text message);

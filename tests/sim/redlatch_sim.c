@@ -6,15 +6,17 @@
  * redlatch_sim --faults [--seeds N]               plants faults one at a time; each must be found within N seeds (2000)
  *   --kind NAME     locks of that kind (mutex), multi or redlock; with --sets also mixed
  *   --sets          several at once, too; with --faults, what only they do wrong
+ *   --failover      with replicas that take the place of the master
  *   --scripts DIR   runs the .lua files of a folder instead of the embedded scripts
  *
  * What all kinds share is here: simulate.c runs seeds, find_faults.c plants faults, world_common.h is what every world
  * begins with, network.c is the way to the servers, and keyspace.c with redis_*.c is a server. What a
- * family of kinds has of its own is in locks/, counts/ and composite/. */
+ * family of kinds has of its own is in locks/, counts/ and composite/; failover/ has replicas. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kind_limits.h"
 #include "kinds.h"
 #include "simulate.h"
 
@@ -40,7 +42,7 @@ static int usage(const char *problem, const char *value) {
     fprintf(stderr,
             "redlatch_sim: %s%s\n"
             "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --kind NAME, "
-            "--sets, --scripts DIR\n",
+            "--sets, --failover, --scripts DIR\n",
             problem, value);
     return 64;
 }
@@ -72,10 +74,11 @@ static bool kind_of_name(const char *name, uint8_t *kind_out) {
 
 /* Options that stand alone. */
 static bool *flag(struct options *options, const char *option) {
-    return strcmp(option, "--trace") == 0    ? &options->trace
-           : strcmp(option, "--sets") == 0   ? &options->sets
-           : strcmp(option, "--faults") == 0 ? &options->faults
-                                             : NULL;
+    return strcmp(option, "--trace") == 0      ? &options->trace
+           : strcmp(option, "--sets") == 0     ? &options->sets
+           : strcmp(option, "--faults") == 0   ? &options->faults
+           : strcmp(option, "--failover") == 0 ? &options->failover
+                                               : NULL;
 }
 
 static int parse(int count, char **arguments, struct options *options) {
@@ -126,10 +129,15 @@ static int choose(struct options *options) {
         return usage("both sides are simulated together, by --kind ", redlatch_kind_name(kind_of_names(options->kind)));
     }
     bool composite = options->kind == KIND_MULTI || options->kind == KIND_REDLOCK;
-    options->scenario = composite                  ? &composite_scenario
-                        : options->sets            ? &sets_scenario
-                        : kind && kind->is_counted ? &counts_scenario
-                                                   : &locks_scenario;
+    bool counted = kind && kind->is_counted;
+    if (options->failover && (options->sets || composite || (kind && !kind_fails_over(options->kind)))) {
+        return usage("no failovers of locks of the kind ", kind_word(options->kind));
+    }
+    options->scenario = options->failover ? &failover_scenario
+                        : composite       ? &composite_scenario
+                        : options->sets   ? &sets_scenario
+                        : counted         ? &counts_scenario
+                                          : &locks_scenario;
     return 0;
 }
 

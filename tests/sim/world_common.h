@@ -52,6 +52,7 @@ extern const struct scenario locks_scenario;
 extern const struct scenario sets_scenario;
 extern const struct scenario counts_scenario;
 extern const struct scenario composite_scenario;
+extern const struct scenario failover_scenario;
 
 /* Notes that a rule was violated; the first one counts. */
 #define world_violation(world, rule, ...) common_violation(&(world)->common, rule, __VA_ARGS__)

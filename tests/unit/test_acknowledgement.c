@@ -100,6 +100,33 @@ static void a_waiter_asks_again_under_a_new_number(void) {
     RIG_CLOSE();
 }
 
+/* However often it asks, and whatever others want meanwhile: there is a command to give it back with. */
+static void a_waiter_gives_back_what_each_request_took(void) {
+    open_rig();
+    struct call *call = rig_acquire("a", 1);
+    struct call *others[8];
+    for (uint64_t i = 0; i < 8; i++) {
+        uint64_t id = rig_send(PIPELINE)->id;
+        grant(0);
+        check_given_back(id, 0);
+        others[i] = rig_acquire("b", 10 + i);
+        if (i == 0) {
+            rig_park(RIG_LEASE_MS);
+        }
+        rig_pass(300 * MILLISECOND);
+    }
+    uint64_t id = rig_send(PIPELINE)->id;
+    CHECK(!call->done);
+    rig_abort(call, REDLATCH_CANCELLED);
+    grant(0);
+    check_given_back(id, 0);
+    for (int i = 0; i < 8; i++) {
+        rig_abort(others[7 - i], REDLATCH_CANCELLED);
+    }
+    rig_drain_background();
+    RIG_CLOSE();
+}
+
 static void a_contended_reply_is_not_kept(void) {
     open_rig();
     struct call *call = rig_try("a", 1);
@@ -412,6 +439,7 @@ int main(void) {
     RUN(an_unknown_script_goes_as_text);
     RUN(too_few_end_a_try);
     RUN(a_waiter_asks_again_under_a_new_number);
+    RUN(a_waiter_gives_back_what_each_request_took);
     RUN(a_contended_reply_is_not_kept);
     RUN(a_reentry_is_taken_back);
     RUN(a_lost_reply_is_not_repeated);

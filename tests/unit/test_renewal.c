@@ -504,6 +504,41 @@ static void a_batch_goes_as_text_to_a_server_without_the_script(void) {
     RIG_CLOSE();
 }
 
+/* An extension may not have been replicated to the server that is the master now. */
+static void after_a_move_a_hold_is_believed_as_the_new_server_says(void) {
+    rig_open();
+    struct hold *fixed = rig_grant_for("a", 1, 4000);
+    struct hold *renewed = rig_grant("b", 2);
+    rig_acquire_for("a", 1, 3000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    renewed->deadline += 10 * SECOND; /* as after an extension */
+    rig_pass(SECOND);
+    engine_server_changed(&rig.engine, rig.now);
+    rig_turn();
+    rig_pass(0);
+    int64_t sent_at = rig.now;
+    const struct command *command = rig_send(BACKGROUND);
+    CHECK_EQ_INT(command->batch_count, 2);
+    rig_integers(BACKGROUND, (const int64_t[]){500, 500}, 2);
+    struct hold *holds[] = {fixed, renewed};
+    static const int64_t leases[] = {500, RIG_LEASE_MS};
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ_INT(holds[i]->deadline, lease_deadline(sent_at, leases[i]));
+    }
+    rig_release("a", 1); /* of a level, after which the lease is what it was */
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(fixed->deadline, lease_deadline(sent_at, leases[0]));
+    rig_pass(500 * MILLISECOND);
+    CHECK_EQ_INT(fixed->stage, HOLD_GONE);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    rig_losses(LOSS_EVENTS, &(int){0});
+    rig_losses(LOSS_THREADS, &(int){0});
+    rig_end("b", 2);
+    RIG_CLOSE();
+}
+
 int main(void) {
     RUN(a_hold_is_renewed_after_a_third_from_when_it_was_sent);
     RUN(a_batch_takes_a_hundred_in_order_of_time);
@@ -523,6 +558,7 @@ int main(void) {
     RUN(a_bound_on_the_hold_ends_renewal);
     RUN(after_a_restart_every_hold_is_verified);
     RUN(when_a_connection_ends_every_hold_is_verified);
+    RUN(after_a_move_a_hold_is_believed_as_the_new_server_says);
     RUN(a_query_waits_for_the_server);
     RUN(connections_that_end_all_the_time_are_not_verified_each_time);
     RUN(after_a_restart_an_extension_speaks_for_its_hold);

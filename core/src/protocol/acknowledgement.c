@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "error_reply.h"
+#include "planted.h"
 #include "wire.h"
 
 bool operation_needs_acknowledgement(const struct engine *engine, const struct operation *operation) {
@@ -146,6 +147,12 @@ static void take_error(struct acknowledgement *acknowledgement, const struct rep
     acknowledgement->status = error_of_reply(reply).status;
 }
 
+void acknowledgement_begin(struct acknowledgement *acknowledgement) {
+    if (!PLANTED(FAULT_EARLIER_ACKNOWLEDGEMENT)) {
+        *acknowledgement = (struct acknowledgement){.status = REDLATCH_OK};
+    }
+}
+
 void acknowledgement_take(struct acknowledgement *acknowledgement, const struct engine *engine,
                           const struct reply *reply) {
     bool of_replicas = acknowledgement->count++ == 0 && engine->settings.min_replicas > 0;
@@ -162,7 +169,7 @@ void acknowledgement_take(struct acknowledgement *acknowledgement, const struct 
 bool reply_is_acknowledged(const struct engine *engine, const struct reply *reply) {
     const struct acknowledgement *acknowledgement = reply->acknowledgement;
     return acknowledgement && acknowledgement->status == REDLATCH_OK &&
-           acknowledgement->replicas >= engine->settings.min_replicas &&
+           acknowledgement->replicas + PLANTED(FAULT_ONE_REPLICA_TOO_FEW) >= engine->settings.min_replicas &&
            (acknowledgement->on_disk || !engine->settings.durable);
 }
 
@@ -171,7 +178,7 @@ const struct reply *acknowledged_reply(const struct engine *engine, const struct
     static const char too_few[] = NOT_REPLICATED;
     static const struct acknowledgement none;
     if (!command->needs_acknowledgement || command->kind == COMMAND_RENEW || !grants(command, reply) ||
-        reply_is_acknowledged(engine, reply)) {
+        reply_is_acknowledged(engine, reply) || PLANTED(FAULT_UNACKNOWLEDGED_GRANT_IS_KEPT)) {
         return reply;
     }
     const struct acknowledgement *acknowledgement = reply->acknowledgement ? reply->acknowledgement : &none;

@@ -57,6 +57,9 @@ int64_t acknowledgement_timeout_ms(const struct engine *engine, const struct com
 uint32_t engine_acknowledgements_follow(const struct engine *engine, enum pipeline_role number);
 bool engine_keeps_reply(const struct engine *engine, enum pipeline_role number, const struct reply *reply);
 
+/* The reply to a command is kept: nothing is known of its acknowledgements yet. */
+void acknowledgement_begin(struct acknowledgement *acknowledgement);
+
 /* Takes the next reply of those, in the order in which they were asked for: WAIT, WAITAOF. */
 void acknowledgement_take(struct acknowledgement *acknowledgement, const struct engine *engine,
                           const struct reply *reply);

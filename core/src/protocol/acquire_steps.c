@@ -23,6 +23,10 @@ static void error_received(struct engine *engine, struct operation *operation, s
     struct error_reply error = error_of_reply(reply);
     bool again = is_retried(engine, command, error, now);
     bool may_have_executed = error.may_have_executed || command->repeated; /* before the connection broke */
+    if (PLANTED(FAULT_UNACKNOWLEDGED_IS_LEFT) && error.status == REDLATCH_NOT_REPLICATED) {
+        may_have_executed = false;
+        operation->id = 0;
+    }
     if (again && machine->give_back && error.status == REDLATCH_NOT_REPLICATED) {
         machine->give_back(engine, operation, now);
     } else if (may_have_executed && machine->undo && !(again && machine->keeps_id)) {

@@ -139,7 +139,7 @@ void undo_taken(struct engine *engine, struct operation *operation, struct comma
     if (!command) {
         return; /* only after as many breaks of the connection as there are commands set aside */
     }
-    command->operation = NULL;
+    let_command_go(engine, command);
     command->kind = COMMAND_UNDO;
     command->id = taking->id;
     command->record_key = taking->record_key;

@@ -499,10 +499,12 @@ void engine_server_changed(struct engine *engine, int64_t now) {
     if (engine->broken) {
         return;
     }
+    engine->server_since = now;
     renewal_verify_all(engine, now);
     for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
         struct operation *operation = container_of(link, struct operation, all);
-        if (has_machine(operation) && (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED)) {
+        bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
+        if (has_machine(operation) && waits && !PLANTED(FAULT_WAITERS_NOT_MOVED)) {
             operation->recheck_at = now;
             arm_operation(engine, operation);
         }

@@ -80,12 +80,14 @@ struct engine {
     struct resource *dead_resources; /* for the driver to free */
     uint32_t command_pool_size, wait_queue_pool_size, hold_pool_size, batch_pool_size, entries_pool_size;
     uint32_t reserved_commands, reserved_wait_queues, reserved_holds, reserved_entries;
-    uint32_t expired_entries;  /* of renewals under way: each may need a command to be given back with */
-    uint32_t refreshes;        /* commands there should be for refreshes of places, which are nobody's */
-    uint64_t known_scripts[2]; /* those that the server has, of what needs acknowledgements: a bit for each */
-    bool leave_is_known;       /* the server has the script by which waiters leave the queue of a fair lock */
+    uint32_t returning_commands; /* bound in undos of operations that go on */
+    uint32_t expired_entries;    /* of renewals under way: each may need a command to be given back with */
+    uint32_t refreshes;          /* commands there should be for refreshes of places, which are nobody's */
+    uint64_t known_scripts[2];   /* those that the server has, of what needs acknowledgements: a bit for each */
+    bool leave_is_known;         /* the server has the script by which waiters leave the queue of a fair lock */
     struct record_keys record_keys;
     int64_t verify_after; /* when holds may be verified again because a connection ended */
+    int64_t server_since; /* when the client moved to this server process; 0: it has been on no other */
     const char *broken;   /* an invariant that is: nothing is done any more. NULL */
     bool kill_denied;     /* a broken connection could not be killed: what was sent on one may come late */
     int32_t subscriptions;

@@ -90,7 +90,8 @@ static void full_release_replied(struct engine *engine, struct command *command,
     struct operation *operation = command->operation;
     struct hold *hold = command->hold;
     bool in_time = hold && command->first_sent_at < hold->deadline;
-    bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
+    bool repeated = command->repeated || PLANTED(FAULT_RELEASE_OF_MISSING_IS_OK);
+    bool resolved = repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
     int reason = hold ? hold_reason(hold, now) : REDLATCH_REASON_MISSING;
     struct resource *resource = command->resource;
     command->hold = NULL;
@@ -182,6 +183,9 @@ static void hold_goes_on(struct engine *engine, struct hold *hold, struct comman
     command->hold = NULL;
     if (in_doubt && (command->kind == COMMAND_EXTEND || command->kind == COMMAND_MOVE)) {
         hold_doubt(hold);
+        if (PLANTED(FAULT_UNACKNOWLEDGED_EXTENSION)) {
+            hold_confirm(hold, command->sent_at, command->lease_ms);
+        }
         hold->renew_at = hold_is_renewed(hold) ? now : NEVER;
     } else {
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);

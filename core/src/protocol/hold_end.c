@@ -121,7 +121,9 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     } else {
         renewal_forget(hold);
     }
-    report_loss(engine, hold);
+    if (!PLANTED(FAULT_MISSING_UNREPORTED) || reason != REDLATCH_REASON_MISSING) {
+        report_loss(engine, hold);
+    }
     if (kind_has_permit_ids(hold->lock_kind)) { /* which need not be released, and often is not */
         timer_arm(&engine->timers, &hold->timer, now + LOST_PERMIT_KNOWN);
     }

@@ -67,7 +67,7 @@ static void retire(struct engine *engine, struct command *command, uint64_t id, 
     command->id = id;
     command->count = 0;
     command->hold = NULL;
-    command->operation = NULL;
+    let_command_go(engine, command);
     command->leaves = kind_of(command->resource)->queues_on_server;
     command->repeat_until = how == RESOLUTION_DENIED ? retired_until(engine, command, now) : 0;
     engine->stats.compensations++;
@@ -82,7 +82,8 @@ void resolve_acquire(struct engine *engine, struct command *command, enum resolu
         return;
     }
     bool late = how == RESOLUTION_DENIED && command->position != POSITION_TAKEN;
-    if (!operation /* with a planted fault only */ || (!late && !command->needs_acknowledgement)) {
+    bool repeatable = !command->needs_acknowledgement || PLANTED(FAULT_REPEAT_IS_ACKNOWLEDGED);
+    if (!operation /* with a planted fault only */ || (!late && repeatable)) {
         resolve_resend(engine, command, how, now);
         return;
     }
@@ -128,7 +129,8 @@ void resolve_hand_over(struct engine *engine, struct command *command, enum reso
 }
 
 void resolve_reenter(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
-    if (!command->needs_acknowledgement || !command->operation) {
+    bool repeatable = !command->needs_acknowledgement || PLANTED(FAULT_REPEAT_IS_ACKNOWLEDGED);
+    if (repeatable || !command->operation) {
         resolve_resend(engine, command, how, now);
         return;
     }
@@ -159,8 +161,18 @@ void resolve_acquire_many(struct engine *engine, struct command *command, enum r
     }
 }
 
+void resolve_forget(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
+    (void)how;
+    (void)now;
+    give_command(engine, command);
+}
+
 void resolve_release(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     in_doubt_resolve_unsent(engine, command, how, now);
+    if (PLANTED(FAULT_RELEASE_IN_DOUBT_IS_DROPPED) && how == RESOLVED_BY_RESTART && !command->hold) {
+        resolve_forget(engine, command, how, now);
+        return;
+    }
     resolve_resend(engine, command, how, now);
 }
 
@@ -177,12 +189,6 @@ void resolve_renewal(struct engine *engine, struct command *command, enum resolu
     if (!timer_is_armed(&command->timer)) {
         give_command(engine, command);
     }
-}
-
-void resolve_forget(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
-    (void)how;
-    (void)now;
-    give_command(engine, command);
 }
 
 /* The undo of an acquire outlives what it undoes, whether it was sent before the connection broke or not. */

@@ -149,10 +149,10 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     if (!command) {
         return; /* the id lives for one lease at most */
     }
-    command->operation = NULL;
+    let_command_go(engine, command);
     command->kind = COMMAND_RELEASE;
     command->id = id;
-    command->amount = operation->amount;
+    command->amount = PLANTED(FAULT_PERMITS_GIVEN_BACK_IN_PART) ? 1 : operation->amount;
     command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     command->repeat_until = repeat_until;
     command->leaves = kind_of(operation->resource)->queues_on_server;

@@ -40,6 +40,24 @@ enum planted_fault {
     FAULT_MINORITY_LOSES_ALL,           /* the loss of a part is told as one of the whole */
     FAULT_RECORD_OF_LATE_COPY_REUSED,   /* a record is overwritten although a copy of its command may arrive late */
     FAULT_RECORD_WITHOUT_ANSWER_REUSED, /* the same although its command was not answered */
+    FAULT_NOT_VERIFIED_AFTER_MOVE,      /* holds are not verified on another server */
+    FAULT_MISSING_IS_KEPT,              /* a hold that is only queried, and missing, is kept */
+    FAULT_MISSING_UNREPORTED,           /* the loss of a hold that is missing is not reported */
+    FAULT_WAITERS_NOT_MOVED,            /* waiters do not ask another server */
+    FAULT_LEASE_OF_LEFT_SERVER,         /* a hold is believed for as long as on the server that was left */
+    FAULT_RENEWAL_IN_DOUBT_COUNTS,      /* a renewal that the server that was left did not answer counts */
+    FAULT_RELEASE_OF_MISSING_IS_OK,     /* a release that finds nothing says OK */
+    FAULT_RELEASE_IN_DOUBT_IS_DROPPED,  /* a release that the server that was left did not answer is not sent again */
+    FAULT_EARLIER_ACKNOWLEDGEMENT,      /* what replicas acknowledged of an earlier command counts */
+    FAULT_REPEAT_IS_ACKNOWLEDGED,       /* a repeated command, which wrote nothing, counts as acknowledged */
+    FAULT_ONE_REPLICA_TOO_FEW,          /* one replica too few is enough */
+    FAULT_UNACKNOWLEDGED_GRANT_IS_KEPT, /* a grant that too few replicas have is believed */
+    FAULT_UNACKNOWLEDGED_IS_LEFT,       /* what too few replicas have is not given back */
+    FAULT_UNACKNOWLEDGED_RENEWAL,       /* a renewal that too few replicas have moves the deadline */
+    FAULT_UNACKNOWLEDGED_EXTENSION,     /* the same of an extension */
+    FAULT_UNACKNOWLEDGED_HAND_OVER,     /* a lock is handed over, which no replica acknowledges */
+    FAULT_COMMANDS_NOT_RETURNED,        /* a waiter that gave back often has no command left to give back with */
+    FAULT_PERMITS_GIVEN_BACK_IN_PART,   /* of several permits only the first one is given back */
     FAULT_COUNT
 };
 

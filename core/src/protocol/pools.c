@@ -6,6 +6,7 @@
 
 #include "kinds.h"
 #include "operation_record.h"
+#include "planted.h"
 
 /* An acquire may need, at the same time: the command asking, one that undoes it, and room for a retired id or two. */
 enum { COMMANDS_PER_ACQUIRE = 4, COMMANDS_PER_OTHER = 2, BATCHES = 16 };
@@ -38,7 +39,7 @@ static struct engine_preallocation needs(uint8_t operation_kind, uint32_t count,
 
 /* Commands in the pool that are set aside for something. */
 static uint32_t commands_spoken_for(const struct engine *engine) {
-    return engine->reserved_commands + engine->expired_entries + engine->refreshes;
+    return engine->reserved_commands + engine->returning_commands + engine->expired_entries + engine->refreshes;
 }
 
 static struct engine_preallocation not_pooled(const struct engine *engine, struct engine_preallocation need) {
@@ -123,6 +124,7 @@ void reserve_for(struct engine *engine, struct operation *operation) {
     struct engine_preallocation need = needs(operation->kind, set ? set->count : 1, set);
     bool permits = operation->kind == OPERATION_ACQUIRE && kind_has_permit_ids(operation->lock_kind);
     operation->reserved_commands = (uint8_t)need.commands;
+    operation->returning_commands = 0;
     operation->reserved_holds = permits && operation->amount > 1 ? (uint32_t)operation->amount : need.holds;
     bool one = !set && need.wait_queues > 0; /* the first wait queue is its name's */
     operation->reserved_wait_queues = (uint8_t)(need.wait_queues - one);
@@ -142,10 +144,12 @@ void reserve_for(struct engine *engine, struct operation *operation) {
 
 void return_reserve(struct engine *engine, struct operation *operation) {
     engine->reserved_commands -= operation->reserved_commands;
+    engine->returning_commands -= operation->returning_commands;
     engine->reserved_holds -= operation->reserved_holds;
     engine->reserved_wait_queues -= operation->reserved_wait_queues;
     engine->reserved_entries -= operation->reserved_entries;
     operation->reserved_commands = 0;
+    operation->returning_commands = 0;
     operation->reserved_holds = 0;
     operation->reserved_wait_queues = 0;
     operation->reserved_entries = 0;
@@ -177,6 +181,9 @@ struct command *take_command(struct engine *engine, struct operation *operation)
         engine->reserved_commands--;
     } else if (engine->command_pool_size <= engine->reserved_commands) {
         return NULL;
+    } else if (operation && operation->returning_commands > 0) {
+        operation->returning_commands--;
+        engine->returning_commands--;
     }
     struct command *command = container_of(list_pop(&engine->command_pool), struct command, link);
     engine->command_pool_size--;
@@ -189,6 +196,15 @@ struct command *take_command(struct engine *engine, struct operation *operation)
         command->resource = operation->resource ? resource_keep(operation->resource) : NULL;
     }
     return command;
+}
+
+void let_command_go(struct engine *engine, struct command *command) {
+    struct operation *operation = command->operation;
+    command->operation = NULL;
+    if (operation && operation->phase != PHASE_DONE && !PLANTED(FAULT_COMMANDS_NOT_RETURNED)) {
+        operation->returning_commands++;
+        engine->returning_commands++;
+    }
 }
 
 static uint32_t smaller(uint32_t one, uint32_t other) {

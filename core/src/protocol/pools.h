@@ -6,6 +6,10 @@
 #include "engine.h"
 
 struct command *take_command(struct engine *engine, struct operation *operation);
+
+/* A command goes on for nobody. An operation that goes on, too, may want another one when it has been given back, which
+ * no other operation is promised. */
+void let_command_go(struct engine *engine, struct command *command);
 struct command *take_command_with_entries(struct engine *engine, struct operation *operation);
 void give_command(struct engine *engine, struct command *command);
 struct hold *take_hold(struct engine *engine, struct operation *operation);

@@ -209,7 +209,8 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
         return NULL;
     }
     bool queues_on_server = kind_of(hold->resource)->queues_on_server;
-    if (engine_wants_acknowledgements(engine)) { /* a release does not wait for replicas: the waiter acquires anew */
+    if (engine_wants_acknowledgements(engine) &&
+        !PLANTED(FAULT_UNACKNOWLEDGED_HAND_OVER)) { /* a release does not wait for replicas: the waiter acquires anew */
         queue->yielding = !queues_on_server;
         return NULL;
     }

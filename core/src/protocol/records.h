@@ -196,7 +196,8 @@ struct operation {
     uint8_t change;    /* enum change */
     uint8_t phase;
     uint8_t pipeline;
-    uint8_t reserved_commands; /* how many pool commands are still set aside for it, and so on */
+    uint8_t reserved_commands;  /* how many pool commands are still set aside for it, and so on */
+    uint8_t returning_commands; /* how many of them are bound in undos, and will be in the pool again */
     uint8_t reserved_wait_queues;
     uint8_t reserved_entries;
     uint32_t reserved_holds;

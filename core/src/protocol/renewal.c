@@ -163,6 +163,9 @@ void renewal_again(struct engine *engine, struct command *command, int64_t at, i
     for (uint32_t i = 0; i < command->batch_count; i++) {
         struct renewal *entry = &command->batch[i];
         if (entry->live) {
+            if (PLANTED(FAULT_RENEWAL_IN_DOUBT_COUNTS)) {
+                entry_confirmed(engine, entry->hold, entry, command->sent_at, now);
+            }
             entry->hold->batch = NULL;
             entry->hold->renew_at = at;
             hold_arm(engine, entry->hold);
@@ -183,6 +186,22 @@ static bool is_written(const struct renewal *entry, int64_t left_ms) {
     return left_ms < entry->lease_ms || entry->lock_kind == REDLATCH_READ;
 }
 
+/* A hold that was confirmed on a server that was left: this one has it, but a longer lease may not have been
+ * replicated. It is believed no longer than this server says: what was left, or the lease of the renewal if that is
+ * longer. */
+static void believe_this_server(const struct engine *engine, struct hold *hold, const struct renewal *entry,
+                                int64_t left_ms, int64_t sent_at) {
+    bool known = hold->confirmed_at >= engine->server_since || left_ms < 0;
+    if (known || sent_at < engine->server_since || PLANTED(FAULT_LEASE_OF_LEFT_SERVER)) {
+        return;
+    }
+    int64_t deadline = hold_deadline(hold, sent_at, left_ms > entry->lease_ms ? left_ms : entry->lease_ms);
+    if (deadline < hold->deadline) {
+        hold->deadline = deadline;
+        hold_doubt(hold);
+    }
+}
+
 /* The server has the hold, whose lease does not count as renewed. */
 static void not_renewed(struct engine *engine, struct hold *hold, int64_t again_at, int64_t now) {
     hold->batch = NULL;
@@ -195,14 +214,19 @@ static void entry_replied(struct engine *engine, const struct command *command, 
                           const struct reply *reply, const struct reply *whole, int64_t now) {
     bool found = is_found(reply);
     struct hold *hold = entry->hold;
-    bool good = found || PLANTED(FAULT_LOSS_UNREPORTED);
+    bool kept = PLANTED(FAULT_LOSS_UNREPORTED) || (PLANTED(FAULT_MISSING_IS_KEPT) && entry->lease_ms == 0);
+    bool good = found || kept;
     if (good) {
         hold_check_deadline(engine, hold, now); /* a reply that comes after it brings nothing back */
         if (!entry->live) {
             return;
         }
     }
-    if (good && entry->lease_ms > 0 && engine_wants_acknowledgements(engine)) {
+    if (found) {
+        believe_this_server(engine, hold, entry, reply->integer, command->sent_at);
+    }
+    if (good && entry->lease_ms > 0 && engine_wants_acknowledgements(engine) &&
+        !PLANTED(FAULT_UNACKNOWLEDGED_RENEWAL)) {
         bool acknowledged = reply_is_acknowledged(engine, whole);
         if (!acknowledged || !is_written(entry, reply->integer)) {
             int64_t usual = command->sent_at + entry->lease_ms * MILLISECOND / 3;
@@ -240,6 +264,9 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
 
 /* The server may have forgotten everything: every hold is asked about then, those with a fixed lease too. */
 void renewal_verify_all(struct engine *engine, int64_t at) {
+    if (PLANTED(FAULT_NOT_VERIFIED_AFTER_MOVE)) {
+        return;
+    }
     for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
         struct resource *resource = engine->resources.buckets[i];
         for (; resource; resource = resource->next) {

@@ -354,7 +354,7 @@ static void take_reply(struct pipeline_io *io, int64_t now) {
         pipeline->awaited = engine_acknowledgements_follow(engine, io->pipeline);
         if (pipeline->awaited > 0 && engine_keeps_reply(engine, io->pipeline, &io->holder.reply)) {
             io->kept = reply_holder_take(&io->holder);
-            io->acknowledgement = (struct acknowledgement){.status = REDLATCH_OK};
+            acknowledgement_begin(&io->acknowledgement);
             return;
         }
     }

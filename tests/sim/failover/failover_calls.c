@@ -1,0 +1,162 @@
+/* What calls and losses tell, against what the servers did; and that waiters ask again, and that nothing is left
+ * behind. SPDX-License-Identifier: Apache-2.0 */
+#include "failover.h"
+
+/* From a move to the next request of a waiter whose connection is there. */
+static const int64_t REQUESTED_WITHIN = 100 * MILLISECOND;
+
+/* A script removes nothing of others: what is gone was released by it, or had run out. */
+void judge_script(struct world_common *common, const struct packet *packet) {
+    struct world *world = (struct world *)common;
+    uint32_t server = server_index(world, packet->server);
+    struct server_holds before[NAMES_MAX];
+    memcpy(before, world->held[server], sizeof before);
+    server_holds_read(world, server);
+    for (uint32_t name = 0; name < world->name_count; name++) {
+        for (uint32_t i = 0; i < before[name].count; i++) {
+            const struct server_hold *hold = &before[name].holds[i];
+            if (hold->expires > world->now && !server_hold_find(world, server, name, hold->client, hold->id)) {
+                failover_note(world, hold->client, hold->id)->released = true;
+            }
+        }
+    }
+}
+
+void judge_sent(struct world_common *common, struct peer *peer, const struct command *command) {
+    struct world *world = (struct world *)common;
+    TRACE(world, "client %u pipeline %d: id %d is sent%s", peer->number, command->pipeline, (int)command->id,
+          command->repeated ? " again" : "");
+    if (command->kind == COMMAND_RELEASE && command->count == 0 && command->repeated) {
+        failover_note(world, peer->number, command->id)->release_repeated = true;
+    }
+}
+
+/* A release of the last level says OK of what it removed; of what it did not find only when it was sent twice. */
+static void judge_released(struct world *world, struct client *client, const struct operation *operation) {
+    const struct id_note *note = failover_note(world, client->peer.number, operation->id);
+    bool last = !resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
+    if (last && !note->released && !note->release_repeated) {
+        world_violation(world, "a release says OK although the lock was lost", "client %u id %d", client->peer.number,
+                        (int)operation->id);
+    }
+}
+
+void judge_ended(struct world *world, struct client *client, const struct owner *owner) {
+    const struct operation *operation = &owner->operation;
+    int status = operation->status;
+    world->coverage.counts[COVER_NOT_REPLICATED] += status == REDLATCH_NOT_REPLICATED;
+    if (status == REDLATCH_OK && operation->kind == OPERATION_RELEASE) {
+        judge_released(world, client, operation);
+    }
+    if (world->calm && status <= REDLATCH_UNREACHABLE) {
+        world_violation(world, "trouble without a fault", "client %u owner %d: %s", client->peer.number,
+                        (int)owner->number, redlatch_status_name(status));
+    }
+}
+
+static void judge_loss(struct world *world, struct client *client, const struct hold *hold) {
+    uint32_t number = client->peer.number;
+    uint32_t server = server_index(world, client->peer.server);
+    uint32_t name = (uint32_t)(hold->resource->name[0] - 'a');
+    TRACE(world, "client %u: lost id %d, reason %d", number, (int)hold->id, hold->reason);
+    client->losses_reported++;
+    failover_note(world, number, hold->id)->lost = true;
+    bool missing = hold->reason == REDLATCH_REASON_MISSING;
+    world->coverage.counts[COVER_LOSS_FOUND] += missing;
+    if (missing && server_hold_find(world, server, name, number, hold->id)) {
+        world_violation(world, "a hold is called missing that the server has", "client %u id %d", number,
+                        (int)hold->id);
+    }
+    if (world->calm && missing) {
+        world_violation(world, "a hold was lost without a fault", "client %u id %d", number, (int)hold->id);
+    }
+}
+
+void judge_losses(struct world *world, struct client *client) {
+    struct hold *hold;
+    while ((hold = engine_first_loss(&client->engine, LOSS_EVENTS)) != NULL) {
+        judge_loss(world, client, hold);
+        engine_loss_taken(&client->engine, LOSS_EVENTS);
+    }
+    if (client->engine.stats.lost != client->losses_reported) {
+        world_violation(world, "a loss is not told", "client %u: %d of %d", client->peer.number,
+                        (int)client->losses_reported, (int)client->engine.stats.lost);
+    }
+}
+
+/* Who was parked when its client moved asks the new server, whether or not it can hear messages there. */
+static void judge_waiter(struct world *world, const struct client *client, struct owner *owner) {
+    const struct operation *operation = &owner->operation;
+    uint8_t phase = owner->busy ? operation->phase : PHASE_DONE;
+    if (phase != owner->phase) {
+        owner->phase = phase;
+        owner->phase_since = world->now;
+    }
+    bool waits = phase == PHASE_PARKED && owner->phase_since < client->moved_at;
+    if (!waits || !client->peer.up[operation->pipeline] || resource_live_hold(operation->resource)) {
+        return;
+    }
+    int64_t since = client->peer.ready_at[operation->pipeline];
+    since = since > client->moved_at ? since : client->moved_at;
+    if (world->now - since > REQUESTED_WITHIN) {
+        world_violation(world, "a waiter does not ask the new server", "client %u owner %d", client->peer.number,
+                        (int)owner->number);
+    }
+}
+
+void judge_waiters(struct world *world) {
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        for (uint32_t j = 0; j < OWNERS; j++) {
+            judge_waiter(world, &world->clients[i], &world->clients[i].owners[j]);
+        }
+    }
+}
+
+static bool has_command_timer(const struct timer *timer) {
+    for (; timer; timer = timer->sibling) {
+        if (timer->kind == TIMER_COMMAND || has_command_timer(timer->child)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a client has nothing to say to its server: then what the server has of it is what it holds. */
+static bool is_idle(const struct client *client) {
+    const struct engine *engine = &client->engine;
+    for (uint32_t i = 0; i < PIPELINE_COUNT; i++) {
+        const struct pipeline *pipeline = &engine->pipelines[i];
+        if (!list_is_empty(&pipeline->unsent) || !list_is_empty(&pipeline->sent) ||
+            !list_is_empty(&pipeline->in_doubt)) {
+            return false;
+        }
+    }
+    return !has_command_timer(engine->timers.root);
+}
+
+static bool is_held(const struct client *client, uint32_t name, uint64_t id) {
+    const struct hold *hold = client->names[name]->holds;
+    while (hold && hold->id != id) {
+        hold = hold->next;
+    }
+    return hold != NULL;
+}
+
+void judge_left_behind(struct world *world) {
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        const struct client *client = &world->clients[i];
+        uint32_t server = server_index(world, client->peer.server);
+        for (uint32_t name = 0; name < world->name_count && is_idle(client); name++) {
+            const struct server_holds *all = &world->held[server][name];
+            for (uint32_t j = 0; j < all->count; j++) {
+                const struct server_hold *hold = &all->holds[j];
+                const struct id_note *note = failover_note(world, hold->client, hold->id);
+                bool excused = note->released || note->lost || hold->expires <= world->now;
+                if (hold->client == i && !excused && !is_held(client, name, hold->id)) {
+                    world_violation(world, "what was not granted is left behind", "client %u id %d of name %u", i,
+                                    (int)hold->id, name);
+                }
+            }
+        }
+    }
+}

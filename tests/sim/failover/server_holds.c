@@ -1,0 +1,132 @@
+/* What each server has of each name, as it was after the last script or the last copy from its master.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "failover.h"
+#include "wire.h"
+
+static void call(struct world *world, uint32_t server, const char *command, const char *key, const char *more[3],
+                 struct redis_reply *reply) {
+    struct redis_text words[5] = {redis_text(command), redis_text(key)};
+    size_t count = 2;
+    for (int i = 0; i < 3 && more && more[i]; i++) {
+        words[count++] = redis_text(more[i]);
+    }
+    *reply = (struct redis_reply){0};
+    keyspace_call(world->servers[server].keyspace, words, count, reply);
+}
+
+/* "<client>0000000-0000-8000-8000-000000000000:<number>", and what follows. */
+static bool parse_owner(struct redis_text text, struct server_hold *hold) {
+    if (text.size < 38 || text.bytes[36] != ':') {
+        return false;
+    }
+    hold->client = (uint32_t)(text.bytes[0] - '0');
+    hold->id = 0;
+    for (size_t i = 37; i < text.size && text.bytes[i] >= '0' && text.bytes[i] <= '9'; i++) {
+        hold->id = hold->id * 10 + (uint64_t)(text.bytes[i] - '0');
+    }
+    return hold->client < CLIENTS;
+}
+
+static void add(struct world *world, struct server_holds *all, struct server_hold hold) {
+    if (all->count == HOLDERS_MAX) {
+        world_violation(world, "a table of the simulation is full", "HOLDERS_MAX: %d", HOLDERS_MAX);
+        return;
+    }
+    all->holds[all->count++] = hold;
+}
+
+/* The time of the server at which a key is gone. */
+static int64_t key_end(struct world *world, uint32_t server, const char *key) {
+    struct keyspace *keyspace = world->servers[server].keyspace;
+    return (keyspace_time(keyspace) + keyspace_pttl(keyspace, redis_text(key)) + 1) * MILLISECOND;
+}
+
+static void read_hash(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
+    struct redis_reply reply;
+    call(world, server, "hgetall", name_text(name), NULL, &reply);
+    for (size_t i = 0; reply.kind == REDIS_ARRAY && i + 1 < reply.size; i += 2) {
+        struct server_hold hold = {.expires = key_end(world, server, name_text(name))};
+        int64_t count = 0;
+        if (parse_owner(redis_reply_view(&reply.elements[i]), &hold)) {
+            integer_parse(redis_reply_view(&reply.elements[i + 1]), &count);
+            hold.count = (uint32_t)count;
+            add(world, all, hold);
+        }
+    }
+    redis_reply_free(&reply);
+}
+
+static void read_string(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
+    struct redis_text text;
+    struct server_hold hold = {.count = 1};
+    if (keyspace_get(world->servers[server].keyspace, redis_text(name_text(name)), &text) && parse_owner(text, &hold)) {
+        hold.expires = key_end(world, server, name_text(name));
+        add(world, all, hold);
+    }
+}
+
+/* The leases of permits: members that are made of the client's uuid and a number. */
+static void read_permits(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
+    static const char *const leases[NAMES_MAX] = {"{a}:timeout", "{b}:timeout"};
+    const char *more[3] = {"0", "-1", "withscores"};
+    struct redis_reply reply;
+    call(world, server, "zrange", leases[name], more, &reply);
+    for (size_t i = 0; reply.kind == REDIS_ARRAY && i + 1 < reply.size; i += 2) {
+        struct redis_text member = redis_reply_view(&reply.elements[i]);
+        double end = 0;
+        double_parse(redis_reply_view(&reply.elements[i + 1]), &end);
+        struct server_hold hold = {.client = (unsigned char)member.bytes[0] >> 4, .count = 1};
+        hold.expires = (int64_t)end * MILLISECOND;
+        hold.id = permit_number(&world->clients[hold.client].engine, (const unsigned char *)member.bytes);
+        if (hold.expires > world->now) {
+            add(world, all, hold);
+        }
+    }
+    redis_reply_free(&reply);
+}
+
+void server_holds_read(struct world *world, uint32_t server) {
+    keyspace_set_time(world->servers[server].keyspace, world->now / MILLISECOND);
+    for (uint32_t name = 0; name < world->name_count; name++) {
+        struct server_holds *all = &world->held[server][name];
+        all->count = 0;
+        if (world->kind == REDLATCH_PERMIT_SEMAPHORE) {
+            read_permits(world, server, name, all);
+        } else if (world->kind == REDLATCH_PLAIN) {
+            read_string(world, server, name, all);
+        } else {
+            read_hash(world, server, name, all);
+        }
+        for (uint32_t i = 0; i < all->count; i++) {
+            const struct server_hold *hold = &all->holds[i];
+            struct id_note *note = failover_note(world, hold->client, hold->id);
+            note->leased_until[server] = hold->expires > note->leased_until[server] ? hold->expires
+                                                                                    : note->leased_until[server];
+            note->counts[server] = hold->count > note->counts[server] ? hold->count : note->counts[server];
+        }
+    }
+}
+
+const struct server_hold *server_hold_find(const struct world *world, uint32_t server, uint32_t name, uint32_t client,
+                                           uint64_t id) {
+    const struct server_holds *all = &world->held[server][name];
+    for (uint32_t i = 0; i < all->count; i++) {
+        const struct server_hold *hold = &all->holds[i];
+        if (hold->client == client && hold->id == id && hold->expires > world->now) {
+            return hold;
+        }
+    }
+    return NULL;
+}
+
+uint32_t server_index(const struct world *world, const struct sim_server *server) {
+    return (uint32_t)(server - world->servers);
+}
+
+struct id_note *failover_note(struct world *world, uint32_t client, uint64_t id) {
+    if (id >= IDS_MAX) {
+        world_violation(world, "a table of the simulation is full", "IDS_MAX: client %u", client);
+        id = 0;
+    }
+    return &world->clients[client].notes[id];
+}
