@@ -87,6 +87,9 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  * the prefix sentinel_, such as sentinel_tls_ca_file, are for the sentinels instead. The URL option address_map
  * translates what sentinels announce: announced[:port]=reached[:port], up to 32 with commas between.
  *
+ * Files of TLS options are read now, and again before a connection is made if they changed: a certificate that was
+ * renewed on disk is used then. A changed file that cannot be used leaves the old one in use.
+ *
  * redis+replicas, rediss+replicas: the hosts are a master and its replicas. The client is on the one that is the
  * master, and searches for it again when it is lost or refuses a command as a replica.
  *
