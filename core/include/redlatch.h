@@ -93,7 +93,7 @@ enum redlatch_status {
     REDLATCH_CLOSED = -202,      /* the client is closed */
     REDLATCH_FORKED = -203,      /* the handle belongs to the parent process; open a client in this process */
     REDLATCH_BAD_HANDLE = -204,  /* the handle is NULL, freed or of another type */
-    REDLATCH_UNSUPPORTED = -205, /* recognised, but not supported by this version */
+    REDLATCH_UNSUPPORTED = -205, /* recognised, but not supported by this version, or by the server */
     REDLATCH_IN_USE = -206,      /* another call uses the cancel object, the wait or the scan */
 
     REDLATCH_UNREACHABLE = -301, /* no connection could be made, or it broke before the command was sent */

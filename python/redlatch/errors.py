@@ -131,7 +131,7 @@ class ForkedError(RedlatchError):
 
 
 class UnsupportedError(RedlatchError):
-    """Recognised, and not supported by this version."""
+    """Recognised, but not supported by this version, or by the server."""
 
     _usual_status = lib.REDLATCH_UNSUPPORTED
 
