@@ -147,7 +147,7 @@ STAGES = [
           + " && " + unit_tests("build/coverage") + " && build/coverage/tests/redlatch_sim --seeds 200"
           # Of the end-to-end tests those of what has no other test. All would add a hundredth of the lines, and take
           # five times as long as all this.
-          + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls.py"
+          + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls*.py"
           " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py"
           " -k 'not lua and not command'"
           + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
@@ -155,7 +155,7 @@ STAGES = [
     # TLS and failovers with what the address stage has built. Memory that is kept for a while after it was freed would
     # look like a leak to the test that measures.
     Stage("network", f"LD_PRELOAD=\"{ADDRESS_LIBRARIES}\" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1"
-                     f" PYTHONPATH=build/address/python {PYTEST} -n 2 tests/e2e/test_87_tls.py"
+                     f" PYTHONPATH=build/address/python {PYTEST} -n 2 tests/e2e/test_87_tls*.py"
                      " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py -k 'not lua and not command'",
           ("address",), alone=True, dear=True),
     # Peers and the proxies of the traces stay without.
