@@ -64,10 +64,15 @@ def test_sentinels_with_options_of_their_own(watched: WatchedByTls, lock_name: s
     own = f"{watched.url}?sentinel_tls_ca_file="
     with redlatch.connect(f"{own}{watched.ca}", tls_ca_file=watched.ca) as client, client.lock(lock_name, timeout=5):
         assert client.url == watched.url
-    with pytest.raises(redlatch.AuthenticationError, match='the certificate of "CN=server".*unknown CA'):
+    with pytest.raises(redlatch.AuthenticationError, match='"CN=server".*unknown CA: expected one of tls_ca_file'):
         redlatch.connect(f"{own}{watched.ca}", tls_ca_file=watched.stranger)
-    with pytest.raises(redlatch.AuthenticationError, match='the certificate of "CN=sentinel".*unknown CA'):
+    unknown = '"CN=sentinel".*unknown CA: expected one of sentinel_tls_ca_file'
+    with pytest.raises(redlatch.AuthenticationError, match=unknown):
         redlatch.connect(f"{own}{watched.stranger}", tls_ca_file=watched.ca)
+    with pytest.raises(redlatch.InvalidArgumentError, match='^sentinel_tls_key_file "k": .* a sentinel_tls_cert_file'):
+        redlatch.connect(f"{watched.url}?sentinel_tls_key_file=k")
+    with pytest.raises(redlatch.InvalidArgumentError, match='^sentinel_tls_ca_file "%zz": expected %XX escapes'):
+        redlatch.connect(f"{watched.url}?sentinel_tls_ca_file=%zz")
     with pytest.raises(redlatch.InvalidArgumentError, match='^sentinel_tls_ca_file "/nowhere"'):
         redlatch.connect(f"{own}/nowhere", tls_ca_file=watched.ca)
 

@@ -136,7 +136,7 @@ static void one_alert_for_two_reasons(void) {
 
 /* The status of a context, and why there is none. */
 static void check_refused(const char *const over[TLS_OPTIONS], const char *expected) {
-    struct tls_options options = {{NULL}};
+    struct tls_options options = {.prefix = NULL};
     struct tls_context *context = NULL;
     char why[400] = "";
     CHECK(tls_options_override(&options, over));

@@ -81,7 +81,7 @@ static void no_context(void) {
                 {ERR_R_MALLOC_FAILURE, REDLATCH_NO_MEMORY, "out of memory"},
                 {SSL_R_BAD_LENGTH, REDLATCH_SYSTEM, "OpenSSL cannot be set up: bad length"}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct tls_options options = {{NULL}};
+        struct tls_options options = {.prefix = NULL};
         struct tls_context *context = NULL;
         char why[200] = "";
         left = 0;

@@ -8,7 +8,7 @@
 #include "unit.h"
 
 static struct tls_options with(enum tls_option option, const char *text) {
-    struct tls_options options = {{NULL}};
+    struct tls_options options = {.prefix = NULL};
     const char *over[TLS_OPTIONS] = {NULL};
     over[option] = text;
     CHECK(tls_options_override(&options, over));

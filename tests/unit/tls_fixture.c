@@ -47,7 +47,7 @@ struct ends open_ends(X509 *served, X509 *trusted, const char *host, const char 
     ends.server_ctx = SSL_CTX_new(TLS_server_method());
     CHECK(SSL_CTX_use_certificate(ends.server_ctx, served) == 1);
     CHECK(SSL_CTX_use_PrivateKey(ends.server_ctx, tls_key) == 1);
-    struct tls_options options = {{NULL}};
+    struct tls_options options = {.prefix = NULL};
     if (trusted) {
         write_pem(trusted, NULL, ends.path);
         const char *over[TLS_OPTIONS] = {[TLS_CA_FILE] = ends.path};

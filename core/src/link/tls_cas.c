@@ -43,19 +43,21 @@ static bool has_hashed(const char *path) {
 
 static int load_given(const struct tls_making *making, const char *file, const char *folder) {
     struct tls_context *context = making->context;
+    const char *prefix = tls_options_prefix(making->options);
     if (file && SSL_CTX_load_verify_file(context->ctx, file) != 1) {
         return tls_refuse_file(making, "tls_ca_file", file, "CA certificates in PEM");
     }
     if (folder && (!has_hashed(folder) || SSL_CTX_load_verify_dir(context->ctx, folder) != 1)) {
         return tls_refuse_file(making, "tls_ca_dir", folder, "a folder of CA certificates, prepared by openssl rehash");
     }
-    snprintf(context->ca_shown, sizeof context->ca_shown, "%s \"%.80s\"", file ? "tls_ca_file" : "tls_ca_dir",
+    snprintf(context->ca_shown, sizeof context->ca_shown, "%s%s \"%.80s\"", prefix, file ? "tls_ca_file" : "tls_ca_dir",
              file ? file : folder);
     return REDLATCH_OK;
 }
 
 int tls_load_cas(const struct tls_making *making) {
     struct tls_context *context = making->context;
+    const char *prefix = tls_options_prefix(making->options);
     const char *file = making->options->texts[TLS_CA_FILE];
     const char *folder = making->options->texts[TLS_CA_DIR];
     if (file || folder) {
@@ -66,8 +68,8 @@ int tls_load_cas(const struct tls_making *making) {
     bool from_environment = (file && *file) || (folder && *folder);
     for (size_t i = 0; !from_environment && i < sizeof bundles / sizeof bundles[0]; i++) {
         if (access(bundles[i], R_OK) == 0 && SSL_CTX_load_verify_file(context->ctx, bundles[i]) == 1) {
-            snprintf(context->ca_shown, sizeof context->ca_shown, "the system's, in %s; tls_ca_file gives others",
-                     bundles[i]);
+            snprintf(context->ca_shown, sizeof context->ca_shown, "the system's, in %s; %stls_ca_file gives others",
+                     bundles[i], prefix);
             return REDLATCH_OK;
         }
     }
@@ -77,7 +79,7 @@ int tls_load_cas(const struct tls_making *making) {
         snprintf(context->ca_shown, sizeof context->ca_shown, "%s \"%.80s\"",
                  of_file ? "$SSL_CERT_FILE" : "$SSL_CERT_DIR", of_file ? file : folder);
     } else {
-        snprintf(context->ca_shown, sizeof context->ca_shown, "tls_ca_file, which was not given");
+        snprintf(context->ca_shown, sizeof context->ca_shown, "%stls_ca_file, which was not given", prefix);
     }
     return REDLATCH_OK;
 }

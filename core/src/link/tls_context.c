@@ -12,8 +12,8 @@
 
 int tls_refuse_file(const struct tls_making *making, const char *what, const char *path, const char *expected) {
     bool readable = access(path, R_OK) == 0;
-    snprintf(making->why, making->why_size, "%s \"%.150s\": %s%sexpected %s", what, path,
-             readable ? "" : strerror(errno), readable ? "" : ": ", expected);
+    snprintf(making->why, making->why_size, "%s%s \"%.150s\": %s%sexpected %s", tls_options_prefix(making->options),
+             what, path, readable ? "" : strerror(errno), readable ? "" : ": ", expected);
     return REDLATCH_INVALID;
 }
 

@@ -167,10 +167,11 @@ static int explain_alert(struct tls_session *session) {
     /* OpenSSL 3.0 has no text for the alert that its own servers send. */
     const char *name = alert == SSL_AD_CERTIFICATE_REQUIRED ? "certificate required"
                                                             : SSL_alert_desc_string_long(alert);
-    snprintf(session->failure, sizeof session->failure, "the server refused %s (TLS alert %d, %s)%s",
-             certificate ? own : "the TLS connection", alert, name,
-             certificate ? ": expected one that it accepts, in tls_cert_file" : "");
+    int used = snprintf(session->failure, sizeof session->failure, "the server refused %s (TLS alert %d, %s)",
+                        certificate ? own : "the TLS connection", alert, name);
     if (certificate) {
+        snprintf(session->failure + used, sizeof session->failure - (size_t)used,
+                 ": expected one that it accepts, in %stls_cert_file", tls_options_prefix(&session->context->options));
         add_not_renewed(session);
     }
     return certificate ? REDLATCH_AUTHENTICATION : REDLATCH_PROTOCOL;

@@ -54,6 +54,7 @@ bool tls_files_watch(struct tls_context *context, const struct tls_options *opti
     for (int i = 0; done && i < TLS_FILES; i++) {
         done = make_absolute(&context->options.texts[watched[i]]);
     }
+    context->options.prefix = options->prefix;
     take_stamps(&context->options, context->stamps);
     return done;
 }

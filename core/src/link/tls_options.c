@@ -30,6 +30,10 @@ const char *tls_option_name(enum tls_option option) {
     return table[option].name;
 }
 
+const char *tls_options_prefix(const struct tls_options *options) {
+    return options->prefix ? options->prefix : "";
+}
+
 int tls_option_of(const char *name, size_t size) {
     for (int i = 0; i < TLS_OPTIONS; i++) {
         if (strlen(table[i].name) == size && memcmp(table[i].name, name, size) == 0) {
@@ -62,8 +66,10 @@ int tls_options_first(const struct tls_options *options) {
     return -1;
 }
 
-static int refuse(char *why, size_t why_size, enum tls_option option, const char *text) {
-    snprintf(why, why_size, "%s \"%.200s\": expected %s", table[option].name, text, table[option].expected);
+static int refuse(const struct tls_options *options, enum tls_option option, const char *expected, char *why,
+                  size_t why_size) {
+    snprintf(why, why_size, "%s%s \"%.200s\": expected %s", tls_options_prefix(options), table[option].name,
+             options->texts[option], expected);
     return REDLATCH_INVALID;
 }
 
@@ -82,25 +88,24 @@ enum { SERVER_NAME_MAX = 255 };
 
 int tls_options_check(const struct tls_options *options, struct tls_values *values_out, char *why, size_t why_size) {
     int choices[TLS_OPTIONS];
+    char expected[80];
     for (int i = 0; i < TLS_OPTIONS; i++) {
         const char *text = options->texts[i];
         choices[i] = choice_of((enum tls_option)i, text);
         bool allowed = table[i].choices[0] ? choices[i] >= 0 : !text || text[0];
         allowed = allowed && (i != TLS_SERVER_NAME || !text || strlen(text) <= SERVER_NAME_MAX);
         if (!allowed) {
-            return refuse(why, why_size, (enum tls_option)i, text);
+            return refuse(options, (enum tls_option)i, table[i].expected, why, why_size);
         }
     }
     if (options->texts[TLS_KEY_FILE] && !options->texts[TLS_CERT_FILE]) {
-        snprintf(why, why_size, "tls_key_file \"%.200s\": expected a tls_cert_file with it",
-                 options->texts[TLS_KEY_FILE]);
-        return REDLATCH_INVALID;
+        snprintf(expected, sizeof expected, "a %stls_cert_file with it", tls_options_prefix(options));
+        return refuse(options, TLS_KEY_FILE, expected, why, why_size);
     }
     int ca = options->texts[TLS_CA_FILE] ? TLS_CA_FILE : TLS_CA_DIR;
     if (choices[TLS_VERIFY] == TLS_VERIFY_NONE && options->texts[ca]) {
-        snprintf(why, why_size, "%s \"%.200s\": expected a tls_verify that uses it, full or ca", table[ca].name,
-                 options->texts[ca]);
-        return REDLATCH_INVALID;
+        snprintf(expected, sizeof expected, "a %stls_verify that uses it, full or ca", tls_options_prefix(options));
+        return refuse(options, (enum tls_option)ca, expected, why, why_size);
     }
     values_out->verify = (enum tls_verify)choices[TLS_VERIFY];
     values_out->min_version = (enum tls_version)choices[TLS_MIN_VERSION];

@@ -20,6 +20,7 @@ enum tls_option {
 /* Their texts; NULL is not given. The strings belong to the struct. */
 struct tls_options {
     char *texts[TLS_OPTIONS];
+    const char *prefix; /* before their names in messages, as "sentinel_"; a constant, or NULL for none */
 };
 
 enum tls_verify { TLS_VERIFY_FULL, TLS_VERIFY_CA, TLS_VERIFY_NONE };
@@ -32,6 +33,9 @@ struct tls_values {
 };
 
 const char *tls_option_name(enum tls_option option);
+
+/* What stands before the names in messages; perhaps empty. */
+const char *tls_options_prefix(const struct tls_options *options);
 
 /* The option of a name; -1 if there is none. */
 int tls_option_of(const char *name, size_t size);

@@ -187,8 +187,9 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     }
     int sentinel_tls = uri->service && uri->tls ? sentinel_tls_option(key, key_size) : -1;
     if (sentinel_tls >= 0) {
-        return unescape(parse, tls_option_name((enum tls_option)sentinel_tls), false, value, value_size,
-                        &uri->sentinel_tls_options.texts[sentinel_tls]);
+        char name[40];
+        snprintf(name, sizeof name, "%.*s", (int)key_size, key);
+        return unescape(parse, name, false, value, value_size, &uri->sentinel_tls_options.texts[sentinel_tls]);
     }
     if (uri->service && is(key, key_size, "address_map")) {
         return address_map(parse, value, value_size);

@@ -216,11 +216,11 @@ static int set_up_tls(struct client *client, const redlatch_client_options *opti
         return fail_with(status, "%s", why);
     }
     if (tls_options_first(&uri->sentinel_tls_options) >= 0) {
+        uri->sentinel_tls_options.prefix = "sentinel_";
         status = tls_context_new(&uri->sentinel_tls_options, &client->connection_settings.sentinel_tls, why,
                                  sizeof why);
     }
-    bool names_option = strncmp(why, "tls_", 4) == 0;
-    return status == REDLATCH_OK ? REDLATCH_OK : fail_with(status, "%s%s", names_option ? "sentinel_" : "", why);
+    return status == REDLATCH_OK ? REDLATCH_OK : fail_with(status, "%s", why);
 }
 
 static void set_up_connections(struct client *client, const redlatch_client_options *options) {
