@@ -72,6 +72,9 @@ static const struct {
     enum planted_fault fault;
 } without_failover[] = {
     {REDLATCH_PLAIN, FAULT_REPEAT_IS_ACKNOWLEDGED}, /* it has one level */
+    {REDLATCH_PERMIT_SEMAPHORE, FAULT_REPEAT_IS_ACKNOWLEDGED},
+    {REDLATCH_PERMIT_SEMAPHORE, FAULT_UNACKNOWLEDGED_HAND_OVER}, /* permits go back to the server */
+    {REDLATCH_FAIR, FAULT_COMMANDS_NOT_RETURNED},                /* rounds take as long as the server's queue */
 };
 
 /* What is counted, and what is locked on several servers, shares little with the other kinds. */
@@ -121,7 +124,7 @@ bool failover_can_have(uint8_t lock_kind, enum planted_fault fault) {
 }
 
 bool kind_fails_over(uint8_t kind) {
-    return kind == REDLATCH_MUTEX;
+    return kind != REDLATCH_GROUP && kind != REDLATCH_SEMAPHORE && kind != REDLATCH_LATCH;
 }
 
 bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {

@@ -134,7 +134,9 @@ static void carry_out(struct network *network, struct packet *packet) {
     }
     script_set_run(world->scripts, packet->script, world->now < server->refuse_until ? REFUSE_MEMORY : REFUSE_NOTHING,
                    server->keyspace, packet->texts, packet->key_count, packet->argument_count, &packet->reply);
+    uint64_t before = server->replication.offset;
     replication_note_script(network, server);
+    packet->wrote = server->replication.offset != before;
     if (network->after_script) {
         network->after_script(world, packet);
     }
@@ -493,9 +495,8 @@ int64_t network_next(const struct network *network) {
 static void serve(struct network *network, struct packet *packet) {
     struct peer *peer = packet->peer;
     bool current = packet->epoch == peer->epoch[packet->pipeline];
-    uint64_t before = packet->server->replication.offset;
     carry_out(network, packet);
-    if (current && packet->server->replication.offset != before) {
+    if (current && packet->wrote) {
         peer->written[packet->pipeline] = packet->server->replication.offset;
     }
     if (packet->wait_ms > 0) {

@@ -65,6 +65,7 @@ struct packet {
     uint32_t epoch;
     int64_t wait_ms; /* a request: it waits for replicas, for so long at most; 0: it does not */
     int64_t wait_until;
+    bool wrote; /* its script did */
     enum script_id script;
     uint32_t key_count, argument_count;
     struct redis_text *texts; /* keys and arguments, or a channel: owned, with a NUL after each */

@@ -38,6 +38,9 @@ struct id_note {
     bool released;                 /* by a script, on some server */
     bool release_repeated;         /* it was sent again: what it finds may be its own doing */
     bool lost;                     /* as its client was told */
+    bool reentry_repeated;         /* it was sent again */
+    bool lease_in_doubt; /* a read lock: a longer lease was not acknowledged, and the reply of a renewal does not show
+                            it */
 };
 
 struct owner {
@@ -45,8 +48,9 @@ struct owner {
     struct lock_answer answer;
     uint32_t client;
     uint64_t number;
-    uint64_t permit; /* that it holds; 0 */
-    uint32_t name;   /* of the operation, and of what it holds */
+    uint64_t permit;  /* the first that it holds; 0 */
+    uint32_t permits; /* how many */
+    uint32_t name;    /* of the operation, and of what it holds */
     int64_t act_at;
     int64_t timeout; /* of the operation; NEVER */
     int64_t phase_since;

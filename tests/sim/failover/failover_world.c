@@ -36,7 +36,7 @@ static void free_world(struct world_common *common) {
 
 const char *name_text(uint32_t name) {
     static const char *const names[NAMES_MAX] = {"a", "b"};
-    return names[name];
+    return names[name % NAMES_MAX];
 }
 
 static void make_client(struct world *world, uint32_t number) {

@@ -156,11 +156,11 @@ static void cut(struct world *world, struct peer *peer) {
 static void misfortune(struct world *world) {
     struct peer *peer = &world->clients[random_below(&world->random, CLIENTS)].peer;
     uint32_t dice = random_below(&world->random, 100);
-    if (dice < 25) {
+    if (dice < 40) {
         cut(world, peer);
-    } else if (dice < 35) {
+    } else if (dice < 47) {
         network_cut_messages(&world->network, peer);
-    } else if (dice < 70 || !is_over(world) || world->failovers_left == 0) {
+    } else if (dice < 75 || !is_over(world) || world->failovers_left == 0) {
         slow_down(world);
     } else {
         begin(world);

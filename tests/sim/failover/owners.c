@@ -4,7 +4,7 @@
 #include "hold_command.h"
 #include "kinds.h"
 
-static void supply(struct world *world, struct engine *engine, uint8_t kind) {
+static void supply(struct world *world, struct engine *engine, uint8_t kind, uint32_t further_holds) {
     struct engine_preallocation needed = engine_preallocation_needed(engine, kind);
     for (; needed.commands > 0; needed.commands--) {
         engine_add_command(engine, failover_allocate(world, sizeof(struct command)));
@@ -12,7 +12,7 @@ static void supply(struct world *world, struct engine *engine, uint8_t kind) {
     for (; needed.wait_queues > 0; needed.wait_queues--) {
         engine_add_wait_queue(engine, failover_allocate(world, sizeof(struct wait_queue)));
     }
-    for (; needed.holds > 0; needed.holds--) {
+    for (needed.holds += further_holds; needed.holds > 0; needed.holds--) {
         engine_add_hold(engine, failover_allocate(world, sizeof(struct hold)));
     }
     for (; needed.batches > 0; needed.batches--) {
@@ -53,7 +53,8 @@ static struct hold *hold_of(struct world *world, const struct owner *owner) {
 bool owner_is_granted(const struct client *client, const struct hold *hold) {
     for (uint32_t i = 0; i < OWNERS; i++) {
         const struct owner *owner = &client->owners[i];
-        bool is_own = hold->owner == owner->number || (owner->permit && hold->owner == (PERMIT_OWNER | owner->permit));
+        bool is_permit = hold->id >= owner->permit && hold->id < owner->permit + owner->permits;
+        bool is_own = hold->owner == owner->number || (is_permit && hold->owner == (PERMIT_OWNER | hold->id));
         if (is_own && (!owner->busy || owner->held_before)) {
             return true;
         }
@@ -82,7 +83,7 @@ static void begin(struct world *world, struct owner *owner, uint8_t kind) {
     operation->pipeline = draw_pipeline(world, client, operation);
     owner->timeout = world->now + random_between(&world->random, 200, 2000) * MILLISECOND;
     owner->busy = true;
-    supply(world, &client->engine, kind);
+    supply(world, &client->engine, kind, operation->amount > 1 ? (uint32_t)operation->amount - 1 : 0);
     TRACE(world, "client %u: owner %d begins %d of name %u", owner->client, (int)owner->number, kind, owner->name);
     engine_start(&client->engine, operation, world->now);
 }
@@ -93,7 +94,7 @@ static void acquire(struct world *world, struct owner *owner, uint8_t lock_kind)
     operation->lock_kind = lock_kind;
     operation->lease_ms = renewed ? REDLATCH_RENEWED : random_between(&world->random, 300, 4000);
     operation->non_blocking = random_chance(&world->random, 200);
-    operation->amount = world->kind == REDLATCH_PERMIT_SEMAPHORE ? 1 : 0;
+    operation->amount = world->kind == REDLATCH_PERMIT_SEMAPHORE ? random_between(&world->random, 1, PERMITS) : 0;
     begin(world, owner, OPERATION_ACQUIRE);
     bool endless = !operation->non_blocking && random_chance(&world->random, 300);
     owner->timeout = endless ? NEVER : owner->timeout;
@@ -103,12 +104,13 @@ static void use(struct world *world, struct owner *owner, const struct hold *hol
     uint32_t dice = world->draining ? 1000 : random_below(&world->random, 1000);
     bool reenters = !kind_of_number(world->kind)->not_reentrant && !kind_of_number(world->kind)->has_permits;
     owner->operation.lock_kind = hold->lock_kind;
-    if (dice < 150 && reenters && hold->count < 3) {
+    uint32_t deeper = world->min_replicas > 0 ? 350 : 150;
+    if (dice < deeper && reenters && hold->count < 3) {
         acquire(world, owner, hold->lock_kind);
-    } else if (dice < 250) {
+    } else if (dice < deeper + 100) {
         owner->operation.lease_ms = random_between(&world->random, 100, 4000);
         begin(world, owner, OPERATION_EXTEND);
-    } else if (dice < 450) {
+    } else if (dice < deeper + 300) {
         owner->act_at = world->now + random_between(&world->random, 0, 2 * SECOND);
     } else {
         begin(world, owner, OPERATION_RELEASE);
@@ -127,6 +129,11 @@ static void act(struct world *world, struct owner *owner) {
     }
     memset(&owner->operation, 0, sizeof owner->operation);
     const struct hold *hold = hold_of(world, owner);
+    while (!hold && owner->permits > 1) {
+        owner->permit++;
+        owner->permits--;
+        hold = hold_of(world, owner);
+    }
     owner->held_before = hold != NULL;
     if (hold && (hold->stage == HOLD_RELEASING || hold->deferred_releases > 0)) {
         owner->act_at = world->now + 5 * MILLISECOND; /* a release that was given up goes on */
@@ -137,6 +144,7 @@ static void act(struct world *world, struct owner *owner) {
     } else {
         owner->name = random_below(&world->random, world->name_count);
         owner->permit = 0;
+        owner->permits = 0;
         bool writes = world->kind == REDLATCH_READ && random_chance(&world->random, 400);
         acquire(world, owner, writes ? REDLATCH_WRITE : world->kind);
     }
@@ -181,6 +189,7 @@ static void ended(struct world *world, struct client *client, struct owner *owne
     bool granted = operation->kind == OPERATION_ACQUIRE && operation->status == REDLATCH_OK;
     if (granted && world->kind == REDLATCH_PERMIT_SEMAPHORE) {
         owner->permit = operation->id;
+        owner->permits = (uint32_t)operation->amount;
     }
     judge_ended(world, client, owner);
     owner->busy = false;

@@ -1,5 +1,7 @@
 /* What each server has of each name, as it was after the last script or the last copy from its master.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "failover.h"
 #include "wire.h"
 
@@ -41,6 +43,19 @@ static int64_t key_end(struct world *world, uint32_t server, const char *key) {
     return (keyspace_time(keyspace) + keyspace_pttl(keyspace, redis_text(key)) + 1) * MILLISECOND;
 }
 
+/* A reader's lease ends with its last timeout key, or with the lock. */
+static int64_t reader_end(struct world *world, uint32_t server, uint32_t name, struct redis_text owner, int64_t count) {
+    int64_t end = 0;
+    for (int64_t nth = 1; nth <= count; nth++) {
+        char key[128];
+        snprintf(key, sizeof key, "{%s}:%.*s:rwlock_timeout:%d", name_text(name), (int)owner.size, owner.bytes,
+                 (int)nth);
+        int64_t of_level = key_end(world, server, key);
+        end = of_level > end ? of_level : end;
+    }
+    return end;
+}
+
 static void read_hash(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
     struct redis_reply reply;
     call(world, server, "hgetall", name_text(name), NULL, &reply);
@@ -50,6 +65,11 @@ static void read_hash(struct world *world, uint32_t server, uint32_t name, struc
         if (parse_owner(redis_reply_view(&reply.elements[i]), &hold)) {
             integer_parse(redis_reply_view(&reply.elements[i + 1]), &count);
             hold.count = (uint32_t)count;
+            struct redis_text owner = redis_reply_view(&reply.elements[i]);
+            if (world->kind == REDLATCH_READ && owner.bytes[owner.size - 1] != 'e') { /* not that of a writer */
+                int64_t end = reader_end(world, server, name, owner, count);
+                hold.expires = end < hold.expires ? end : hold.expires;
+            }
             add(world, all, hold);
         }
     }
