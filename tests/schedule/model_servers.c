@@ -503,6 +503,8 @@ void model_servers_begin(void) {
 void model_servers_end(void) {
     for (size_t i = 0; i < session_count; i++) {
         end(sessions[i]->line);
+    }
+    for (size_t i = 0; i < session_count; i++) {
         redisReaderFree(sessions[i]->reader);
         free(sessions[i]);
     }
