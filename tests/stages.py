@@ -113,7 +113,8 @@ STAGES = [
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
     Stage("simulation", f"{PYTHON} tests/sim/run.py seeds", ("build",), computes=True),
-    Stage("faults", f"{PYTHON} tests/sim/run.py faults", ("build",), computes=True),
+    Stage("faults", f"{PYTHON} tests/sim/run.py faults && build/tests/test_schedule --faults", ("build",),
+          computes=True),
     # inspect is not in the simulation: it writes nothing, and pages of the model's keys are not Redis' own.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),

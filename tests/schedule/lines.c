@@ -17,13 +17,16 @@
 #include "wrapped.h"
 #include "wrapped_system.h"
 
-enum { LINES_MAX = 4096, SERVERS_MAX = 4 };
+enum { LINES_MAX = 4096, SERVERS_MAX = 4, ADDRESSES = 10 };
 
 static struct {
     struct line *lines[LINES_MAX];
     size_t count;
     line_receiver *receive;
     line_ender *end;
+    line_sender *send;
+    int leads_to[ADDRESSES]; /* by address: a server and 1; 0: the server of that number */
+    bool balances[ADDRESSES];
     int64_t refused_until[SERVERS_MAX];
     int64_t slow_until[SERVERS_MAX];
     int64_t reset_until[SERVERS_MAX];
@@ -36,7 +39,7 @@ struct packet {
     char bytes[];
 };
 
-void lines_begin(line_receiver *receive, line_ender *end) {
+void lines_begin(line_receiver *receive, line_ender *end, line_sender *send) {
     for (size_t i = 0; i < net.count; i++) {
         free(net.lines[i]->in);
         free(net.lines[i]);
@@ -44,6 +47,12 @@ void lines_begin(line_receiver *receive, line_ender *end) {
     memset(&net, 0, sizeof net);
     net.receive = receive;
     net.end = end;
+    net.send = send;
+}
+
+void lines_lead(int address, int server, bool balances) {
+    net.leads_to[address] = server + 1;
+    net.balances[address] = balances;
 }
 
 void lines_refuse(int server, int64_t until, bool slow) {
@@ -152,6 +161,9 @@ static int server_at(const struct address *address) {
     const struct sockaddr_un *path = (const struct sockaddr_un *)&address->storage;
     int server = path->sun_family == AF_UNIX ? path->sun_path[strlen(path->sun_path) - 1] - '0'
                                              : names_server_at(address);
+    if (server >= 0 && server < ADDRESSES && net.leads_to[server] > 0) {
+        return net.balances[server] ? (int)schedule_draw(2) : net.leads_to[server] - 1;
+    }
     return server < SERVERS_MAX ? server : -1;
 }
 
@@ -214,6 +226,7 @@ int __wrap_shutdown(int fd, int how) {
     (void)how;
     if (descriptor_of(fd)) {
         line_hang_up(descriptor_of(fd)->line);
+        descriptor_of(fd)->line->ended = true; /* who sleeps on it is woken */
     }
     return 0;
 }
@@ -236,6 +249,7 @@ ssize_t __wrap_send(int fd, const void *bytes, size_t size, int flags) {
     }
     size_t sent = size > 1 && schedule_chance(20) ? 1 + schedule_draw((uint32_t)size - 1) : size;
     trace("sends to %d%s", fd, sent < size ? ", in part" : "");
+    net.send(line, bytes, sent);
     line->sent_until = later(line->sent_until, schedule_now() + line->delay);
     schedule_at(line->sent_until, come_to_server, pack(line, bytes, sent), 0);
     return (ssize_t)sent;

@@ -11,6 +11,9 @@ struct line;
 typedef void line_receiver(struct line *line, const char *bytes, size_t size);
 typedef void line_ender(struct line *line);
 
+/* Bytes that a client sends, before they are on their way. */
+typedef void line_sender(struct line *line, const char *bytes, size_t size);
+
 struct line {
     int server;
     void *state; /* the server's */
@@ -26,7 +29,7 @@ struct line {
 };
 
 /* Before each run; frees the lines of the last. */
-void lines_begin(line_receiver *receive, line_ender *end);
+void lines_begin(line_receiver *receive, line_ender *end, line_sender *send);
 
 /* To the client; to be called by the server. */
 void line_reply(struct line *line, const char *bytes, size_t size);
@@ -36,6 +39,10 @@ void line_cut(struct line *line, bool cut);
 
 /* New connections to a server are refused until then, or with `slow` take half a second. */
 void lines_refuse(int server, int64_t until, bool slow);
+
+/* New connections to the address of a server lead to another one, as behind a proxy; or, as behind one that balances,
+ * to server 0 or 1. */
+void lines_lead(int address, int server, bool balances);
 
 /* Whatever is sent to a server until then ends its connection, as when something on the way has forgotten it. */
 void lines_reset(int server, int64_t until);

@@ -23,6 +23,7 @@ struct session {
     char name[160];
     char *channels[CHANNELS_MAX];
     int channel_count;
+    char password[24]; /* of the last AUTH */
 };
 
 static struct model_server {
@@ -33,6 +34,9 @@ static struct model_server {
     int64_t refuses_until;
     int64_t garbles_until;
     int denied;
+    bool replica;
+    const char *passwords[2];    /* NULL: no such one; without both all are let in */
+    struct keyspace *replicated; /* what replicas have; NULL: all */
     char run_id[41];
     uint64_t last_id;
 } servers[SERVERS];
@@ -40,6 +44,8 @@ static struct model_server {
 static struct session *sessions[SESSIONS_MAX];
 static size_t session_count;
 static struct script_set scripts;
+static script_watcher *watch_script;
+bool model_servers_gap;
 
 static void write_reply(FILE *out, const struct redis_reply *reply) {
     switch (reply->kind) {
@@ -193,7 +199,8 @@ static void run_script(struct model_server *server, const struct redis_text *wor
         return;
     }
     size_t keys = strtoull(words[2].bytes, NULL, 10);
-    script_set_run(&scripts, (enum script_id)id, REFUSE_NOTHING, server->keyspace, words + 3, keys, count - 3 - keys,
+    enum script_error_reply refused = server->replica ? REFUSE_REPLICA : REFUSE_NOTHING;
+    script_set_run(&scripts, (enum script_id)id, refused, server->keyspace, words + 3, keys, count - 3 - keys,
                    reply_out);
     char *digits = reply_out->kind == REDIS_ERROR ? strstr(reply_out->text, " script: ") : NULL;
     if (digits) { /* they change with the script */
@@ -223,22 +230,57 @@ static bool is_of_greeting(const struct redis_text *words) {
            text_is_word(words[0], "select");
 }
 
+/* A user is let in, or not. */
+static void authenticate(struct session *session, const struct redis_text *words, size_t count,
+                         struct redis_reply *reply_out) {
+    const struct model_server *server = &servers[session->line->server];
+    struct redis_text given = words[count - 1];
+    bool good = !server->passwords[0] && !server->passwords[1];
+    for (int i = 0; i < 2; i++) {
+        good = good || (server->passwords[i] && text_equal(given, redis_text(server->passwords[i])));
+    }
+    if (good) {
+        snprintf(session->password, sizeof session->password, "%.*s", (int)given.size, given.bytes);
+        redis_reply_status(reply_out, redis_text("OK"));
+    } else {
+        redis_reply_error(reply_out, "WRONGPASS invalid username-password pair or user is disabled.");
+    }
+}
+
+static bool is_let_in(const struct session *session) {
+    const struct model_server *server = &servers[session->line->server];
+    return (!server->passwords[0] && !server->passwords[1]) || session->password[0];
+}
+
+static void tell_info(const struct model_server *server, const struct redis_text *words, size_t count,
+                      struct redis_reply *reply_out) {
+    char text[120];
+    if (count > 1 && text_is_word(words[1], "replication")) {
+        snprintf(text, sizeof text, "# Replication\r\nrole:%s\r\n", server->replica ? "slave" : "master");
+    } else {
+        snprintf(text, sizeof text, "# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n", server->run_id);
+    }
+    redis_reply_bulk(reply_out, redis_text(text));
+}
+
 static void run_command(struct session *session, const struct redis_text *words, size_t count,
                         struct redis_reply *reply_out) {
     struct model_server *server = &servers[session->line->server];
     struct redis_text name = words[0];
     redis_reply_nil(reply_out);
-    if (server->refuses_until > schedule_now() && !is_of_greeting(words)) {
+    if (text_is_word(name, "auth")) {
+        authenticate(session, words, count, reply_out);
+    } else if (!is_let_in(session)) {
+        redis_reply_error(reply_out, "NOAUTH Authentication required.");
+    } else if (server->refuses_until > schedule_now() && !is_of_greeting(words)) {
         redis_reply_error(reply_out, "%s", server->error_reply);
     } else if (text_is_word(name, "client")) {
         run_client(session, words, reply_out);
     } else if (text_is_word(name, "info") && (server->denied & DENIES_INFO)) {
         redis_reply_error(reply_out, "NOPERM this user has no permissions to run the 'info' command");
     } else if (text_is_word(name, "info")) {
-        char text[120];
-        snprintf(text, sizeof text, "# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n", server->run_id);
-        redis_reply_bulk(reply_out, redis_text(text));
-    } else if (text_is_word(name, "auth") || text_is_word(name, "select")) {
+        tell_info(server, words, count, reply_out);
+    } else if (text_is_word(name, "select")) {
         redis_reply_status(reply_out, redis_text("OK"));
     } else if (text_is_word(name, "subscribe") && (server->denied & DENIES_SUBSCRIBE)) {
         redis_reply_error(reply_out, "NOPERM this user has no permissions to access one of the channels");
@@ -331,10 +373,104 @@ static void receive(struct line *line, const char *bytes, size_t size) {
     serve_all(session, 0);
 }
 
+static bool hears(const struct session *session, const char *channel) {
+    for (int i = 0; i < session->channel_count; i++) {
+        if (strcmp(session->channels[i], channel) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a channel of a connection that its client has ended is received on no other one of the client. */
+static bool leaves_gap(const struct session *ended) {
+    for (int at = 0; at < ended->channel_count; at++) {
+        bool received = false;
+        for (size_t i = 0; i < session_count; i++) {
+            bool other = sessions[i] != ended && !sessions[i]->line->hung_up &&
+                         strcmp(sessions[i]->name, ended->name) == 0;
+            received = received || (other && hears(sessions[i], ended->channels[at]));
+        }
+        if (!received) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void end(struct line *line) {
     struct session *session = line->state;
+    model_servers_gap = model_servers_gap || (session && line->abandoned && leaves_gap(session));
     while (session && session->channel_count > 0) {
         free(session->channels[--session->channel_count]);
+    }
+}
+
+struct keyspace *model_server_keyspace(int server) {
+    keyspace_set_time(servers[server].keyspace, EPOCH_MS + schedule_now() / 1000);
+    return servers[server].keyspace;
+}
+
+static struct seen_session seen(const struct session *session) {
+    return (struct seen_session){.server = session->line->server,
+                                 .name = session->name,
+                                 .password = session->password,
+                                 .subscribed = session->channel_count > 0,
+                                 .used = !session->line->abandoned && !session->line->hung_up && !session->line->ended};
+}
+
+static void sends(struct line *line, const char *bytes, size_t size) {
+    if (watch_script && line->state && memmem(bytes, size, "EVAL", 4)) {
+        struct seen_session session = seen(line->state);
+        watch_script(&session);
+    }
+}
+
+void model_servers_watch(script_watcher *script) {
+    watch_script = script;
+}
+
+void model_servers_each(script_watcher *each) {
+    for (size_t i = 0; i < session_count; i++) {
+        struct seen_session session = seen(sessions[i]);
+        each(&session);
+    }
+}
+
+void model_server_demote(int server) {
+    trace("server %d becomes a replica", server);
+    servers[server].replica = true;
+}
+
+void model_server_mark(int server) {
+    keyspace_free(servers[server].replicated);
+    servers[server].replicated = keyspace_copy(servers[server].keyspace);
+}
+
+void model_server_promote(int server, int from) {
+    struct model_server *promoted = &servers[server];
+    struct keyspace *source = servers[from].replicated ? servers[from].replicated : servers[from].keyspace;
+    trace("server %d becomes the master, with %s of server %d", server,
+          servers[from].replicated ? "what was replicated" : "all", from);
+    keyspace_free(promoted->keyspace);
+    promoted->keyspace = keyspace_copy(source);
+    keyspace_on_publish(promoted->keyspace, publish, promoted);
+    promoted->replica = false;
+    keyspace_free(servers[from].replicated);
+    servers[from].replicated = NULL;
+}
+
+void model_server_let_in(int server, const char *password, const char *other) {
+    servers[server].passwords[0] = password;
+    servers[server].passwords[1] = other;
+    trace("server %d lets in by %s and %s", server, password ? password : "-", other ? other : "-");
+    for (size_t i = 0; i < session_count; i++) {
+        struct session *session = sessions[i];
+        bool good = (password && strcmp(session->password, password) == 0) ||
+                    (other && strcmp(session->password, other) == 0);
+        if (session->line->server == server && !session->line->hung_up && !good && (password || other)) {
+            line_cut(session->line, true);
+        }
     }
 }
 
@@ -353,8 +489,10 @@ static void new_run(struct model_server *server) {
 
 void model_servers_begin(void) {
     memset(servers, 0, sizeof servers);
+    model_servers_gap = false;
     session_count = 0;
-    lines_begin(receive, end);
+    watch_script = NULL;
+    lines_begin(receive, end, sends);
     for (int i = 0; i < SERVERS; i++) {
         new_run(&servers[i]);
         servers[i].keyspace = keyspace_new();
@@ -365,11 +503,14 @@ void model_servers_begin(void) {
 void model_servers_end(void) {
     for (size_t i = 0; i < session_count; i++) {
         end(sessions[i]->line);
+    }
+    for (size_t i = 0; i < session_count; i++) {
         redisReaderFree(sessions[i]->reader);
         free(sessions[i]);
     }
     for (int i = 0; i < SERVERS; i++) {
         keyspace_free(servers[i].keyspace);
+        keyspace_free(servers[i].replicated);
     }
 }
 
@@ -406,6 +547,27 @@ void model_server_cut(int server) {
     }
 }
 
+/* Whether a client is to lose this connection: the newest one that is for commands. */
+static bool is_newest(const struct session *session) {
+    for (size_t i = 0; i < session_count; i++) {
+        const struct session *other = sessions[i];
+        bool same = other->line->server == session->line->server && strcmp(other->name, session->name) == 0;
+        if (same && !other->line->hung_up && other->channel_count == 0 && other->id > session->id) {
+            return false;
+        }
+    }
+    return session->channel_count == 0;
+}
+
+void model_server_cut_some(int server) {
+    for (size_t i = 0; i < session_count; i++) {
+        struct line *line = sessions[i]->line;
+        if (line->server == server && !line->hung_up && is_newest(sessions[i])) {
+            line_cut(line, true);
+        }
+    }
+}
+
 void model_server_restart(int server, bool keep) {
     model_server_cut(server);
     new_run(&servers[server]);
@@ -419,53 +581,13 @@ void model_server_forget_scripts(int server) {
 }
 
 /* As releases do; returns how many received it. */
-static int publish_releases(int server, const char *key, int times) {
+int model_server_publish(int server, const char *key, int times) {
     char channel[200];
     snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}", key);
     return publish_often(&servers[server], redis_text(channel), redis_text("0"), times);
 }
 
 void model_server_flood(int server, const char *key, int messages) {
-    int receivers = publish_releases(server, key, messages);
+    int receivers = model_server_publish(server, key, messages);
     trace("somebody publishes %d messages about %s: %d receive them", messages, key, receivers);
-}
-
-void model_server_delete(int server, const char *key) {
-    keyspace_set_time(servers[server].keyspace, EPOCH_MS + schedule_now() / 1000);
-    bool was = keyspace_delete(servers[server].keyspace, redis_text(key));
-    int receivers = publish_releases(server, key, 1);
-    trace("somebody deletes %s: %d, and tells %d", key, was, receivers);
-}
-
-void model_server_replace(int server, const char *key, int shape) {
-    static const char *const shapes[][5] = {
-        {"set", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001"}, /* as of a plain lock of others */
-        {"hset", "field", "1"},
-        {"hset", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001:1", "1"}, /* held by a client of Redisson */
-        {"hset", "mode", "read", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001:1", "1"},
-        {"rpush", "x"},
-        {"zadd", "1", "x"},
-        {"set", "3"},
-    };
-    struct redis_text words[6] = {redis_text(shapes[shape][0]), redis_text(key)};
-    size_t count = 2;
-    for (size_t i = 1; i < 5 && shapes[shape][i]; i++) {
-        words[count++] = redis_text(shapes[shape][i]);
-    }
-    keyspace_set_time(servers[server].keyspace, EPOCH_MS + schedule_now() / 1000);
-    keyspace_delete(servers[server].keyspace, redis_text(key));
-    struct redis_reply reply;
-    keyspace_call(servers[server].keyspace, words, count, &reply);
-    redis_reply_free(&reply);
-    trace("%s is now of shape %d", key, shape);
-}
-
-void model_server_show(int server) {
-    uint32_t cursor = 0;
-    struct redis_text key;
-    keyspace_set_time(servers[server].keyspace, EPOCH_MS + schedule_now() / 1000);
-    while (keyspace_next_key(servers[server].keyspace, &cursor, &key)) {
-        trace("server %d has %.*s for %lld ms", server, (int)key.size, key.bytes,
-              (long long)keyspace_pttl(servers[server].keyspace, key));
-    }
 }

@@ -5,6 +5,7 @@
  *   test_schedule [SCENARIO]              compares with recorded digests; of all scenarios without a name
  *   test_schedule --first                 the same, until something differs
  *   test_schedule --write                 prints digests to be recorded
+ *   test_schedule --faults                plants faults, each of which must be found
  *   test_schedule --show SCENARIO SEED    prints a trace, to be compared between two builds by diff
  *
  * A change that is meant is recorded anew: `--write` into tests/schedule/expected.txt. The diff of two `--show` says
@@ -18,7 +19,10 @@
 #include <unistd.h>
 
 #include "descriptors.h"
+#include "find_planted.h"
 #include "model_servers.h"
+#include "move_checks.h"
+#include "moves.h"
 #include "names.h"
 #include "players.h"
 #include "schedule.h"
@@ -102,25 +106,33 @@ static const struct scenario scenarios[] = {
     {"starved", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COUNTS | STARVES, 40, 1, 8, false},
     {"composites_in_outages", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | CALLS_COMPOSITES | OUTAGES, 4, 3, 16, true},
     {"shortages", {REDLATCH_MUTEX, 0}, CALLS_LOCKS | PLAYS_SHORTAGES, 1, 1, 1, false},
+    {"moves_by_name", {0}, MOVES_BY_NAME, 0, 0, 0, false},
+    {"moves_by_proxy", {0}, MOVES_BY_PROXY, 0, 0, 0, false},
+    {"moves_by_list", {0}, MOVES_BY_LIST, 0, 0, 0, false},
+    {"balanced", {0}, IS_BALANCED, 0, 0, 0, false},
+    {"passwords", {0}, CHANGES_PASSWORDS, 0, 0, 0, false},
     {"everything", ALL_KINDS, CALLS_LOCKS | CALLS_COUNTS | CALLS_STARTED | CALLS_REPORTS, 6, 2, 20, true},
 };
 
 enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
 
-static void run(const struct scenario *scenario, uint64_t seed, FILE *out) {
+/* Returns what was wrong, or NULL. */
+static const char *run(const struct scenario *scenario, uint64_t seed, FILE *out) {
     long allocated = wrapped_memory_count();
     schedule_begin(seed, out);
     descriptors_begin();
     names_begin();
     wrapped_system_begin();
     model_servers_begin();
-    actor_start("main", players_run, (void *)(uintptr_t)scenario);
+    bool moves = scenario->calls & MOVES_ANY;
+    actor_start("main", moves ? moves_run : players_run, (void *)(uintptr_t)scenario);
     schedule_play();
     for (int i = 0; i < SERVERS; i++) {
         model_server_show(i);
     }
     model_servers_end();
     trace("%ld allocations are left", wrapped_memory_count() - allocated);
+    return moves ? checks_violation() : NULL;
 }
 
 /* Of the traces of the first few seeds, and of all. */
@@ -137,8 +149,12 @@ static struct digests digests_of(const struct scenario *scenario) {
         char *text = NULL;
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
-        run(scenario, seed, out);
+        const char *wrong = run(scenario, seed, out);
         fclose(out);
+        if (wrong) {
+            printf("%s, seed %" PRIu64 ": %s\n", scenario->name, seed, wrong);
+            exit(1);
+        }
         for (size_t i = 0; i < size; i++) {
             digest = (digest ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
         }
@@ -206,12 +222,42 @@ static int compare(const char *name, bool first) {
     return failed || !passed;
 }
 
-static int show(const char *name, const char *seed) {
-    for (int i = 0; i < SCENARIOS; i++) {
-        if (strcmp(scenarios[i].name, name) == 0) {
-            run(&scenarios[i], strtoull(seed, NULL, 10), stdout);
-            return 0;
+static const struct scenario *scenario_named(const char *name) {
+    int i = 0;
+    while (i < SCENARIOS && strcmp(scenarios[i].name, name) != 0) {
+        i++;
+    }
+    return i < SCENARIOS ? &scenarios[i] : NULL;
+}
+
+/* In a child; one that stops with an error of its own was wrong, too. */
+static bool plays_wrong(const char *name, uint64_t seed) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        const char *wrong = run(scenario_named(name), seed, out);
+        if (wrong) {
+            printf("%s, seed %" PRIu64 ": %s\n", name, seed, wrong);
         }
+        fflush(stdout);
+        _exit(wrong ? 1 : 0);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) {
+        printf("%s, seed %" PRIu64 ": ended by signal %d\n", name, seed, WTERMSIG(status));
+    }
+    return status != 0;
+}
+
+static int show(const char *name, const char *seed) {
+    const struct scenario *scenario = scenario_named(name);
+    if (scenario) {
+        run(scenario, strtoull(seed, NULL, 10), stdout);
+        return 0;
     }
     fprintf(stderr, "'%s' is no scenario; expected a name of tests/schedule/expected.txt\n", name);
     return 2;
@@ -237,6 +283,9 @@ int main(int argc, char **argv) {
             printf("%s %016" PRIx64 " %016" PRIx64 "\n", scenarios[i].name, digests.few, digests.all);
         }
         return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "--faults") == 0) {
+        return find_planted(plays_wrong);
     }
     bool first = argc > 1 && strcmp(argv[1], "--first") == 0;
     return compare(argc > 1 && !first ? argv[1] : NULL, first);

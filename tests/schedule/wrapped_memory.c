@@ -1,5 +1,7 @@
 /* Allocations: one that fails, and those that are not freed, by address, since memory that a shared library allocated
  * may be freed here, too. SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,7 +22,9 @@ static struct allocation *buckets[BUCKETS];
 static long count;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int until_failure; /* 0: none fails */
-static int spared;        /* the servers' and the lines' own */
+bool wrapped_memory_seeks;
+long wrapped_memory_secrets;
+static int spared; /* the servers' and the lines' own */
 
 static struct allocation **bucket_of(const void *address) {
     return &buckets[((uintptr_t)address >> 4) % BUCKETS];
@@ -81,12 +85,20 @@ long wrapped_memory_count(void) {
     return now;
 }
 
+/* What is looked for must not be what the servers left there before. */
+static void *cleared(void *allocated, size_t from) {
+    if (allocated && wrapped_memory_seeks) {
+        memset((char *)allocated + from, 0, malloc_usable_size(allocated) - from);
+    }
+    return allocated;
+}
+
 void *__wrap_malloc(size_t size) {
-    return fails() ? NULL : enter(__real_malloc(size));
+    return fails() ? NULL : enter(cleared(__real_malloc(size), 0));
 }
 
 void *__wrap_calloc(size_t number, size_t size) {
-    return fails() ? NULL : enter(__real_calloc(number, size));
+    return fails() ? NULL : enter(cleared(__real_calloc(number, size), 0));
 }
 
 void *__wrap_realloc(void *old, size_t size) {
@@ -98,10 +110,17 @@ void *__wrap_realloc(void *old, size_t size) {
 }
 
 char *__wrap_strdup(const char *text) {
-    return fails() ? NULL : enter(__real_strdup(text));
+    return fails() ? NULL : enter(cleared(__real_strdup(text), strlen(text) + 1));
 }
 
+/* Every password of the tests ends so. */
+static const char SECRET[] = "-secret";
+
 void __wrap_free(void *allocated) {
+    bool seeks = allocated && wrapped_memory_seeks && spared == 0;
+    if (seeks && memmem(allocated, malloc_usable_size(allocated), SECRET, strlen(SECRET))) {
+        wrapped_memory_secrets++;
+    }
     leave(allocated);
     __real_free(allocated);
 }

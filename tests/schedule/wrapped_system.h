@@ -22,6 +22,10 @@ bool wrapped_memory_has_failed(void);
 /* From true to false allocations are not the library's: none is counted, or fails. May be nested. */
 void wrapped_memory_spare(bool spare);
 
+/* How many blocks were freed in which a password of the tests stood. */
+extern bool wrapped_memory_seeks; /* whether they are looked for */
+extern long wrapped_memory_secrets;
+
 /* How many allocations the program has made and not freed, without those of shared libraries. */
 long wrapped_memory_count(void);
 

@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "planted.h"
+
 void credentials_wipe(char *text) {
-    if (text) {
+    if (text && PLANTED(FAULT_PASSWORD_NOT_WIPED)) {
+        free(text);
+    } else if (text) {
         explicit_bzero(text, strlen(text));
         free(text);
     }

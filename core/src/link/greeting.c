@@ -7,6 +7,7 @@
 
 #include "error_reply.h"
 #include "info.h"
+#include "planted.h"
 
 static bool say(struct connection *connection, enum greeting_step step, size_t count, const char *const arguments[]) {
     size_t sizes[4];
@@ -117,7 +118,7 @@ int greeting_answer(struct connection *connection, const struct reply *reply) {
         connection->server_id = (uint64_t)reply->integer;
     } else if (step == GREET_INFO && reply->kind == REPLY_STRING) {
         info_run_id(reply->text, reply->size, connection->run_id);
-    } else if (step == GREET_ROLE && reply->kind == REPLY_STRING &&
+    } else if (step == GREET_ROLE && reply->kind == REPLY_STRING && !PLANTED(FAULT_REPLICA_TAKEN) &&
                info_role(reply->text, reply->size) == ROLE_REPLICA) {
         return REDLATCH_READ_ONLY;
     }

@@ -1,4 +1,5 @@
-/* Faults that the simulation's own test plants one at a time, to show that it would find them.
+/* Faults that the simulation's own test plants one at a time, to show that it would find them; and behind FAULT_COUNT
+ * those in which server a client is on, and in its password, which the schedule's test plants.
  * In a normal build there is nothing of this: PLANTED is false and costs nothing.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLANTED_H
@@ -58,7 +59,26 @@ enum planted_fault {
     FAULT_UNACKNOWLEDGED_HAND_OVER,     /* a lock is handed over, which no replica acknowledges */
     FAULT_COMMANDS_NOT_RETURNED,        /* a waiter that gave back often has no command left to give back with */
     FAULT_PERMITS_GIVEN_BACK_IN_PART,   /* of several permits only the first one is given back */
-    FAULT_COUNT
+    FAULT_COUNT,
+    FAULT_OTHER_PROCESS_IGNORED,  /* another process at the end of a new connection is taken for the same */
+    FAULT_ONE_CONNECTION_MOVES,   /* only the connection that noticed leads to the new server */
+    FAULT_LISTENS_TO_OLD,         /* the connection for messages stays with the old server */
+    FAULT_READ_ONLY_RETURNED,     /* a replica's refusal is passed on to the caller */
+    FAULT_REPLICA_TAKEN,          /* a replica is taken for the master */
+    FAULT_MOVES_WITHOUT_END,      /* moves back and forth are not counted */
+    FAULT_MOVE_UNREPORTED,        /* the host is not notified of a move */
+    FAULT_NAME_NOT_WATCHED,       /* a name that leads elsewhere moves nobody */
+    FAULT_OLD_LOOKUP_BELIEVED,    /* where a name led long ago counts as where it leads */
+    FAULT_NO_AUTH_ON_OPEN,        /* new credentials are for new connections only */
+    FAULT_AUTH_ON_ONE,            /* they are said on the first connection only */
+    FAULT_MESSAGES_KEEP_PASSWORD, /* the connection for messages stays as it was */
+    FAULT_SUCCESSOR_HEARS_LESS,   /* its successor takes its place before it is subscribed */
+    FAULT_OLD_CLOSED_FIRST,       /* it is closed before its successor is there */
+    FAULT_REFUSED_FOR_EVER,       /* after a refusal the successor is not tried with the next credentials */
+    FAULT_REFUSED_UNREPORTED,     /* the host is not notified of refused credentials */
+    FAULT_REFUSED_REPORTED_AGAIN, /* it is notified at each refusal */
+    FAULT_PASSWORD_NOT_WIPED,     /* the old password stays in memory that is freed */
+    FAULT_END
 };
 
 #ifdef REDLATCH_PLANTED_FAULTS

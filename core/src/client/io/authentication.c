@@ -6,9 +6,13 @@
 #include <string.h>
 
 #include "client.h"
+#include "planted.h"
 
 bool authentication_is_due(const struct pipeline_io *io) {
     const struct credentials *credentials = &io->client->credentials;
+    if (PLANTED(FAULT_NO_AUTH_ON_OPEN) || (PLANTED(FAULT_AUTH_ON_ONE) && io->pipeline != PIPELINE_CALLERS)) {
+        return false;
+    }
     return io->connection.state == CONNECTION_READY && !io->authentication.pending &&
            credentials_are_given(credentials) && io->connection.credentials != credentials->version;
 }
@@ -45,7 +49,7 @@ void authentication_forget(struct pipeline_io *io) {
 /* Tells the host, once for each version. */
 static void note_refused(struct client *client, uint32_t version, const char *detail) {
     struct refused_credentials *refused = &client->refused;
-    if (refused->version == version) {
+    if ((refused->version == version && !PLANTED(FAULT_REFUSED_REPORTED_AGAIN)) || PLANTED(FAULT_REFUSED_UNREPORTED)) {
         return;
     }
     refused->version = version;

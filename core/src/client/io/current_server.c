@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "planted.h"
 
 /* So many moves back to a process that was left, within this time and as many look-ups of the name, are no failovers: a
  * proxy or a name balances. */
@@ -67,7 +68,8 @@ static void note_left(struct client *client, const char *run_id, int64_t now) {
 
 enum server_change current_server_greeted(struct client *client, const struct connection *connection, int64_t now) {
     struct current_server *server = &client->server;
-    if (connection->run_id[0] == '\0' || strcmp(connection->run_id, server->run_id) == 0) {
+    if (connection->run_id[0] == '\0' || strcmp(connection->run_id, server->run_id) == 0 ||
+        (PLANTED(FAULT_OTHER_PROCESS_IGNORED) && server->run_id[0])) {
         return SERVER_SAME;
     }
     if (server->run_id[0] == '\0') {
@@ -79,7 +81,7 @@ enum server_change current_server_greeted(struct client *client, const struct co
     }
     if (!current_server_is_searched(server)) { /* else failovers may come as fast */
         note_left(client, connection->run_id, now);
-        if (server->returns > RETURNS_MAX) {
+        if (server->returns > RETURNS_MAX && !PLANTED(FAULT_MOVES_WITHOUT_END)) {
             return SERVER_ALTERNATES;
         }
     }
@@ -98,7 +100,7 @@ static void note_move(struct client *client, const struct endpoint *to) {
             endpoint_text(&client->server.endpoint, move->from);
         }
         endpoint_text(to, move->to);
-        move->pending = true;
+        move->pending = !PLANTED(FAULT_MOVE_UNREPORTED);
     }
 }
 

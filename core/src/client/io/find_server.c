@@ -8,6 +8,7 @@
 
 #include "client_lock.h"
 #include "pipeline_io.h"
+#include "planted.h"
 
 /* How soon a search that failed is followed by another one. */
 static const int64_t SEARCH_PAUSE = 50 * MILLISECOND;
@@ -15,11 +16,14 @@ static const int64_t SEARCH_PAUSE = 50 * MILLISECOND;
 /* Who waits for the search's socket rechecks as often: another thread may have stepped it. */
 static const int64_t SHARED_PAUSE = 20 * MILLISECOND;
 
+/* Whoever waits for a look-up asks about it more often: this long after its end nobody does. */
+static const int64_t LOOKUP_FORGOTTEN = SECOND;
+
 /* Takes the addresses of a pipeline that is connected: a look-up may take long, and a renewal may be due. */
 static bool borrow_addresses(struct pipeline_io *io) {
     for (int i = 0; i < PIPELINE_COUNT && !io->must_lookup; i++) {
         const struct connection *other = &io->client->ios[i].connection;
-        if (other->state == CONNECTION_READY) {
+        if (other->state == CONNECTION_READY && !io->client->ios[i].moves) { /* else it leads to where the client was */
             io->connection.addresses = other->addresses;
             return true;
         }
@@ -44,7 +48,15 @@ static const char *lookup_failure(int status) {
 static int find_host(struct pipeline_io *io, int64_t until, int64_t now) {
     struct client *client = io->client;
     struct connection *connection = &io->connection;
-    if (resolve_at_once(&client->uri, &connection->addresses) || borrow_addresses(io)) {
+    if (resolve_at_once(&client->uri, &connection->addresses)) {
+        return REDLATCH_OK;
+    }
+    bool borrowed = borrow_addresses(io);
+    if (io->lookup && !PLANTED(FAULT_OLD_LOOKUP_BELIEVED) && (borrowed || now > io->lookup_until + LOOKUP_FORGOTTEN)) {
+        lookup_drop(io->lookup); /* else the next connection would go where the name led when this one began */
+        io->lookup = NULL;
+    }
+    if (borrowed) {
         return REDLATCH_OK;
     }
     if (!io->lookup) {

@@ -6,6 +6,7 @@
 
 #include "client_lock.h"
 #include "error_reply.h"
+#include "planted.h"
 #include "socket.h"
 
 /* With this many commands under way a connection is shared, and writing is left to its reader, who gathers them, unless
@@ -153,11 +154,12 @@ static void move(struct pipeline_io *io, int64_t now) {
 
 void io_move_all(struct client *client, const struct pipeline_io *except, int64_t now) {
     for (int i = 0; i < PIPELINE_COUNT; i++) {
-        if (&client->ios[i] != except) {
+        if (&client->ios[i] != except && !PLANTED(FAULT_ONE_CONNECTION_MOVES)) {
             move(&client->ios[i], now);
         }
     }
-    client->subscriber.moves = client->subscriber.connection.state != CONNECTION_CLOSED;
+    client->subscriber.moves = client->subscriber.connection.state != CONNECTION_CLOSED &&
+                               !PLANTED(FAULT_LISTENS_TO_OLD);
     client->subscriber.connection.addresses.count = 0;
     client->subscriber.connection.address = 0;
     client->subscriber.connection.retry_at = now;
@@ -387,7 +389,8 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             status = REDLATCH_PROTOCOL; /* a reply to nothing */
             break;
         }
-        if (is_read_only(&io->holder.reply) && current_server_may_be_elsewhere(client, now)) {
+        if (is_read_only(&io->holder.reply) && !PLANTED(FAULT_READ_ONLY_RETURNED) &&
+            current_server_may_be_elsewhere(client, now)) {
             engine_refused_by_replica(engine, io->pipeline);
             search_elsewhere(io, now);
             return;

@@ -4,6 +4,7 @@
 
 #include "client.h"
 #include "pipeline_io.h"
+#include "planted.h"
 #include "subscriber.h"
 
 /* The longest message. */
@@ -14,11 +15,13 @@ static bool is_wanted(const struct client *client) {
     const struct subscriber *subscriber = &client->subscriber;
     const struct credentials *credentials = &client->credentials;
     return subscriber->connection.state == CONNECTION_READY && !subscriber->moves &&
-           credentials_are_given(credentials) && subscriber->connection.credentials != credentials->version;
+           !PLANTED(FAULT_MESSAGES_KEEP_PASSWORD) && credentials_are_given(credentials) &&
+           subscriber->connection.credentials != credentials->version;
 }
 
 static bool is_refused(const struct client *client) {
-    return client->subscriber.next.refused == client->credentials.version;
+    uint32_t refused = client->subscriber.next.refused;
+    return refused == client->credentials.version || (refused && PLANTED(FAULT_REFUSED_FOR_EVER));
 }
 
 static void forget_subscriptions(struct successor *next) {
@@ -39,6 +42,9 @@ static void open_connection(struct client *client, int64_t now) {
     struct connection *connection = &client->subscriber.next.connection;
     connection->addresses = old->addresses;
     connection->address = old->address;
+    if (PLANTED(FAULT_OLD_CLOSED_FIRST)) {
+        client->subscriber.moves = true;
+    }
     if (connection->addresses.count > 0) {
         connection_open(connection, now);
     } else {
@@ -136,6 +142,10 @@ static void replace_old(struct client *client, int64_t now) {
 static void go_on(struct client *client, int64_t now) {
     struct subscriber *subscriber = &client->subscriber;
     struct successor *next = &subscriber->next;
+    if (PLANTED(FAULT_SUCCESSOR_HEARS_LESS)) {
+        replace_old(client, now);
+        return;
+    }
     if (!next->has_requested && is_confirmed(subscriber)) {
         request(client, now);
     }
