@@ -63,7 +63,7 @@ const struct planted_edit planted_sides[] = {
     {"read renewal of the lock alone", SCRIPT_RENEW_READ, REDLATCH_READ, "if ttl >= 0 and ttl < lease then",
      "if false then"},
     {"read renewal of the timeout keys alone", SCRIPT_RENEW_READ, REDLATCH_READ,
-     "if alive and lease > 0 and before[i] < lease then", "if false then"},
+     "if lease > 0 and ttl < lease then", "if false then"},
     {"read extension that leaves other levels", SCRIPT_EXTEND_READ, REDLATCH_READ,
      "redis.call('pexpire', timeout_of(base, to, nth), ARGV[4])",
      "if nth == 1 and tonumber(count) == 1 then redis.call('pexpire', timeout_of(base, to, nth), ARGV[4]) end"},
