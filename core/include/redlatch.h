@@ -266,7 +266,7 @@ REDLATCH_API void redlatch_cancel_free(redlatch_cancel *cancel);
  *
  * Each acquire of a hold needs a release: a nested acquire raises the hold count. On TIMEOUT redlatch_last_error names
  * the holder if the server returns it soon; asking for it may prolong a wait of 50 ms or more by a tenth, 100 ms at
- * most.
+ * most. On WRONG_TYPE it says what the key is; asking for it may take 1 s.
  *
  *   status              when                                                  what to do
  *   OK                  the owner holds the lock                              release it

@@ -1,6 +1,7 @@
 """Runs the simulations of all kinds of locks, one after the other.
 
-    run.py seeds [N]    at least a thousand seeds of each kind, or N; every script must be run by some of them
+    run.py seeds [N]    N seeds of each kind, else a thousand, with failovers half as many; every script must be run by
+                        some of them
     run.py faults       plants faults, one at a time; each must be found, and each kind has some
 SPDX-License-Identifier: Apache-2.0
 """
@@ -33,8 +34,7 @@ CALLS += [["--kind", kind] for kind in COUNTS]
 FAILOVER = [name for name in KINDS if name not in ("group", "semaphore", "latch")]
 CALLS += [["--failover", "--kind", kind] for kind in FAILOVER]
 FAULTS_AT_LEAST = 3
-FULL, USUAL = "2000", "1000"  # in a full run of locks every point must be reached
-OF_FAILOVER = "500"
+SEEDS, OF_FAILOVER = "1000", "500"  # every point must be reached in so many
 
 # Scripts that no kind runs, and why.
 ELSEWHERE = {"inspect": "it writes nothing; tests/scripts records what it tells"}
@@ -55,14 +55,9 @@ def run_all(calls: List[List[str]]) -> List[str]:
         return list(pool.map(run, calls))
 
 
-def run_seeds(full: str, usual: str) -> None:
+def run_seeds(seeds: str, of_failover: str) -> None:
     """All kinds; then whether every script was run."""
-    def count(words: List[str]) -> str:
-        if "--failover" in words:
-            return min(usual, OF_FAILOVER, key=int)
-        return full if words[-1] in LOCKS and "--sets" not in words else usual
-
-    output = run_all([[*words, "--seeds", count(words)] for words in CALLS])
+    output = run_all([[*words, "--seeds", of_failover if "--failover" in words else seeds] for words in CALLS])
     ran: Set[str] = set(re.findall(r"^ *[1-9]\d*  script (\w+)$", "\n".join(output), re.MULTILINE))
     scripts = {path.stem for path in (ROOT / "core" / "src" / "scripts").glob("*.lua")}
     left_out = sorted(scripts - ran - set(ELSEWHERE))
@@ -86,7 +81,7 @@ def main(arguments: List[str]) -> int:
     if arguments == ["faults"]:
         run_faults()
     elif arguments == ["seeds"]:
-        run_seeds(FULL, USUAL)
+        run_seeds(SEEDS, OF_FAILOVER)
     elif len(arguments) == 2 and arguments[0] == "seeds" and arguments[1].isdigit():
         run_seeds(arguments[1], arguments[1])
     else:

@@ -12,8 +12,9 @@
 #include "kinds.h"
 #include "locations.h"
 
-/* The longest that a failed call is prolonged by its explanation; a wait of less than a second is by a tenth. */
-enum { LONGEST_MS = 100, SHORTEST_WAIT_MS = 50 };
+/* The longest that a wait is prolonged by its explanation; one of less than a second is by a tenth. A wrong type is a
+ * mistake of the program's, which repeats until somebody mends it: saying what is there matters more than time. */
+enum { LONGEST_MS = 100, SHORTEST_WAIT_MS = 50, WRONG_TYPE_LONGEST_MS = 1000 };
 
 /* Many waits may end at once: one of them at a time asks who the holder is, the others do without. */
 static const int64_t HOLDERS_EVERY = LONGEST_MS * MILLISECOND;
@@ -37,7 +38,7 @@ static int64_t take_turn(struct client *client, const struct operation *failed, 
         return 0;
     }
     if (status == REDLATCH_WRONG_TYPE) {
-        return LONGEST_MS * MILLISECOND;
+        return WRONG_TYPE_LONGEST_MS * MILLISECOND;
     }
     if (status != REDLATCH_TIMEOUT || !a_lock || wait_ms < SHORTEST_WAIT_MS || now < client->holders_from) {
         return 0;
