@@ -344,15 +344,20 @@ bool engine_reply_is_optional(const struct engine *engine, enum pipeline_role nu
     return command && (!command->operation || command->operation->question->plain);
 }
 
+/* The machine may keep the command: to be sent now, or in a while. */
+static void hand_reply(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    engine->machines->of_command[command->kind].replied(engine, command, reply, now);
+    if (!list_is_linked(&command->link) && !timer_is_armed(&command->timer)) {
+        give_command(engine, command);
+    }
+}
+
 /* One that was never sent. */
 static void refuse(struct engine *engine, struct command *command, int64_t now) {
     static const struct reply late = {.kind = REPLY_ERROR, .text = NOT_REPLICATED, .size = sizeof NOT_REPLICATED - 1};
     list_remove(&command->link);
     command->operation->acknowledged = 0;
-    engine->machines->of_command[command->kind].replied(engine, command, &late, now);
-    if (!list_is_linked(&command->link) && !timer_is_armed(&command->timer)) {
-        give_command(engine, command);
-    }
+    hand_reply(engine, command, &late, now);
 }
 
 void engine_refuse_late(struct engine *engine, int64_t now) {
@@ -386,10 +391,7 @@ void engine_replied(struct engine *engine, enum pipeline_role number, const stru
     reply = acknowledged_reply(engine, command, reply, &error);
     note_error_text(command->operation, reply);
     record_answered(engine, command, reply);
-    engine->machines->of_command[command->kind].replied(engine, command, reply, now);
-    if (!list_is_linked(&command->link) && !timer_is_armed(&command->timer)) {
-        give_command(engine, command);
-    }
+    hand_reply(engine, command, reply, now);
 }
 
 /* Notes since when the server cannot be used, for whoever waits for it without an end of his own. */
