@@ -425,6 +425,10 @@ static void on_disk(void) {
     acknowledgement_take(&acknowledgement, &rig.engine, &replicas);
     acknowledgement_take(&acknowledgement, &rig.engine, &files);
     CHECK(reply_is_acknowledged(&rig.engine, &granted));
+    const struct reply short_files = {.kind = REPLY_ARRAY, .elements = disks, .count = 1};
+    acknowledgement_take(&acknowledgement, &rig.engine, &short_files);
+    CHECK(!reply_is_acknowledged(&rig.engine, &granted));
+    acknowledgement_take(&acknowledgement, &rig.engine, &files);
     rig_reply(PIPELINE, &granted);
     rig.engine.settings.min_replicas = 0;
     acknowledgement = (struct acknowledgement){.status = REDLATCH_OK};

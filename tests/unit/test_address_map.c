@@ -70,11 +70,26 @@ static void a_limit_is_kept(void) {
     address_map_free(&map);
 }
 
+/* An option of the URL may be given twice. */
+static void the_last_map_counts(void) {
+    struct address_map map = {0};
+    struct endpoint endpoint;
+    bool no_memory;
+    CHECK(address_map_parse(&map, "a=b,c=d", &no_memory));
+    CHECK(address_map_parse(&map, "a=e", &no_memory));
+    CHECK_EQ_INT(map.count, 1);
+    CHECK(endpoint_set(&endpoint, "a", 1, 1));
+    address_map_apply(&map, &endpoint);
+    CHECK_STR(endpoint.host, "e");
+    address_map_free(&map);
+}
+
 int main(void) {
     RUN(ports_are_given_or_kept);
     RUN(the_first_that_fits_counts);
     RUN(addresses_of_ipv6);
     RUN(what_is_no_map_is_refused);
     RUN(a_limit_is_kept);
+    RUN(the_last_map_counts);
     return unit_done();
 }

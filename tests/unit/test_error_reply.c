@@ -40,6 +40,9 @@ static const struct {
     {"ERR max number of clients reached", REDLATCH_TOO_MANY_CLIENTS, TRANSIENT},
     {"ERR unknown command 'EVALSHA', with args beginning with: ", REDLATCH_NO_PERMISSION, 0},
     {"ERR wrong number of arguments for 'evalsha' command", REDLATCH_SERVER, 0},
+    {"ERR unknown command 'WAITAOF', with args beginning with: '1' '0' ", REDLATCH_UNSUPPORTED, 0},
+    {"ERR unknown command `WAITAOF`, with args beginning with: `1`, `0`, ", REDLATCH_UNSUPPORTED, 0},
+    {"ERR wrong number of arguments for command `WAITAOF`", REDLATCH_SERVER, 0},
     /* refused at the first write, outside or inside a script */
     {"READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, TRANSIENT},
     {"READONLY You can't write against a read only replica." AT(3), REDLATCH_READ_ONLY, TRANSIENT},

@@ -131,6 +131,28 @@ static void an_acquire_whose_copy_may_arrive_late_gets_a_new_number(void) {
     RIG_CLOSE();
 }
 
+/* A message made it ask: it does not wait until it would have asked without. */
+static void a_woken_acquire_whose_copy_may_arrive_late_asks_at_once(void) {
+    rig_open();
+    struct call *call = rig_acquire_for("a", 1, 10000);
+    rig_park(60000);
+    rig_message("a");
+    uint64_t id = send_and_lose()->id;
+    rig_ready(PIPELINE, RESOLUTION_DENIED);
+    rig_pass(0);
+    struct command *retired = rig_send(PIPELINE);
+    CHECK(retired->kind == COMMAND_RELEASE && retired->id == id);
+    struct command *command = rig_send(PIPELINE);
+    CHECK(command && command->kind == COMMAND_ACQUIRE && command->id > id);
+    rig_integer(PIPELINE, 0);
+    rig_nil(PIPELINE);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    rig_end("a", 1);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(repeats(id), 10);
+    RIG_CLOSE();
+}
+
 static void an_acquire_without_numbers_left_gives_up(void) {
     rig_open();
     rig_grant_for("b", 1, 60000);
@@ -408,6 +430,7 @@ int main(void) {
     RUN(an_acquire_is_sent_again);
     RUN(an_acquire_of_values_whose_repeat_meets_a_holder_is_undone);
     RUN(an_acquire_whose_copy_may_arrive_late_gets_a_new_number);
+    RUN(a_woken_acquire_whose_copy_may_arrive_late_asks_at_once);
     RUN(an_acquire_without_numbers_left_gives_up);
     RUN(an_abandoned_acquire_is_forgotten_and_undone);
     RUN(an_undo_is_repeated_while_what_it_undoes_may_arrive);

@@ -7,6 +7,11 @@ static struct multi multi;
 static struct multi_group groups[8];
 static int64_t now;
 
+/* Of each group another member is in the way. */
+static uint32_t in_the_way(uint32_t group) {
+    return group + 3;
+}
+
 static void begin(uint32_t count, uint32_t quorum) {
     multi_init(&multi, groups, count, quorum, 7);
     now = 1000 * SECOND;
@@ -18,6 +23,7 @@ static const char *next(void) {
     static char word[3];
     static const char letters[] = "-tarwd";
     struct multi_action action = multi_next(&multi, now);
+    CHECK(action.kind != MULTI_WATCH || action.member == in_the_way(action.group));
     word[0] = action.kind == MULTI_WATCH && action.stop ? 's' : letters[action.kind];
     word[1] = action.kind == MULTI_NOTHING || action.kind == MULTI_DONE ? '\0' : (char)('0' + action.group);
     word[2] = '\0';
@@ -38,7 +44,7 @@ static void grant(uint32_t group) {
 }
 
 static void refuse(uint32_t group, int status) {
-    multi_tried(&multi, group, status, 0, 0, now);
+    multi_tried(&multi, group, status, in_the_way(group), 0, now);
 }
 
 /* Lets the machine's timer come. */

@@ -137,13 +137,25 @@ static void a_late_session_of_old_files_is_not_kept(void) {
     close_ends(&old);
 }
 
+/* A new folder of CAs, as `openssl rehash` makes it, that has one certificate. */
+static void make_folder_of_cas(X509 *certificate, char folder[PEM_PATH_SIZE], char hashed[PATH_MAX]) {
+    char path[PEM_PATH_SIZE];
+    snprintf(folder, PEM_PATH_SIZE, "/tmp/cas-XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(hashed, PATH_MAX, "%s/%08lx.0", folder, X509_subject_name_hash(certificate));
+    write_pem(certificate, NULL, path);
+    CHECK_EQ_INT(rename(path, hashed), 0);
+}
+
 static void relative_paths_begin_where_the_client_was_opened(void) {
     char folder[PATH_MAX];
     CHECK(getcwd(folder, sizeof folder) != NULL);
     CHECK_EQ_INT(chdir("/tmp"), 0);
     char path[PEM_PATH_SIZE];
     write_pem(own, NULL, path);
-    const char *more[TLS_OPTIONS] = {[TLS_CA_FILE] = path + strlen("/tmp/")};
+    char cas[PEM_PATH_SIZE], hashed[PATH_MAX];
+    make_folder_of_cas(other, cas, hashed);
+    const char *more[TLS_OPTIONS] = {[TLS_CA_FILE] = path + strlen("/tmp/"), [TLS_CA_DIR] = cas + strlen("/tmp/")};
     struct ends ends = open_ends(own, NULL, "here", more);
     CHECK_EQ_INT(chdir("/"), 0);
     CHECK_EQ_INT(shaken(&ends), REDLATCH_OK);
@@ -152,6 +164,8 @@ static void relative_paths_begin_where_the_client_was_opened(void) {
     CHECK(!strstr(tls_session_failure(ends.session), "on disk"));
     close_ends(&ends);
     unlink(path);
+    unlink(hashed);
+    rmdir(cas);
     CHECK_EQ_INT(chdir(folder), 0);
 }
 

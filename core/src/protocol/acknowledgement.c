@@ -161,7 +161,7 @@ void acknowledgement_take(struct acknowledgement *acknowledgement, const struct 
     } else if (of_replicas) {
         acknowledgement->replicas = reply->kind == REPLY_INTEGER ? reply->integer : 0;
     } else { /* [1 if it is on this server's disk, replicas that have it on theirs] */
-        acknowledgement->on_disk = reply->kind == REPLY_ARRAY && reply->count > 0 &&
+        acknowledgement->on_disk = reply->kind == REPLY_ARRAY && reply->count == 2 &&
                                    reply->elements[0].kind == REPLY_INTEGER && reply->elements[0].integer > 0;
     }
 }

@@ -89,7 +89,6 @@ void resolve_acquire(struct engine *engine, struct command *command, enum resolu
     }
     operation->command = NULL;
     operation->phase = PHASE_PARKED;
-    operation->recheck_at = now;
     bool has_position = operation->has_position;
     if (has_position) {
         fair_forget_number(engine, operation);

@@ -165,8 +165,7 @@ static void take_off_others(struct engine *engine, struct wait_queue *queue, con
         link = list_next(&queue->waiters, link);
         if (other->owner == hold->owner && (other->phase == PHASE_QUEUED || other->phase == PHASE_PARKED)) {
             if (other->has_position) {
-                undo_acquire(engine, other, other->id, 0);
-                other->id = 0; /* should it come to ask again, that undo may still be under way */
+                undo_attempt(engine, other);
             }
             take_off(engine, other);
             list_append(others, &other->link);
