@@ -165,7 +165,10 @@ STAGES = [
     # Peers and the proxies of the traces stay without.
     Stage("over-tls", f"export REDLATCH_TEST_TLS=1 && {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/test_84_hostile.py",
           ("build",), alone=True, dear=True),
-    Stage("failovers", f"{PYTEST} tests/e2e/failovers.py", ("build",), alone=True, dear=True),
+    Stage("failovers", f"{PYTEST} tests/e2e/failovers.py"
+                       f" && {PYTHON} tests/soak/run.py --topology sentinel-unacknowledged --seconds 120 --failovers 20"
+                       f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 120 --failovers 20",
+          ("build",), alone=True, dear=True),
     Stage("without-tls", variant("without-tls", f"-DREDLATCH_TLS=OFF {WITH_PYTHON}",
                                  "unit_tests redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/without-tls")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from typing import List
 
+import failovers
 import pytest
 import run
 from worker_processes import ROOT
@@ -58,3 +59,17 @@ def test_a_lock_that_does_not_lie_is_not(capsys: pytest.CaptureFixture[str]) -> 
     assert run.main(["--seconds", "2", "--seed", seed, "--kinds", "mutex", "--languages", "c"]) == 0
     assert not (ROOT / "build" / "soak" / seed).exists()
     assert "no violation" in capsys.readouterr().out
+
+
+def test_replication_does_not_explain_a_lie() -> None:
+    """Nobody asks for acknowledgement there, so overlaps of holds may be explained; those of a liar are not."""
+    seed = str(SEED + len(_JUDGED) + 1)
+    folder = ROOT / "build" / "soak" / seed
+    words = ["--topology", "sentinel-unacknowledged", "--seconds", "10", "--seed", seed, "--languages", "python"]
+    assert run.main([*words, "--lie"]) == 1
+    violations = (folder / "violations").read_text(encoding="utf-8").splitlines()
+    for kind in failovers.RECORDED:
+        unexplained = [line for line in violations if line.endswith("; replication does not explain it")]
+        assert any("liar-" in line and f"soak:{kind}:" in line for line in unexplained), kind
+    assert all("liar-" in line for line in violations)
+    shutil.rmtree(folder)

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Any, List, Optional, Sequence, Tuple, Type
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
 
 import redis
 from redis.backoff import NoBackoff
@@ -102,9 +102,17 @@ class Sentinel:
 
     def knows(self, replicas: int, others: int) -> bool:
         """Whether it has found so many replicas and other sentinels."""
-        flat = self.call("SENTINEL", "master", SERVICE)
-        found = flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2]))
+        found = self._found()
         return int(found["num-slaves"]) >= replicas and int(found["num-other-sentinels"]) >= others
+
+    def is_changing(self) -> bool:
+        """Whether it is leading a failover. It already announces the new master then. If that one dies meanwhile, it
+        announces it until it is back, whatever the other sentinels say."""
+        return "failover_in_progress" in self._found()["flags"].split(",")
+
+    def _found(self) -> Dict[str, str]:
+        flat = self.call("SENTINEL", "master", SERVICE)
+        return flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2]))
 
     def log_text(self) -> str:
         """The end of what it has logged."""
@@ -183,8 +191,11 @@ class Watched:
             ports = {one.master_port() for one in self.sentinels if one._process is not None}
             return len(ports) == 1 and old.announced_port not in ports and self._is_master(ports.pop())
 
-        wait_until(announced, _TIMEOUT)
+        wait_until(announced, _TIMEOUT, self._logs)
         return self._at(self.sentinels[-1].master_port())
+
+    def _logs(self) -> str:
+        return "\n".join(["a new master; the sentinels' logs:", *(one.log_text() for one in self.sentinels)])
 
     def _at(self, port: int) -> RedisServer:
         return next(one for one in self.servers if one.announced_port == port)

@@ -7,6 +7,7 @@ Beliefs are asserted by the holders themselves, so one sweep over them by time d
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
 from typing import List, Set, Tuple
 
 from history import History, Operation
@@ -15,12 +16,33 @@ from history import History, Operation
 SHARED = ("read",)
 
 
+@dataclass(frozen=True)
+class Overlap:
+    """Two holds at once. Times are nanoseconds."""
+
+    one: Operation
+    other: Operation
+    since: int
+    until: int
+
+    def text(self, name: str) -> str:
+        """As a violation."""
+        lasted = (self.until - self.since) / 1e6
+        return (f"exclusion: {name} was held by {self.one.id} and {self.other.id} at once, for {lasted:.3f} ms from"
+                f" {self.since}")
+
+
 def check(name: str, operations: List[Operation], _history: History) -> List[str]:
     """The pairs of holds of one name that were held at once."""
+    return [overlap.text(name) for overlap in overlaps(operations)]
+
+
+def overlaps(operations: List[Operation]) -> List[Overlap]:
+    """The same as pairs; each pair once."""
     spans = sorted(
         (since, until, index) for index, each in enumerate(operations) for since, until in each.beliefs()
     )
-    found: List[str] = []
+    found: List[Overlap] = []
     reported: Set[Tuple[int, int]] = set()
     live: List[Tuple[int, int, int]] = []  # until, since, index
     for since, until, index in spans:
@@ -30,11 +52,7 @@ def check(name: str, operations: List[Operation], _history: History) -> List[str
             pair = min(index, other), max(index, other)
             if other != index and pair not in reported and not _go_together(operations[index], operations[other]):
                 reported.add(pair)
-                overlap = min(until, other_until) - since
-                found.append(
-                    f"exclusion: {name} was held by {operations[other].id} and"
-                    f" {operations[index].id} at once, for {overlap / 1e6:.3f} ms from {since}"
-                )
+                found.append(Overlap(operations[other], operations[index], since, min(until, other_until)))
         heapq.heappush(live, (until, since, index))
     return found
 
