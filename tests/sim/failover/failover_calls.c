@@ -79,6 +79,9 @@ void judge_ended(struct world *world, struct client *client, const struct owner 
     if (status == REDLATCH_OK && operation->kind == OPERATION_RELEASE) {
         judge_released(world, client, operation);
     }
+    if (status == REDLATCH_LOST && operation->kind == OPERATION_RELEASE) { /* the next master may have a longer lease */
+        failover_note(world, client->peer.number, operation->id)->lost = true;
+    }
     bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* a timeout below a round trip */
     slow = slow || (status == REDLATCH_NOT_REPLICATED && owner->timed_out);    /* its command was held back then */
     if (world->calm && status <= REDLATCH_UNREACHABLE && !slow) {
