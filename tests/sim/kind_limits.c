@@ -124,7 +124,7 @@ bool failover_can_have(uint8_t lock_kind, enum planted_fault fault) {
 }
 
 bool kind_fails_over(uint8_t kind) {
-    return kind != REDLATCH_GROUP && kind != REDLATCH_SEMAPHORE && kind != REDLATCH_LATCH;
+    return kind != REDLATCH_SEMAPHORE && kind != REDLATCH_LATCH;
 }
 
 bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {

@@ -505,6 +505,17 @@ static void serve(struct network *network, struct packet *packet) {
     reply(network, packet);
 }
 
+/* Whether a request that was sent before on the same connection is still on its way: it waited behind a WAIT. */
+static bool has_earlier(const struct network *network, const struct packet *packet) {
+    const struct packet *other = network->first;
+    while (other &&
+           !(other->kind == PACKET_REQUEST && other->peer == packet->peer && other->pipeline == packet->pipeline &&
+             other->epoch == packet->epoch && other->order < packet->order)) {
+        other = other->next;
+    }
+    return other != NULL;
+}
+
 bool network_step(struct network *network) {
     if (replication_step(network)) {
         return true;
@@ -522,7 +533,8 @@ bool network_step(struct network *network) {
         return true;
     }
     bool current = packet->epoch == peer->epoch[packet->pipeline];
-    if (packet->kind == PACKET_REQUEST && current && peer->waits[packet->pipeline]) {
+    bool behind = current && (peer->waits[packet->pipeline] || has_earlier(network, packet));
+    if (packet->kind == PACKET_REQUEST && behind) {
         int64_t *last = &peer->arrival[packet->pipeline];
         packet->at = now + MILLISECOND; /* behind a WAIT, and before what is sent later */
         *last = packet->at > *last ? packet->at : *last;

@@ -31,7 +31,7 @@ CALLS += [["--kind", kind] for kind in LOCKS]
 CALLS += [["--sets", "--kind", kind] for kind in SETS]
 CALLS += [["--kind", kind] for kind in COUNTS]
 # With replicas that take the place of the master.
-FAILOVER = [name for name in KINDS if name not in ("group", "semaphore", "latch")]
+FAILOVER = [name for name in KINDS if name not in ("semaphore", "latch")]
 CALLS += [["--failover", "--kind", kind] for kind in FAILOVER]
 FAULTS_AT_LEAST = 3
 SEEDS, OF_FAILOVER = "1000", "500"  # every point must be reached in so many

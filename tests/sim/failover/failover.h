@@ -7,10 +7,12 @@
  *   owners.c            threads that acquire, extend and release at random
  *   server_holds.c      what each server has of each name, and had
  *   failover_judge.c    what clients believe, against what servers have
- *   failover_calls.c    what calls and losses tell, against what the servers did */
+ *   failover_calls.c    what calls and losses tell, against what the servers did
+ *   planted_failover.c  mistakes in scripts that these find */
 #ifndef FAILOVER_H
 #define FAILOVER_H
 
+#include "group.h"
 #include "network.h"
 
 enum { CLIENTS = 3, OWNERS = 4, NAMES_MAX = 2, SERVERS = 3, IDS_MAX = 6000, HOLDERS_MAX = 24, PERMITS = 2 };
@@ -57,6 +59,7 @@ struct owner {
     uint8_t phase;
     bool busy;
     bool held_before; /* when the operation began */
+    bool timed_out;   /* the operation's timeout is over */
 };
 
 struct client {
@@ -80,6 +83,7 @@ struct world {
     uint32_t min_replicas;
     bool calm; /* no faults at all */
     bool draining;
+    char values[(NAMES_MAX + 1) * GROUP_VALUE_SIZE]; /* of the group, where locks are of one */
     struct sim_server servers[SERVERS];
     struct server_holds held[SERVERS][NAMES_MAX];
     struct network network;
@@ -100,7 +104,18 @@ static inline bool needs_all_replicas(const struct world *world) {
 /* Zeroed, and freed with the world. */
 void *failover_allocate(struct world *world, size_t size);
 
-const char *name_text(uint32_t name);
+/* Whether all names are of one group: each is a value and the next one, so that neighbours exclude each other. */
+static inline bool names_share_values(const struct world *world) {
+    return world->kind == REDLATCH_GROUP;
+}
+
+/* The key of a name on the servers. */
+const char *name_text(const struct world *world, uint32_t name);
+
+/* The two values of a name of a group. */
+static inline const char *name_values(const struct world *world, uint32_t name) {
+    return world->values + (size_t)name * GROUP_VALUE_SIZE;
+}
 
 /* failovers.c */
 void failovers_start(struct world *world);

@@ -10,7 +10,8 @@ static const int64_t REQUESTED_WITHIN = 100 * MILLISECOND;
 /* A level that the server still has of an earlier re-entry, whose undo the former master had, is granted without being
  * written: a WAIT behind it waits for nothing. That is known; of a re-entry that was sent again it is not so. */
 static void note_unwritten(struct world *world, const struct packet *packet) {
-    bool reenters = packet->script == SCRIPT_REENTER || packet->script == SCRIPT_REENTER_READ;
+    bool reenters = packet->script == SCRIPT_REENTER || packet->script == SCRIPT_REENTER_READ ||
+                    packet->script == SCRIPT_REENTER_GROUP;
     if (reenters && !packet->wrote) {
         const char *owner = packet->texts[packet->key_count].bytes;
         struct id_note *note = failover_note(world, (uint32_t)(owner[0] - '0'), strtoull(owner + 37, NULL, 10));
@@ -78,17 +79,29 @@ void judge_ended(struct world *world, struct client *client, const struct owner 
     if (status == REDLATCH_OK && operation->kind == OPERATION_RELEASE) {
         judge_released(world, client, operation);
     }
+    if (status == REDLATCH_LOST && operation->kind == OPERATION_RELEASE) { /* the next master may have a longer lease */
+        failover_note(world, client->peer.number, operation->id)->lost = true;
+    }
     bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* a timeout below a round trip */
+    slow = slow || (status == REDLATCH_NOT_REPLICATED && owner->timed_out);    /* its command was held back then */
     if (world->calm && status <= REDLATCH_UNREACHABLE && !slow) {
         world_violation(world, "trouble without a fault", "client %u owner %d: %s", client->peer.number,
                         (int)owner->number, redlatch_status_name(status));
     }
 }
 
+static uint32_t name_of(const struct client *client, const struct resource *resource) {
+    uint32_t name = 0;
+    while (client->names[name] != resource) {
+        name++;
+    }
+    return name;
+}
+
 static void judge_loss(struct world *world, struct client *client, const struct hold *hold) {
     uint32_t number = client->peer.number;
     uint32_t server = server_index(world, client->peer.server);
-    uint32_t name = (uint32_t)(hold->resource->name[0] - 'a');
+    uint32_t name = name_of(client, hold->resource);
     TRACE(world, "client %u: lost id %d, reason %d", number, (int)hold->id, hold->reason);
     client->losses_reported++;
     failover_note(world, number, hold->id)->lost = true;

@@ -89,14 +89,15 @@ static bool exclude_each_other(const struct hold *one, const struct hold *other)
     return one->lock_kind != REDLATCH_READ || other->lock_kind != REDLATCH_READ;
 }
 
-/* Only where all replicas acknowledge each grant nothing is lost, and so nobody else can be granted what is held. */
-static void judge_exclusion(struct world *world, uint32_t name) {
+/* Only where all replicas acknowledge each grant nothing is lost, and so nobody else can be granted what is held. Names
+ * that share values are like one lock. */
+static void judge_exclusion(struct world *world, uint32_t first, uint32_t end) {
     const struct hold *last = NULL;
     uint32_t believers = 0;
     uint32_t most = world->kind == REDLATCH_PERMIT_SEMAPHORE ? PERMITS : 1;
-    for (uint32_t i = 0; i < CLIENTS; i++) {
-        const struct client *client = &world->clients[i];
-        for (const struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
+    for (uint32_t i = 0; i < CLIENTS * (end - first); i++) {
+        const struct client *client = &world->clients[i % CLIENTS];
+        for (const struct hold *hold = client->names[first + i / CLIENTS]->holds; hold; hold = hold->next) {
             bool own = last && last->owner == hold->owner; /* who writes may read, too */
             if (is_believed(world, client, hold) && !own && (!last || exclude_each_other(last, hold))) {
                 believers++;
@@ -105,7 +106,7 @@ static void judge_exclusion(struct world *world, uint32_t name) {
         }
     }
     if (believers > most) {
-        world_violation(world, "more than one hold the lock although all replicas acknowledge", "name %u: %u", name,
+        world_violation(world, "more than one hold the lock although all replicas acknowledge", "name %u: %u", first,
                         believers);
     }
 }
@@ -122,7 +123,7 @@ void judge_beliefs(struct world *world) {
             }
         }
         if (needs_all_replicas(world)) {
-            judge_exclusion(world, name);
+            judge_exclusion(world, names_share_values(world) ? 0 : name, name + 1);
         }
     }
 }

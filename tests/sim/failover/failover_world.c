@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "failover.h"
+#include "planted_edits.h"
 
 static const int64_t PLAY = 10 * SECOND;
 static const int64_t DRAIN = 60 * SECOND;
@@ -34,9 +35,22 @@ static void free_world(struct world_common *common) {
     network_free(&world->network, world->servers, SERVERS);
 }
 
-const char *name_text(uint32_t name) {
+const char *name_text(const struct world *world, uint32_t name) {
     static const char *const names[NAMES_MAX] = {"a", "b"};
-    return names[name % NAMES_MAX];
+    return names_share_values(world) ? names[0] : names[name % NAMES_MAX];
+}
+
+static struct resource *make_resource(struct world *world, uint32_t name) {
+    struct resource *resource = failover_allocate(world, sizeof *resource + 1 + (size_t)2 * GROUP_VALUE_SIZE);
+    resource->kind = world->kind;
+    resource->name[0] = name_text(world, name)[0];
+    resource->name_size = 1;
+    resource->hash = resource_hash(resource->name, 1);
+    if (names_share_values(world)) {
+        resource->value_count = 2;
+        memcpy(resource->name + 1, name_values(world, name), (size_t)2 * GROUP_VALUE_SIZE);
+    }
+    return resource;
 }
 
 static void make_client(struct world *world, uint32_t number) {
@@ -54,13 +68,8 @@ static void make_client(struct world *world, uint32_t number) {
     client->engine.losses_wanted[LOSS_EVENTS] = true;
     resource_table_rehash(&client->engine.resources, failover_allocate(world, 16 * sizeof(struct resource *)), 16);
     for (uint32_t name = 0; name < world->name_count; name++) {
-        struct resource *resource = failover_allocate(world, sizeof *resource + 1);
-        resource->kind = world->kind;
-        resource->name[0] = name_text(name)[0];
-        resource->name_size = 1;
-        resource->hash = resource_hash(name_text(name), 1);
-        resource_add(&client->engine.resources, resource);
-        client->names[name] = resource;
+        client->names[name] = make_resource(world, name);
+        resource_add(&client->engine.resources, client->names[name]);
     }
     client->peer.engine = &client->engine;
     client->peer.server = &world->servers[0];
@@ -141,8 +150,12 @@ static void start(struct world *world, uint8_t kind) {
         network_add_server(&world->network, &world->servers[i]);
     }
     for (uint32_t name = 0; name < world->name_count && kind == REDLATCH_PERMIT_SEMAPHORE; name++) {
-        keyspace_set(world->servers[0].keyspace, redis_text(name_text(name)), redis_text("2"));
+        keyspace_set(world->servers[0].keyspace, redis_text(name_text(world, name)), redis_text("2"));
     }
+    for (size_t i = 0; i <= NAMES_MAX; i++) {
+        group_value("abc", i, world->values + i * GROUP_VALUE_SIZE);
+    }
+    group_sort(world->values, NAMES_MAX + 1);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         make_client(world, i);
     }
@@ -168,6 +181,6 @@ static void simulate(struct world_common *common, uint8_t kind) {
     }
 }
 
-static const struct planted_edit *const planted[] = {NULL};
+static const struct planted_edit *const planted[] = {planted_failover, NULL};
 
 const struct scenario failover_scenario = {sizeof(struct world), simulate, free_world, planted};

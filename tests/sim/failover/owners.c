@@ -82,6 +82,7 @@ static void begin(struct world *world, struct owner *owner, uint8_t kind) {
     operation->back_off = (struct back_off){.next_ms = 1, .max_ms = 128, .multiplier = 2};
     operation->pipeline = draw_pipeline(world, client, operation);
     owner->timeout = world->now + random_between(&world->random, 200, 2000) * MILLISECOND;
+    owner->timed_out = false;
     owner->busy = true;
     supply(world, &client->engine, kind, operation->amount > 1 ? (uint32_t)operation->amount - 1 : 0);
     TRACE(world, "client %u: owner %d begins %d of name %u", owner->client, (int)owner->number, kind, owner->name);
@@ -121,6 +122,7 @@ static void act(struct world *world, struct owner *owner) {
     struct client *client = &world->clients[owner->client];
     if (owner->busy && world->now >= owner->timeout) {
         owner->timeout = NEVER;
+        owner->timed_out = true;
         engine_abort(&client->engine, &owner->operation, REDLATCH_TIMEOUT, world->now);
         return;
     }

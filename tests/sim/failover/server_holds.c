@@ -48,7 +48,7 @@ static int64_t reader_end(struct world *world, uint32_t server, uint32_t name, s
     int64_t end = 0;
     for (int64_t nth = 1; nth <= count; nth++) {
         char key[128];
-        snprintf(key, sizeof key, "{%s}:%.*s:rwlock_timeout:%d", name_text(name), (int)owner.size, owner.bytes,
+        snprintf(key, sizeof key, "{%s}:%.*s:rwlock_timeout:%d", name_text(world, name), (int)owner.size, owner.bytes,
                  (int)nth);
         int64_t of_level = key_end(world, server, key);
         end = of_level > end ? of_level : end;
@@ -58,9 +58,9 @@ static int64_t reader_end(struct world *world, uint32_t server, uint32_t name, s
 
 static void read_hash(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
     struct redis_reply reply;
-    call(world, server, "hgetall", name_text(name), NULL, &reply);
+    call(world, server, "hgetall", name_text(world, name), NULL, &reply);
     for (size_t i = 0; reply.kind == REDIS_ARRAY && i + 1 < reply.size; i += 2) {
-        struct server_hold hold = {.expires = key_end(world, server, name_text(name))};
+        struct server_hold hold = {.expires = key_end(world, server, name_text(world, name))};
         int64_t count = 0;
         if (parse_owner(redis_reply_view(&reply.elements[i]), &hold)) {
             integer_parse(redis_reply_view(&reply.elements[i + 1]), &count);
@@ -79,8 +79,9 @@ static void read_hash(struct world *world, uint32_t server, uint32_t name, struc
 static void read_string(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
     struct redis_text text;
     struct server_hold hold = {.count = 1};
-    if (keyspace_get(world->servers[server].keyspace, redis_text(name_text(name)), &text) && parse_owner(text, &hold)) {
-        hold.expires = key_end(world, server, name_text(name));
+    if (keyspace_get(world->servers[server].keyspace, redis_text(name_text(world, name)), &text) &&
+        parse_owner(text, &hold)) {
+        hold.expires = key_end(world, server, name_text(world, name));
         add(world, all, hold);
     }
 }
@@ -105,6 +106,70 @@ static void read_permits(struct world *world, uint32_t server, uint32_t name, st
     redis_reply_free(&reply);
 }
 
+/* A number that stands in a group about an owner of a value; 0 if there is none. */
+static int64_t owner_number(struct world *world, uint32_t server, const char *value, struct redis_text owner,
+                            const char *what) {
+    char field[160];
+    struct redis_text text;
+    int64_t number = 0;
+    int size = snprintf(field, sizeof field, "%.*s:%.*s:%s", GROUP_VALUE_SIZE, value, (int)owner.size, owner.bytes,
+                        what);
+    struct redis_text key = redis_text(name_text(world, 0));
+    if (keyspace_hget(world->servers[server].keyspace, key, (struct redis_text){field, (size_t)size}, &text)) {
+        integer_parse(text, &number);
+    }
+    return number;
+}
+
+/* Who has a value of a group, unless its time is over. */
+static bool read_value(struct world *world, uint32_t server, const char *value, struct server_hold *hold) {
+    struct redis_text key = redis_text(name_text(world, 0));
+    struct redis_text owner;
+    if (!keyspace_hget(world->servers[server].keyspace, key, (struct redis_text){value, GROUP_VALUE_SIZE}, &owner) ||
+        !parse_owner(owner, hold)) {
+        return false;
+    }
+    int64_t end = key_end(world, server, key.bytes);
+    hold->count = (uint32_t)owner_number(world, server, value, owner, "lock_count");
+    hold->expires = owner_number(world, server, value, owner, "expire_time") * MILLISECOND;
+    hold->expires = end < hold->expires ? end : hold->expires;
+    return hold->expires > world->now;
+}
+
+/* A name of a group is held by who has both of its values. Nobody has one of them alone, on any server. */
+static void read_group(struct world *world, uint32_t server) {
+    struct server_hold owners[NAMES_MAX + 1];
+    bool held[NAMES_MAX + 1] = {false};
+    bool whole[NAMES_MAX + 1] = {false};
+    for (uint32_t i = 0; i <= world->name_count; i++) {
+        held[i] = read_value(world, server, name_values(world, i), &owners[i]);
+    }
+    for (uint32_t name = 0; name < world->name_count; name++) {
+        struct server_hold hold = owners[name];
+        const struct server_hold *other = &owners[name + 1];
+        if (held[name] && held[name + 1] && hold.client == other->client && hold.id == other->id) {
+            hold.count = other->count < hold.count ? other->count : hold.count;
+            hold.expires = other->expires < hold.expires ? other->expires : hold.expires;
+            whole[name] = whole[name + 1] = true;
+            add(world, &world->held[server][name], hold);
+        }
+    }
+    for (uint32_t i = 0; i <= world->name_count; i++) {
+        if (held[i] && !whole[i]) {
+            world_violation(world, "a group is held in part", "value %u on server %u, client %u id %d", i, server,
+                            owners[i].client, (int)owners[i].id);
+        }
+    }
+}
+
+/* The latest lease and the most levels that a server has had of a hold. */
+static void note_known(struct world *world, uint32_t server, const struct server_hold *hold) {
+    struct id_note *note = failover_note(world, hold->client, hold->id);
+    note->leased_until[server] = hold->expires > note->leased_until[server] ? hold->expires
+                                                                            : note->leased_until[server];
+    note->counts[server] = hold->count > note->counts[server] ? hold->count : note->counts[server];
+}
+
 void server_holds_read(struct world *world, uint32_t server) {
     keyspace_set_time(world->servers[server].keyspace, world->now / MILLISECOND);
     for (uint32_t name = 0; name < world->name_count; name++) {
@@ -114,15 +179,17 @@ void server_holds_read(struct world *world, uint32_t server) {
             read_permits(world, server, name, all);
         } else if (world->kind == REDLATCH_PLAIN) {
             read_string(world, server, name, all);
-        } else {
+        } else if (!names_share_values(world)) {
             read_hash(world, server, name, all);
         }
+    }
+    if (names_share_values(world)) {
+        read_group(world, server);
+    }
+    for (uint32_t name = 0; name < world->name_count; name++) {
+        const struct server_holds *all = &world->held[server][name];
         for (uint32_t i = 0; i < all->count; i++) {
-            const struct server_hold *hold = &all->holds[i];
-            struct id_note *note = failover_note(world, hold->client, hold->id);
-            note->leased_until[server] = hold->expires > note->leased_until[server] ? hold->expires
-                                                                                    : note->leased_until[server];
-            note->counts[server] = hold->count > note->counts[server] ? hold->count : note->counts[server];
+            note_known(world, server, &all->holds[i]);
         }
     }
 }
