@@ -17,6 +17,7 @@ import socket
 import sys
 import time
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
@@ -95,8 +96,15 @@ def write_plans(given: argparse.Namespace, folder: Path, processes: Sequence[Pro
     return histories
 
 
-def play_sentinel(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> List[str]:
-    """Runs everything through sentinels, with failovers. What went wrong beside the history."""
+class Played(NamedTuple):
+    """What a run left in its folder, and what went wrong beside that."""
+
+    history: History
+    violations: List[str]
+
+
+def play_sentinel(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
+    """Runs everything through sentinels, with failovers."""
     acknowledged = given.topology == "sentinel"
     histories = write_plans(given, folder, processes)
     with Watched(down_after_ms=_DOWN_AFTER_MS) as watched, ReplicationObserver(watched.servers) as observer:
@@ -112,18 +120,18 @@ def play_sentinel(given: argparse.Namespace, folder: Path, processes: Sequence[P
             working.close()
     streams.write_down(folder / "replication.jsonl")
     history = read_history(histories)
-    history.operations = [each for each in history.operations if each.kind in failovers.RECORDED]
-    verdict = replicated.judge(history, streams, acknowledged=acknowledged, epoch=epoch)
+    recorded = replace(history, operations=[each for each in history.operations if each.kind in failovers.RECORDED])
+    verdict = replicated.judge(recorded, streams, acknowledged=acknowledged, epoch=epoch)
     print(verdict.text())
     done = counts.strokes(history)
     for way in failovers.WAYS:
         if done[way] < given.failovers // len(failovers.WAYS):
             found.append(f"counts: {done[way]} failovers by '{way}'; expected {given.failovers // len(failovers.WAYS)}")
-    return found + verdict.violations
+    return Played(history, found + verdict.violations)
 
 
-def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> List[str]:
-    """Runs everything and leaves its history in the folder. What went wrong beside the history."""
+def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
+    """Runs everything on servers of its own, through proxies."""
     histories = write_plans(given, folder, processes)
     # With the append-only file written at once, a server that is killed has lost nothing when it is back.
     persistent: Dict[str, Any] = {"appendonly": True, "appendfsync": "no", "auto_aof_rewrite_min_size": "1mb"}
@@ -140,10 +148,10 @@ def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) 
             found = working.finish()
             found += leftovers.check(servers, given.kinds)
             leftovers.count(servers[0], given.kinds, histories / "counts.jsonl")
-            return found
         finally:
             observer.stop()
             working.close()
+    return Played(read_history(histories), found)
 
 
 class Topology(NamedTuple):
@@ -152,7 +160,7 @@ class Topology(NamedTuple):
     kinds: Sequence[str]
     languages: Sequence[str]
     nemeses: Sequence[str]
-    play: Callable[[argparse.Namespace, Path, Sequence[Process]], List[str]]
+    play: Callable[[argparse.Namespace, Path, Sequence[Process]], Played]
     judges: Callable[[History], List[str]] = checkers.violations
 
 
@@ -190,8 +198,7 @@ def main(words: Sequence[str]) -> int:
     shutil.rmtree(folder, ignore_errors=True)
     print(again(given), flush=True)  # here, too, for a run that does not come to its end
     topology = TOPOLOGIES[given.topology]
-    found = topology.play(given, folder, workers([*given.languages, *["liar"] * given.lie], given.kinds))
-    history = read_history(folder / "history")
+    history, found = topology.play(given, folder, workers([*given.languages, *["liar"] * given.lie], given.kinds))
     found += topology.judges(history)
     print("\n".join(counts.table(history, given.kinds, topology.nemeses)))
     found += counts.missing(history, given.seconds, given.kinds, given.languages, topology.nemeses)

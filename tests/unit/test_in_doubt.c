@@ -113,6 +113,14 @@ static void an_acquire_of_values_whose_repeat_meets_a_holder_is_undone(void) {
     RIG_CLOSE();
 }
 
+/* Its end, and the undo of the retired one: every second for one lease. */
+static void ends_while_the_retired_is_undone(uint64_t retired) {
+    rig_end("a", 1);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(repeats(retired), 10);
+    RIG_CLOSE();
+}
+
 static void an_acquire_whose_copy_may_arrive_late_gets_a_new_number(void) {
     rig_open();
     struct call *call = rig_acquire_for("a", 1, 10000);
@@ -125,10 +133,7 @@ static void an_acquire_whose_copy_may_arrive_late_gets_a_new_number(void) {
     rig_integer(PIPELINE, 1); /* it was granted, or came late */
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->id, 2);
-    rig_end("a", 1);
-    rig_pass(SECOND);
-    CHECK_EQ_INT(repeats(1), 10); /* every second for one lease */
-    RIG_CLOSE();
+    ends_while_the_retired_is_undone(1);
 }
 
 /* A message made it ask: it does not wait until it would have asked without. */
@@ -147,10 +152,7 @@ static void a_woken_acquire_whose_copy_may_arrive_late_asks_at_once(void) {
     rig_integer(PIPELINE, 0);
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
-    rig_end("a", 1);
-    rig_pass(SECOND);
-    CHECK_EQ_INT(repeats(id), 10);
-    RIG_CLOSE();
+    ends_while_the_retired_is_undone(id);
 }
 
 static void an_acquire_without_numbers_left_gives_up(void) {
