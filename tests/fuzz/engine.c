@@ -149,7 +149,7 @@ static void resolve_connections(void) {
         rig_ready((enum pipeline_role)pipeline, RESOLVED_BY_KILL);
         check_engine();
     }
-    engine_subscriptions_lost(&rig.engine, rig.now);
+    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
     rig_turn();
 }
 

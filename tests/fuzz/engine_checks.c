@@ -92,7 +92,7 @@ static void check_command(const struct command *command) {
 
 static void check_pipelines(void) {
     for (int number = 0; number < PIPELINE_COUNT; number++) {
-        const struct pipeline *pipeline = &rig.engine.pipelines[number];
+        const struct pipeline *pipeline = &rig.engine.server->pipelines[number];
         const struct list *lists[] = {&pipeline->unsent, &pipeline->sent, &pipeline->in_doubt};
         MUST(length(&pipeline->sent) == pipeline->in_flight);
         for (int i = 0; i < 3; i++) {
@@ -110,7 +110,7 @@ static void check_pipelines(void) {
 
 /* Whether a command is in a pipeline, or waits to be: one that is given back is in neither. */
 static bool is_under_way(const struct command *command) {
-    const struct pipeline *pipeline = &rig.engine.pipelines[command->pipeline];
+    const struct pipeline *pipeline = &rig.engine.server->pipelines[command->pipeline];
     return timer_is_armed(&command->timer) || is_in(&pipeline->unsent, &command->link) ||
            is_in(&pipeline->sent, &command->link) || is_in(&pipeline->in_doubt, &command->link);
 }
@@ -301,7 +301,7 @@ static void check_subscription(const struct subscription *subscription, const st
     tally.subscriptions += subscription->state == SUBSCRIPTION_ACTIVE;
     bool changes = subscription->state == SUBSCRIPTION_WANTED || subscription->state == SUBSCRIPTION_LEAVING;
     MUST(!list_is_linked(&subscription->link) ||
-         (changes && is_in(&rig.engine.subscription_changes, &subscription->link)));
+         (changes && is_in(&rig.engine.server->subscription_changes, &subscription->link)));
     if (subscription->listener) {
         MUST(subscription->listener->wake_channel == subscription &&
              subscription->listener->id == subscription->waiter);
@@ -356,7 +356,7 @@ static void check_wait_queue(const struct wait_queue *queue) {
 
 static void check_wait_queues(void) {
     length(&rig.engine.wait_queues);
-    length(&rig.engine.subscription_changes);
+    length(&rig.engine.server->subscription_changes);
     for (struct list_link *link = NULL; (link = next_in(&rig.engine.wait_queues, link)) != NULL;) {
         check_wait_queue(container_of(link, struct wait_queue, all));
     }
@@ -407,7 +407,7 @@ static uint32_t references_of_calls(const struct resource *resource) {
 static uint32_t references_of_pipelines(const struct resource *resource) {
     uint32_t count = 0;
     for (int number = 0; number < PIPELINE_COUNT; number++) {
-        const struct pipeline *pipeline = &rig.engine.pipelines[number];
+        const struct pipeline *pipeline = &rig.engine.server->pipelines[number];
         const struct list *lists[] = {&pipeline->unsent, &pipeline->sent, &pipeline->in_doubt};
         for (int i = 0; i < 3; i++) {
             for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {

@@ -39,7 +39,7 @@ static enum pipeline_role a_pipeline(uint8_t how) {
 }
 
 static void send_next(enum pipeline_role pipeline) {
-    const struct command *command = engine_first_to_send(&rig.engine, pipeline);
+    const struct command *command = engine_first_to_send(&rig.engine, engine_pipeline(&rig.engine, pipeline));
     write_command(command);
     MUST(rig_send(pipeline) == command);
     play_tell("lane %d: command %d of id %llu is sent", (int)pipeline, command->kind, (unsigned long long)command->id);
@@ -49,7 +49,7 @@ void play_send(void) {
     uint8_t how = input_byte(play.input);
     enum pipeline_role pipeline = a_pipeline(how);
     unsigned count = 1 + how / PIPELINE_COUNT % 4;
-    while (count-- > 0 && engine_first_to_send(&rig.engine, pipeline)) {
+    while (count-- > 0 && engine_first_to_send(&rig.engine, engine_pipeline(&rig.engine, pipeline))) {
         send_next(pipeline);
     }
 }
@@ -240,7 +240,7 @@ static void put_anything(struct answer *answer) {
 }
 
 static struct command *oldest_sent(enum pipeline_role pipeline) {
-    struct list_link *link = list_first(&rig.engine.pipelines[pipeline].sent);
+    struct list_link *link = list_first(&rig.engine.server->pipelines[pipeline].sent);
     return link ? container_of(link, struct command, link) : NULL;
 }
 
@@ -255,7 +255,7 @@ static struct acknowledgement acknowledgement_of(const struct command *command) 
 
 static void give_answer(struct answer *answer, enum pipeline_role pipeline) {
     struct acknowledgement acknowledgement;
-    if (engine_keeps_reply(&rig.engine, pipeline, &answer->reply)) {
+    if (engine_keeps_reply(engine_pipeline(&rig.engine, pipeline), &answer->reply)) {
         acknowledgement = acknowledgement_of(oldest_sent(pipeline));
         answer->reply.acknowledgement = &acknowledgement;
         play_tell("acknowledged by %d replicas, with status %d", (int)acknowledgement.replicas, acknowledgement.status);
@@ -299,7 +299,7 @@ void play_answer(void) {
 void play_round(void) {
     uint8_t how = input_byte(play.input);
     for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
-        for (int i = 0; i < 8 && engine_first_to_send(&rig.engine, (enum pipeline_role)pipeline); i++) {
+        for (int i = 0; i < 8 && engine_first_to_send(&rig.engine, engine_pipeline(&rig.engine, pipeline)); i++) {
             send_next((enum pipeline_role)pipeline);
             answer((enum pipeline_role)pipeline, how >> i & 1 ? USUAL_BAD : USUAL_GOOD);
             check_engine();
@@ -345,7 +345,7 @@ void play_connection(void) {
 }
 
 static struct subscription *next_change(void) {
-    struct list_link *link = list_first(&rig.engine.subscription_changes);
+    struct list_link *link = list_first(&rig.engine.server->subscription_changes);
     return link ? container_of(link, struct subscription, link) : NULL;
 }
 
@@ -385,7 +385,7 @@ void play_subscriptions(void) {
     switch (how / 8) {
     case 31:
         play_tell("the connection for messages breaks");
-        engine_subscriptions_lost(&rig.engine, rig.now);
+        engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
         break;
     case 30:
         deny_oldest();

@@ -18,6 +18,7 @@ static const struct engine_settings settings = {.watchdog_lease_ms = 30000,
                                                 .linger_ms = 3000,
                                                 .fair_timeout_ms = 30000};
 static struct engine engine;
+static struct server server;
 
 /* The rest in memory of exactly its size. */
 static char *rest(struct input *input) {
@@ -151,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static void (*const checks[])(struct input *) = {check_channel, check_any_channel, check_template,    check_group,
                                                      check_permit,  check_number,      check_error_reply, check_shown};
     struct input input = {bytes, size};
-    engine_init(&engine, &settings, "01234567-89ab-8def-8123-456789abcdef", 1);
+    engine_init(&engine, &server, &settings, "01234567-89ab-8def-8123-456789abcdef", 1);
     checks[input_below(&input, sizeof checks / sizeof checks[0])](&input);
     return 0;
 }

@@ -157,14 +157,14 @@ static void check_listener(const struct client *client, int64_t now) {
     MUST((connection->state == CONNECTION_CLOSED) == (listener_descriptor(client, &events) < 0));
     MUST(listener_next_time(client) > now);
     MUST(memchr(connection->detail, '\0', sizeof connection->detail));
-    MUST(!client->server.must_search || client->server.search_until <= now + 30 * SECOND);
+    MUST(!client->node.current.must_search || client->node.current.search_until <= now + 30 * SECOND);
 }
 
 static void listen_all(struct client *client, struct peer *peer, struct input *input) {
     int64_t now = START;
     client->listener->where.path = path;
     client->engine.stats.held = 1;
-    MUST(endpoint_set(&client->server.endpoint, "10.0.0.1", 8, 7000));
+    MUST(endpoint_set(&client->node.current.endpoint, "10.0.0.1", 8, 7000));
     while (input->size > 0) {
         listener_step(client, now);
         check_listener(client, now);

@@ -86,7 +86,8 @@ static int64_t next_behind(struct network *network, int64_t *last) {
 
 static void send_requests(struct network *network, struct peer *peer, uint32_t pipeline) {
     struct command *command;
-    while (peer->up[pipeline] && (command = engine_next_to_send(peer->engine, pipeline, network->world->now)) != NULL) {
+    while (peer->up[pipeline] && (command = engine_next_to_send(peer->engine, engine_pipeline(peer->engine, pipeline),
+                                                                network->world->now)) != NULL) {
         struct packet *packet = packet_new(peer, PACKET_REQUEST, pipeline);
         packet->server = peer->server;
         packet->script = command_script(command);
@@ -97,7 +98,7 @@ static void send_requests(struct network *network, struct peer *peer, uint32_t p
         packet->texts = texts_of_command(peer->engine, command, &packet->key_count, &packet->argument_count);
         post(network, packet, next_behind(network, &peer->arrival[pipeline]));
     }
-    engine_hold_back(peer->engine, pipeline, network->world->now);
+    engine_hold_back(peer->engine, engine_pipeline(peer->engine, pipeline), network->world->now);
 }
 
 static void trace_run(struct world_common *world, const struct packet *packet) {
@@ -169,17 +170,18 @@ static bool deliver_reply(struct network *network, struct packet *packet) {
     }
     struct reply converted = engine_reply(&packet->reply, elements);
     if (is_read_only(&converted) && packet->server->replication.master) { /* as the client layer takes it */
-        engine_refused_by_replica(engine, number);
+        engine_refused_by_replica(engine, engine_pipeline(engine, number));
         network_cut(network, peer, number);
         return false;
     }
-    engine->pipelines[number].awaited = engine_acknowledgements_follow(engine, number);
-    if (engine->pipelines[number].awaited > 0 && engine_keeps_reply(engine, number, &converted)) {
+    engine->server->pipelines[number].awaited = engine_acknowledgements_follow(engine, engine_pipeline(engine, number));
+    if (engine->server->pipelines[number].awaited > 0 &&
+        engine_keeps_reply(engine_pipeline(engine, number), &converted)) {
         peer->kept[number] = packet;
         acknowledgement_begin(&peer->acknowledged[number]);
         return true;
     }
-    engine_replied(engine, number, &converted, network->world->now);
+    engine_replied(engine, engine_pipeline(engine, number), &converted, network->world->now);
     return false;
 }
 
@@ -242,7 +244,7 @@ static void deliver_acknowledgement(struct network *network, const struct packet
     if (packet->epoch != peer->epoch[number]) {
         return;
     }
-    peer->engine->pipelines[number].awaited--;
+    peer->engine->server->pipelines[number].awaited--;
     struct packet *kept = peer->kept[number];
     if (kept) {
         struct reply count = engine_reply(&packet->reply, elements);
@@ -251,7 +253,7 @@ static void deliver_acknowledgement(struct network *network, const struct packet
         acknowledgement_take(&peer->acknowledged[number], peer->engine, &count);
         struct reply converted = engine_reply(&kept->reply, elements);
         converted.acknowledgement = &peer->acknowledged[number];
-        engine_replied(peer->engine, number, &converted, network->world->now);
+        engine_replied(peer->engine, engine_pipeline(peer->engine, number), &converted, network->world->now);
         forget_kept(peer, number);
     }
 }
@@ -276,7 +278,7 @@ static void change_subscriptions(struct network *network, struct peer *peer) {
     if (network->world->now < peer->deaf_until) {
         return;
     }
-    while ((link = list_pop(&peer->engine->subscription_changes)) != NULL) {
+    while ((link = list_pop(&peer->engine->server->subscription_changes)) != NULL) {
         struct subscription *subscription = container_of(link, struct subscription, link);
         char channel[CHANNEL_SIZE_MAX + 1];
         size_t size = channel_text(peer->engine, subscription, channel);
@@ -335,7 +337,7 @@ void network_cut(struct network *network, struct peer *peer, uint32_t pipeline) 
         peer->epoch[pipeline]++;
         peer->waits[pipeline] = false;
         forget_kept(peer, pipeline);
-        engine_pipeline_lost(peer->engine, pipeline, world->now);
+        engine_pipeline_lost(peer->engine, engine_pipeline(peer->engine, pipeline), world->now);
         int64_t at = world->now + random_between(&world->random, 500, 400000);
         post(network, packet_new(peer, PACKET_READY, pipeline), at);
     }
@@ -346,7 +348,7 @@ void network_cut_messages(struct network *network, struct peer *peer) {
     TRACE(network->world, "FAULT: client %u is cut off from messages", peer->number);
     peer->subscribed = 0;
     drop(network, peer, PACKET_MESSAGE, PIPELINE_COUNT);
-    engine_subscriptions_lost(peer->engine, network->world->now);
+    engine_subscriptions_lost(peer->engine, peer->engine->server, network->world->now);
     note_delivered(network, peer);
 }
 
@@ -378,7 +380,7 @@ static void leave(struct network *network, struct peer *peer, struct sim_server 
     drop(network, peer, PACKET_SUBSCRIBED, PIPELINE_COUNT);
     bool late = random_chance(&network->world->random, 500);
     peer->deaf_until = late ? network->world->now + random_between(&network->world->random, 0, SECOND) : 0;
-    engine_server_changed(peer->engine, network->world->now);
+    engine_server_changed(peer->engine, peer->engine->server, network->world->now);
     if (network->moved) {
         network->moved(network->world, peer);
     }
@@ -416,7 +418,8 @@ static bool connect_again(struct network *network, struct packet *ready) {
     struct peer *peer = ready->peer;
     struct sim_server *server = peer->view ? peer->view : peer->server;
     if (world->now < server->down_until || server->replication.master) {
-        engine_pipeline_failed(peer->engine, ready->pipeline, REDLATCH_UNREACHABLE, true, world->now);
+        engine_pipeline_failed(peer->engine, engine_pipeline(peer->engine, ready->pipeline), REDLATCH_UNREACHABLE, true,
+                               world->now);
         post(network, ready, world->now + random_between(&world->random, 10000, 400000));
         return true;
     }
@@ -428,7 +431,7 @@ static bool connect_again(struct network *network, struct packet *ready) {
     peer->written[ready->pipeline] = 0;
     peer->ready_at[ready->pipeline] = world->now;
     peer->up[ready->pipeline] = true;
-    engine_pipeline_ready(peer->engine, ready->pipeline, how, world->now);
+    engine_pipeline_ready(peer->engine, engine_pipeline(peer->engine, ready->pipeline), how, world->now);
     return false;
 }
 

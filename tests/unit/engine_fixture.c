@@ -46,7 +46,7 @@ void rig_open(void) {
     list_init(&rig.supplied);
     rig.now = 1000 * SECOND;
     rig.lock_kind = REDLATCH_MUTEX;
-    engine_init(&rig.engine, &settings, rig_uuid, 42);
+    engine_init(&rig.engine, &rig.server, &settings, rig_uuid, 42);
     for (int queue = 0; queue < LOSS_QUEUES; queue++) {
         rig.engine.losses_wanted[queue] = true;
     }
@@ -151,7 +151,7 @@ static const char *left_over(void) {
         {engine->hold_pool_size != rig.holds, "a hold"},
         {engine->wait_queue_pool_size != rig.wait_queues, "a contest"},
         {!list_is_empty(&engine->wait_queues), "a contest in the list"},
-        {!list_is_empty(&engine->subscription_changes), "a change of a subscription"},
+        {!list_is_empty(&engine->server->subscription_changes), "a change of a subscription"},
         {engine->entries_pool_size != rig.lines, "lines of a command"},
         {engine->reserved_entries != 0, "reserved lines of a command"},
         {engine->reserved_commands != 0, "a reserved command"},
@@ -164,7 +164,7 @@ static const char *left_over(void) {
         {engine->stats.waiters != 0, "a waiter in the gauge"},
     };
     for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
-        const struct pipeline *at = &engine->pipelines[pipeline];
+        const struct pipeline *at = &engine->server->pipelines[pipeline];
         if (!list_is_empty(&at->unsent) || !list_is_empty(&at->sent) || !list_is_empty(&at->in_doubt) ||
             at->in_flight) {
             return "something in a lane";
@@ -366,11 +366,11 @@ void rig_claim(struct call *call) {
 /* ----------------------------------------------------------------------------------------------------- server -- */
 
 struct command *rig_send(enum pipeline_role pipeline) {
-    return engine_next_to_send(&rig.engine, pipeline, rig.now);
+    return engine_next_to_send(&rig.engine, engine_pipeline(&rig.engine, pipeline), rig.now);
 }
 
 void rig_reply(enum pipeline_role pipeline, const struct reply *reply) {
-    engine_replied(&rig.engine, pipeline, reply, rig.now);
+    engine_replied(&rig.engine, engine_pipeline(&rig.engine, pipeline), reply, rig.now);
     rig_turn();
 }
 
@@ -417,24 +417,25 @@ void rig_drain_background(void) {
 }
 
 void rig_lost(enum pipeline_role pipeline) {
-    engine_pipeline_lost(&rig.engine, pipeline, rig.now);
+    engine_pipeline_lost(&rig.engine, engine_pipeline(&rig.engine, pipeline), rig.now);
     rig_turn();
 }
 
 void rig_ready(enum pipeline_role pipeline, enum resolution how) {
-    engine_pipeline_ready(&rig.engine, pipeline, how, rig.now);
+    engine_pipeline_ready(&rig.engine, engine_pipeline(&rig.engine, pipeline), how, rig.now);
     rig_turn();
 }
 
 void rig_failed(enum pipeline_role pipeline, int status) {
-    engine_pipeline_failed(&rig.engine, pipeline, status, status != REDLATCH_AUTHENTICATION, rig.now);
+    engine_pipeline_failed(&rig.engine, engine_pipeline(&rig.engine, pipeline), status,
+                           status != REDLATCH_AUTHENTICATION, rig.now);
     rig_turn();
 }
 
 int rig_subscriptions(void) {
     int changes = 0;
     struct list_link *link;
-    while ((link = list_pop(&rig.engine.subscription_changes)) != NULL) {
+    while ((link = list_pop(&rig.engine.server->subscription_changes)) != NULL) {
         struct subscription *subscription = container_of(link, struct subscription, link);
         changes++;
         if (subscription->state == SUBSCRIPTION_WANTED) {

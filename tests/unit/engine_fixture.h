@@ -47,6 +47,7 @@ struct rig_handle;
 
 struct rig {
     struct engine engine;
+    struct server server;
     int64_t now;
     uint8_t lock_kind;    /* of the calls made; a mutex */
     uint32_t value_count; /* of a group that is named for the first time; none */

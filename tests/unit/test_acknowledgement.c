@@ -15,7 +15,7 @@ static void open_rig(void) {
 /* Answers the oldest command as a driver does, with so many acknowledgements behind it. */
 static void answer(enum pipeline_role pipeline, struct reply reply, int64_t replicas) {
     struct acknowledgement acknowledgement = {.status = REDLATCH_OK};
-    if (engine_keeps_reply(&rig.engine, pipeline, &reply)) {
+    if (engine_keeps_reply(engine_pipeline(&rig.engine, pipeline), &reply)) {
         const struct reply count = {.kind = REPLY_INTEGER, .integer = replicas};
         acknowledgement_take(&acknowledgement, &rig.engine, &count);
         reply.acknowledgement = &acknowledgement;
@@ -35,7 +35,7 @@ static void confirm(int64_t replicas) {
 static struct hold *hold_of(uint64_t owner) {
     struct call *call = rig_acquire("a", owner);
     CHECK(rig_send(PIPELINE)->needs_acknowledgement);
-    CHECK_EQ_INT(engine_acknowledgements_follow(&rig.engine, PIPELINE), 1);
+    CHECK_EQ_INT(engine_acknowledgements_follow(&rig.engine, engine_pipeline(&rig.engine, PIPELINE)), 1);
     grant(2);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     return call->hold;
@@ -132,8 +132,8 @@ static void a_contended_reply_is_not_kept(void) {
     struct call *call = rig_try("a", 1);
     rig_send(PIPELINE);
     const struct reply held = {.kind = REPLY_INTEGER, .integer = 3000};
-    CHECK(!engine_keeps_reply(&rig.engine, PIPELINE, &held));
-    CHECK_EQ_INT(engine_acknowledgements_follow(&rig.engine, PIPELINE), 1);
+    CHECK(!engine_keeps_reply(engine_pipeline(&rig.engine, PIPELINE), &held));
+    CHECK_EQ_INT(engine_acknowledgements_follow(&rig.engine, engine_pipeline(&rig.engine, PIPELINE)), 1);
     rig_reply(PIPELINE, &held);
     CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
     RIG_CLOSE();
@@ -252,7 +252,7 @@ static void others_are_held_back(void) {
     struct call *third = rig_try("c", 3);
     uint64_t id = rig_send(PIPELINE)->id;
     CHECK(rig_send(PIPELINE) == NULL);
-    engine_hold_back(&rig.engine, PIPELINE, rig.now);
+    engine_hold_back(&rig.engine, engine_pipeline(&rig.engine, PIPELINE), rig.now);
     rig_pass(600 * MILLISECOND);
     grant(0);
     CHECK_EQ_INT(first->status, REDLATCH_NOT_REPLICATED);
@@ -416,7 +416,7 @@ static void on_disk(void) {
     const struct reply granted = {.kind = REPLY_NIL, .acknowledgement = &acknowledgement};
     rig_try("a", 1);
     rig_send(PIPELINE);
-    CHECK_EQ_INT(engine_acknowledgements_follow(&rig.engine, PIPELINE), 2);
+    CHECK_EQ_INT(engine_acknowledgements_follow(&rig.engine, engine_pipeline(&rig.engine, PIPELINE)), 2);
     acknowledgement_take(&acknowledgement, &rig.engine, &replicas);
     acknowledgement_take(&acknowledgement, &rig.engine, &files);
     CHECK(!reply_is_acknowledged(&rig.engine, &granted));

@@ -40,10 +40,10 @@ static bool search_with_failure(const char *url, int n) {
     CHECK_EQ_INT(open_client(url, &handle), REDLATCH_OK);
     client_lock(handle->client);
     failing_arm(n);
-    int status = io_lookup(&handle->client->ios[0], system_now() + 20 * SECOND);
+    int status = io_lookup(&handle->client->node.ios[0], system_now() + 20 * SECOND);
     bool failed = failing_disarm();
     CHECK(status == REDLATCH_UNREACHABLE || (failed && status == REDLATCH_NO_MEMORY));
-    CHECK(handle->client->ios[0].connection.detail[0] != '\0');
+    CHECK(handle->client->node.ios[0].connection.detail[0] != '\0');
     client_unlock(handle->client);
     redlatch_client_free(handle);
     return failed;

@@ -31,7 +31,7 @@ static void break_it(void) {
     struct client *inside = client->client;
     struct reply reply = {.kind = REPLY_NIL};
     client_lock(inside);
-    engine_replied(&inside->engine, PIPELINE_BACKGROUND, &reply, system_now());
+    engine_replied(&inside->engine, engine_pipeline(&inside->engine, PIPELINE_BACKGROUND), &reply, system_now());
     client_finish_step(inside, system_now());
     client_unlock(inside);
 }

@@ -16,8 +16,9 @@ static struct search search;
 static void begin(bool searches) {
     client = calloc(1, sizeof *client);
     CHECK(client != NULL);
+    client->node.client = client;
     memset(&search, 0, sizeof search);
-    client->server.search = searches ? &search : NULL;
+    client->node.current.search = searches ? &search : NULL;
 }
 
 static void end(void) {
@@ -28,20 +29,20 @@ static void end(void) {
 static enum server_change greeted_by(char process, int64_t opened_at, int64_t now) {
     struct connection connection = {.opened_at = opened_at};
     memset(connection.run_id, process, PROCESS_ID_SIZE - 1);
-    return current_server_greeted(client, &connection, now);
+    return current_server_greeted(&client->node, &connection, now);
 }
 
 static void the_first_process_is_remembered(void) {
     begin(false);
     struct connection unknown = {.opened_at = START};
-    CHECK_EQ_INT(current_server_greeted(client, &unknown, START), SERVER_SAME); /* one that INFO is kept from */
-    CHECK_EQ_INT(client->server.run_id[0], '\0');
+    CHECK_EQ_INT(current_server_greeted(&client->node, &unknown, START), SERVER_SAME); /* one that INFO is kept from */
+    CHECK_EQ_INT(client->node.current.run_id[0], '\0');
     CHECK_EQ_INT(greeted_by('a', START, START), SERVER_SAME);
-    CHECK_EQ_INT(strlen(client->server.run_id), PROCESS_ID_SIZE - 1);
+    CHECK_EQ_INT(strlen(client->node.current.run_id), PROCESS_ID_SIZE - 1);
     CHECK_EQ_INT(greeted_by('a', START, START), SERVER_SAME);
-    CHECK_EQ_INT(current_server_greeted(client, &unknown, START), SERVER_SAME);
-    CHECK_EQ_INT(client->server.run_id[0], 'a');
-    CHECK_EQ_INT(client->server.moved_at, 0);
+    CHECK_EQ_INT(current_server_greeted(&client->node, &unknown, START), SERVER_SAME);
+    CHECK_EQ_INT(client->node.current.run_id[0], 'a');
+    CHECK_EQ_INT(client->node.current.moved_at, 0);
     end();
 }
 
@@ -49,12 +50,12 @@ static void another_process_is_a_move(void) {
     begin(false);
     greeted_by('a', START, START);
     CHECK_EQ_INT(greeted_by('b', START + 5, START + 7), SERVER_MOVED);
-    CHECK_EQ_INT(client->server.run_id[0], 'b');
+    CHECK_EQ_INT(client->node.current.run_id[0], 'b');
     CHECK_EQ_INT(greeted_by('a', START + 6, START + 9), SERVER_STALE); /* begun before the move */
-    CHECK_EQ_INT(client->server.run_id[0], 'b');
+    CHECK_EQ_INT(client->node.current.run_id[0], 'b');
     CHECK_EQ_INT(greeted_by('b', START + 6, START + 9), SERVER_SAME);
     CHECK_EQ_INT(greeted_by('a', START + 7, START + 9), SERVER_MOVED);
-    CHECK_EQ_INT(client->server.moved_at, START + 9);
+    CHECK_EQ_INT(client->node.current.moved_at, START + 9);
     end();
 }
 
@@ -66,7 +67,7 @@ static int moves_to_and_fro(int64_t pause) {
         enum server_change change = greeted_by(i % 2 ? 'b' : 'a', now, now);
         if (change != SERVER_MOVED) {
             CHECK_EQ_INT(change, SERVER_ALTERNATES);
-            CHECK_EQ_INT(client->server.run_id[0], i % 2 ? 'a' : 'b'); /* the client stays where it is */
+            CHECK_EQ_INT(client->node.current.run_id[0], i % 2 ? 'a' : 'b'); /* the client stays where it is */
             return i - 1;
         }
     }
@@ -95,8 +96,8 @@ static void returns_are_counted_for_ten_seconds(void) {
         }
         int64_t last = START + 10 * SECOND + more;
         CHECK_EQ_INT(greeted_by('a', last, last), more ? SERVER_MOVED : SERVER_ALTERNATES);
-        CHECK_EQ_INT(client->server.returns, more ? 1 : 5);
-        CHECK_EQ_INT(client->server.returns_from, more ? last : START);
+        CHECK_EQ_INT(client->node.current.returns, more ? 1 : 5);
+        CHECK_EQ_INT(client->node.current.returns_from, more ? last : START);
         end();
     }
 }
@@ -107,48 +108,48 @@ static void the_last_ones_left_are_remembered(void) {
     for (int process = 'a'; process <= 'f'; process++) {
         CHECK_EQ_INT(greeted_by((char)process, START, START), process == 'a' ? SERVER_SAME : SERVER_MOVED);
     }
-    CHECK_EQ_INT(client->server.left_count, SERVERS_LEFT);
-    CHECK_EQ_INT(client->server.returns, 0);
+    CHECK_EQ_INT(client->node.current.left_count, SERVERS_LEFT);
+    CHECK_EQ_INT(client->node.current.returns, 0);
     for (int i = 0; i < SERVERS_LEFT; i++) {
-        CHECK_EQ_INT(client->server.left[i][0], 'e' - i);
+        CHECK_EQ_INT(client->node.current.left[i][0], 'e' - i);
     }
     CHECK_EQ_INT(greeted_by('a', START, START), SERVER_MOVED); /* forgotten by now */
-    CHECK_EQ_INT(client->server.returns, 0);
+    CHECK_EQ_INT(client->node.current.returns, 0);
     CHECK_EQ_INT(greeted_by('c', START, START), SERVER_MOVED);
-    CHECK_EQ_INT(client->server.returns, 1);
-    CHECK_EQ_INT(client->server.left[0][0], 'f'); /* it is full, and c stays in it */
-    CHECK_EQ_INT(client->server.left[SERVERS_LEFT - 1][0], 'c');
+    CHECK_EQ_INT(client->node.current.returns, 1);
+    CHECK_EQ_INT(client->node.current.left[0][0], 'f'); /* it is full, and c stays in it */
+    CHECK_EQ_INT(client->node.current.left[SERVERS_LEFT - 1][0], 'c');
     end();
 }
 
 static bool found(const char *host, int port, int64_t now) {
     CHECK(endpoint_set(&search.discovery.target, host, strlen(host), port));
     search.found.count = port;
-    client->server.must_search = true;
-    client->server.search_from = now;
+    client->node.current.must_search = true;
+    client->node.current.search_from = now;
     bool moved = current_server_found(client, now);
-    CHECK(!client->server.must_search && client->server.search_from == 0);
-    CHECK_EQ_INT(client->server.addresses.count, port);
-    CHECK_STR(client->server.endpoint.host, host);
-    CHECK_EQ_INT(client->server.endpoint.port, port);
-    CHECK(client->server.where.host == client->server.endpoint.host);
-    CHECK_EQ_INT(client->server.where.port, port);
+    CHECK(!client->node.current.must_search && client->node.current.search_from == 0);
+    CHECK_EQ_INT(client->node.current.addresses.count, port);
+    CHECK_STR(client->node.current.endpoint.host, host);
+    CHECK_EQ_INT(client->node.current.endpoint.port, port);
+    CHECK(client->node.current.where.host == client->node.current.endpoint.host);
+    CHECK_EQ_INT(client->node.current.where.port, port);
     return moved;
 }
 
 static void a_master_at_another_address_is_a_move(void) {
     begin(true);
-    CHECK(!current_server_is_known(&client->server));
+    CHECK(!current_server_is_known(&client->node.current));
     CHECK(!found("one", 1, START)); /* the first */
     greeted_by('a', START, START);
     CHECK(!found("one", 1, START + 1));
-    CHECK_EQ_INT(client->server.run_id[0], 'a');
-    CHECK_EQ_INT(client->server.moved_at, 0);
+    CHECK_EQ_INT(client->node.current.run_id[0], 'a');
+    CHECK_EQ_INT(client->node.current.moved_at, 0);
     CHECK(found("one", 2, START + 2));
-    CHECK_EQ_INT(client->server.run_id[0], '\0');
-    CHECK_EQ_INT(client->server.moved_at, START + 2);
+    CHECK_EQ_INT(client->node.current.run_id[0], '\0');
+    CHECK_EQ_INT(client->node.current.moved_at, START + 2);
     CHECK(found("two", 2, START + 3));
-    CHECK(!client->server.moves[LOSS_EVENTS].pending); /* nobody asked for it */
+    CHECK(!client->node.current.moves[LOSS_EVENTS].pending); /* nobody asked for it */
     end();
 }
 
@@ -157,38 +158,38 @@ static void moves_are_noted_for_who_asks(void) {
     begin(true);
     atomic_store(&client->losses_watched[LOSS_EVENTS], true);
     found("one", 1, START);
-    CHECK(!client->server.moves[LOSS_EVENTS].pending);
+    CHECK(!client->node.current.moves[LOSS_EVENTS].pending);
     found("::2", 2, START);
-    CHECK(client->server.moves[LOSS_EVENTS].pending);
-    CHECK_STR(client->server.moves[LOSS_EVENTS].from, "one:1");
-    CHECK_STR(client->server.moves[LOSS_EVENTS].to, "[::2]:2");
+    CHECK(client->node.current.moves[LOSS_EVENTS].pending);
+    CHECK_STR(client->node.current.moves[LOSS_EVENTS].from, "one:1");
+    CHECK_STR(client->node.current.moves[LOSS_EVENTS].to, "[::2]:2");
     found("three", 3, START);
-    CHECK_STR(client->server.moves[LOSS_EVENTS].from, "one:1");
-    CHECK_STR(client->server.moves[LOSS_EVENTS].to, "three:3");
+    CHECK_STR(client->node.current.moves[LOSS_EVENTS].from, "one:1");
+    CHECK_STR(client->node.current.moves[LOSS_EVENTS].to, "three:3");
     end();
 }
 
 static void a_search_is_requested_for_half_a_minute(void) {
     begin(true);
-    client->server.search_from = START + 1; /* the last one failed */
+    client->node.current.search_from = START + 1; /* the last one failed */
     current_server_request_search(client, START);
-    CHECK(client->server.must_search);
-    CHECK_EQ_INT(client->server.search_from, 0);
-    CHECK_EQ_INT(client->server.search_until, START + 30 * SECOND);
+    CHECK(client->node.current.must_search);
+    CHECK_EQ_INT(client->node.current.search_from, 0);
+    CHECK_EQ_INT(client->node.current.search_until, START + 30 * SECOND);
     end();
 }
 
 /* Where a name or an address leads may have changed; if it has not, the replica is what is meant, for a while. */
 static void a_replica_may_be_the_wrong_server(void) {
     begin(false);
-    CHECK(current_server_may_be_elsewhere(client, START));
-    CHECK(!current_server_may_be_elsewhere(client, START + 5 * SECOND - 1));
-    CHECK(current_server_may_be_elsewhere(client, START + 5 * SECOND));
-    CHECK(!current_server_may_be_elsewhere(client, START + 10 * SECOND - 1));
+    CHECK(current_server_may_be_elsewhere(&client->node, START));
+    CHECK(!current_server_may_be_elsewhere(&client->node, START + 5 * SECOND - 1));
+    CHECK(current_server_may_be_elsewhere(&client->node, START + 5 * SECOND));
+    CHECK(!current_server_may_be_elsewhere(&client->node, START + 10 * SECOND - 1));
     end();
     begin(true);
-    CHECK(current_server_may_be_elsewhere(client, START));
-    CHECK(current_server_may_be_elsewhere(client, START));
+    CHECK(current_server_may_be_elsewhere(&client->node, START));
+    CHECK(current_server_may_be_elsewhere(&client->node, START));
     end();
 }
 

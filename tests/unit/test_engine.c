@@ -63,7 +63,7 @@ static void an_inspection_given_up_is_not_written_again(void) {
     rig_ready(PIPELINE, RESOLVED_BY_KILL);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    CHECK(engine_first_to_send(&rig.engine, PIPELINE) == NULL);
+    CHECK(engine_first_to_send(&rig.engine, engine_pipeline(&rig.engine, PIPELINE)) == NULL);
     CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
@@ -243,7 +243,7 @@ static void who_waits_goes_on_if_it_may_pass(void) {
     rig_open();
     struct call *waiter = rig_acquire("a", 1);
     struct call *attempt = rig_try("b", 1);
-    engine_pipeline_failed(&rig.engine, PIPELINE, REDLATCH_AUTHENTICATION, true, rig.now);
+    engine_pipeline_failed(&rig.engine, engine_pipeline(&rig.engine, PIPELINE), REDLATCH_AUTHENTICATION, true, rig.now);
     rig_turn();
     CHECK(!waiter->done);
     CHECK_EQ_INT(attempt->status, REDLATCH_AUTHENTICATION);

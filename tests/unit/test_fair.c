@@ -377,7 +377,7 @@ static void where_channels_are_denied_the_foremost_polls(void) {
     struct call *call = rig_acquire("a", 1);
     rig_send(PIPELINE);
     queued(30000, "");
-    struct list_link *link = list_pop(&rig.engine.subscription_changes);
+    struct list_link *link = list_pop(&rig.engine.server->subscription_changes);
     CHECK(link != NULL);
     engine_subscription_denied(&rig.engine, container_of(link, struct subscription, link), rig.now);
     rig_turn();
@@ -398,7 +398,7 @@ static void channels_are_wanted_again_after_their_connection_broke(void) {
     rig_abort(waiters[3], REDLATCH_CANCELLED);
     rig_send(PIPELINE);
     rig_integer(PIPELINE, 0);
-    engine_subscriptions_lost(&rig.engine, rig.now);
+    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
     rig_turn();
     CHECK_EQ_INT(rig.engine.subscriptions, 0);
     rig_subscriptions();

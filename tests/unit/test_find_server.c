@@ -99,11 +99,11 @@ static void end(void) {
 }
 
 static int lookup(int pipeline, int64_t time) {
-    return io_lookup(&client->ios[pipeline], system_now() + time);
+    return io_lookup(&client->node.ios[pipeline], system_now() + time);
 }
 
 static void check_leads_to(int pipeline, int which) {
-    const struct addresses *addresses = &client->ios[pipeline].connection.addresses;
+    const struct addresses *addresses = &client->node.ios[pipeline].connection.addresses;
     const struct sockaddr_in *address = (const struct sockaddr_in *)(const void *)&addresses->list[0].storage;
     CHECK_EQ_INT(addresses->count, 1);
     CHECK_EQ_INT(ntohs(address->sin_port), masters[which].port);
@@ -113,12 +113,12 @@ static void one_search_serves_all(void) {
     begin(0);
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
     check_leads_to(0, 0);
-    CHECK_EQ_INT(client->server.endpoint.port, masters[0].port);
+    CHECK_EQ_INT(client->node.current.endpoint.port, masters[0].port);
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
     check_leads_to(1, 0);
-    client->ios[1].connection.addresses.list[0].size = 1;
+    client->node.ios[1].connection.addresses.list[0].size = 1;
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK); /* it has its addresses */
-    CHECK_EQ_INT(client->ios[1].connection.addresses.list[0].size, 1);
+    CHECK_EQ_INT(client->node.ios[1].connection.addresses.list[0].size, 1);
     CHECK_EQ_INT(atomic_load(&requested), 1);
     end();
 }
@@ -128,14 +128,14 @@ static void a_search_is_repeated_for_who_needs_it(void) {
     begin(0);
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
     for (int i = 1; i <= 2; i++) {
-        client->ios[i].must_lookup = true;
+        client->node.ios[i].must_lookup = true;
     }
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(atomic_load(&requested), 2);
     check_leads_to(1, 0);
     for (int i = 0; i <= 2; i++) {
-        CHECK(!client->ios[i].must_lookup);
-        CHECK_EQ_INT(client->ios[i].searched, i > 0);
+        CHECK(!client->node.ios[i].must_lookup);
+        CHECK_EQ_INT(client->node.ios[i].searched, i > 0);
     }
     CHECK_EQ_INT(lookup(2, 10 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(atomic_load(&requested), 2);
@@ -147,14 +147,14 @@ static void another_master_moves_all(void) {
     begin(0);
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
-    client->subscriber.connection.addresses.count = 1;
+    client->node.subscriber.connection.addresses.count = 1;
     atomic_store(&announced, 1);
-    client->ios[1].must_lookup = true;
-    client->ios[1].connection.addresses.count = 0;
+    client->node.ios[1].must_lookup = true;
+    client->node.ios[1].connection.addresses.count = 0;
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
     check_leads_to(1, 1);
-    CHECK_EQ_INT(client->ios[0].connection.addresses.count, 0);
-    CHECK_EQ_INT(client->subscriber.connection.addresses.count, 0);
+    CHECK_EQ_INT(client->node.ios[0].connection.addresses.count, 0);
+    CHECK_EQ_INT(client->node.subscriber.connection.addresses.count, 0);
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
     check_leads_to(0, 1);
     CHECK_EQ_INT(atomic_load(&requested), 2);
@@ -164,7 +164,7 @@ static void another_master_moves_all(void) {
 /* Nothing is looked for before it is time to connect again, nor for a connection that is there. */
 static void there_may_be_nothing_to_find(void) {
     begin(0);
-    struct connection *connection = &client->ios[0].connection;
+    struct connection *connection = &client->node.ios[0].connection;
     connection->retry_at = system_now() + 100 * SECOND;
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 0);
@@ -183,8 +183,8 @@ static void a_caller_waits_as_long_as_it_likes(void) {
     CHECK_EQ_INT(lookup(0, 0), REDLATCH_AGAIN);
     CHECK_EQ_INT(lookup(0, 50 * MILLISECOND), REDLATCH_AGAIN);
     CHECK(system_now() - start >= 50 * MILLISECOND);
-    CHECK(search_is_running(client->server.search)); /* for the next one */
-    atomic_store(&polls, 0);                         /* by now all is silence */
+    CHECK(search_is_running(client->node.current.search)); /* for the next one */
+    atomic_store(&polls, 0);                               /* by now all is silence */
     CHECK_EQ_INT(lookup(0, 300 * MILLISECOND), REDLATCH_AGAIN);
     CHECK(atomic_load(&polls) >= 2 && atomic_load(&polls) <= 17); /* one for each 20 ms, and the last */
     CHECK(pthread_mutex_trylock(&client->mutex) != 0);            /* it is ours again */
@@ -197,23 +197,23 @@ static void a_caller_waits_as_long_as_it_likes(void) {
 /* Who waits is there when the time of a sentinel is over. */
 static void a_wait_ends_with_the_time_of_the_target(void) {
     begin(-2);
-    client->server.search->sentinel.connect_timeout = 50 * MILLISECOND;
-    watched = client->server.search;
+    client->node.current.search->sentinel.connect_timeout = 50 * MILLISECOND;
+    watched = client->node.current.search;
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_UNREACHABLE);
-    CHECK(strstr(client->ios[0].connection.detail, "no reply before the connect timeout"));
+    CHECK(strstr(client->node.ios[0].connection.detail, "no reply before the connect timeout"));
     watched = NULL;
     end();
 }
 
 static void *find_meanwhile(void *unused) {
-    struct search *search = client->server.search;
+    struct search *search = client->node.current.search;
     while (atomic_load(&polls) == 0) { /* until the other one waits */
         poll(NULL, 0, 1);
     }
     client_lock(client);
     search_close(search);
     CHECK(endpoint_set(&search->discovery.target, "127.0.0.1", 9, masters[1].port));
-    search->found = client->ios[1].connection.addresses;
+    search->found = client->node.ios[1].connection.addresses;
     current_server_found(client, system_now());
     client_unlock(client);
     return unused;
@@ -224,7 +224,7 @@ static void what_others_find_is_seen(void) {
     begin(-2);
     pthread_t other;
     struct uri uri = {.host = (char[]){"127.0.0.1"}, .port = masters[1].port};
-    CHECK(resolve_at_once(&uri, &client->ios[1].connection.addresses));
+    CHECK(resolve_at_once(&uri, &client->node.ios[1].connection.addresses));
     CHECK(pthread_create(&other, NULL, find_meanwhile, NULL) == 0);
     int64_t start = system_now();
     CHECK_EQ_INT(lookup(0, 100 * SECOND), REDLATCH_OK);
@@ -238,7 +238,7 @@ static void replicas_are_not_found(void) {
     begin(0);
     role = "$25\r\n# Replication\r\nrole:slave\r\n";
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_UNREACHABLE);
-    CHECK(strstr(client->ios[0].connection.detail, "is a replica: expected the master"));
+    CHECK(strstr(client->node.ios[0].connection.detail, "is a replica: expected the master"));
     end();
 }
 
@@ -253,14 +253,14 @@ static void a_client_is_freed_while_it_searches(void) {
 static void a_failure_is_shared(void) {
     begin(-1);
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_INVALID);
-    CHECK(strstr(client->ios[0].connection.detail, "service \"orders\": unknown to the sentinel"));
-    CHECK(client->ios[0].must_lookup && !client->ios[0].searched);
-    CHECK(client->ios[0].connection.retry_at > 0);
-    client->server.search_from = system_now() + 100 * SECOND; /* the moment */
+    CHECK(strstr(client->node.ios[0].connection.detail, "service \"orders\": unknown to the sentinel"));
+    CHECK(client->node.ios[0].must_lookup && !client->node.ios[0].searched);
+    CHECK(client->node.ios[0].connection.retry_at > 0);
+    client->node.current.search_from = system_now() + 100 * SECOND; /* the moment */
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_INVALID);
-    CHECK(strstr(client->ios[1].connection.detail, "service \"orders\": unknown to the sentinel"));
+    CHECK(strstr(client->node.ios[1].connection.detail, "service \"orders\": unknown to the sentinel"));
     CHECK_EQ_INT(atomic_load(&requested), 1);
-    client->server.search_from = system_now();
+    client->node.current.search_from = system_now();
     atomic_store(&announced, 0);
     CHECK_EQ_INT(lookup(2, 10 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(atomic_load(&requested), 2);
@@ -271,7 +271,7 @@ static void a_failure_is_shared(void) {
 static void search_to_its_end(int64_t now) {
     int64_t until = system_now() + 10 * SECOND;
     server_search_step(client, now); /* the answers may come as quickly as they are read */
-    while (search_is_running(client->server.search) && system_now() < until) {
+    while (search_is_running(client->node.current.search) && system_now() < until) {
         struct pollfd socket = {.events = 0};
         socket.fd = server_search_descriptor(client, &socket.events);
         CHECK(socket.fd >= 0 && socket.events != 0);
@@ -279,7 +279,7 @@ static void search_to_its_end(int64_t now) {
         poll(&socket, 1, 20);
         server_search_step(client, now);
     }
-    CHECK(!search_is_running(client->server.search));
+    CHECK(!search_is_running(client->node.current.search));
 }
 
 static void check_idle(int64_t now) {
@@ -297,9 +297,9 @@ static void a_search_under_way_is_polled_for(void) {
     short events = 0;
     CHECK(server_search_descriptor(client, &events) >= 0 && events != 0);
     CHECK_EQ_INT(server_search_next_time(client, START), START + 5 * SECOND); /* a quarter of the connect timeout */
-    client->server.must_search = false; /* one that callers wait for goes on, too */
+    client->node.current.must_search = false; /* one that callers wait for goes on, too */
     server_search_step(client, START + 5 * SECOND);
-    CHECK(!search_is_running(client->server.search));
+    CHECK(!search_is_running(client->node.current.search));
     end();
 }
 
@@ -309,8 +309,8 @@ static void the_background_thread_searches_on_request(void) {
     current_server_request_search(client, START);
     CHECK_EQ_INT(server_search_next_time(client, START), 0);
     search_to_its_end(START);
-    CHECK_EQ_INT(client->server.endpoint.port, masters[0].port);
-    CHECK(!client->server.must_search);
+    CHECK_EQ_INT(client->node.current.endpoint.port, masters[0].port);
+    CHECK(!client->node.current.must_search);
     check_idle(START);
     CHECK_EQ_INT(atomic_load(&requested), 1);
     end();
@@ -320,14 +320,14 @@ static void a_search_on_request_is_repeated_for_a_while(void) {
     begin(-1);
     current_server_request_search(client, START);
     search_to_its_end(START);
-    CHECK(client->server.must_search);
+    CHECK(client->node.current.must_search);
     CHECK_EQ_INT(server_search_next_time(client, START), START + 50 * MILLISECOND);
     search_to_its_end(START + 50 * MILLISECOND - 1); /* none is begun */
     CHECK_EQ_INT(atomic_load(&requested), 1);
     search_to_its_end(START + 50 * MILLISECOND);
     CHECK_EQ_INT(atomic_load(&requested), 2);
     search_to_its_end(START + 30 * SECOND - 1);
-    CHECK(client->server.must_search);
+    CHECK(client->node.current.must_search);
     search_to_its_end(START + 31 * SECOND); /* the last one */
     check_idle(START + 40 * SECOND);
     CHECK_EQ_INT(atomic_load(&requested), 4);
@@ -338,8 +338,8 @@ static void a_search_on_request_is_repeated_for_a_while(void) {
 static void addresses_are_borrowed(void) {
     open_client("redis://localhost:6379");
     check_idle(START);
-    struct connection *connection = &client->ios[1].connection;
-    struct connection *other = &client->ios[3].connection;
+    struct connection *connection = &client->node.ios[1].connection;
+    struct connection *other = &client->node.ios[3].connection;
     other->addresses.count = 7;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK); /* that one is not connected */
     CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
@@ -350,14 +350,14 @@ static void addresses_are_borrowed(void) {
     connection->addresses.count = 0;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 7);
-    client->ios[0].connection.state = CONNECTION_READY; /* the first that is connected */
-    client->ios[0].connection.addresses.count = 6;
+    client->node.ios[0].connection.state = CONNECTION_READY; /* the first that is connected */
+    client->node.ios[0].connection.addresses.count = 6;
     connection->addresses.count = 0;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 6);
-    client->ios[0].connection.state = CONNECTION_CLOSED;
+    client->node.ios[0].connection.state = CONNECTION_CLOSED;
     connection->addresses.count = 0;
-    client->ios[1].must_lookup = true; /* they were of no use */
+    client->node.ios[1].must_lookup = true; /* they were of no use */
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
     other->state = CONNECTION_CLOSED;

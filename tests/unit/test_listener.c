@@ -37,7 +37,7 @@ static void begin_with(const char *credentials, const char *options) {
     client = handle->client;
     listener = client->listener;
     client->engine.stats.held = 1;
-    CHECK(endpoint_set(&client->server.endpoint, "127.0.0.1", 9, 7000));
+    CHECK(endpoint_set(&client->node.current.endpoint, "127.0.0.1", 9, 7000));
 }
 
 static void begin(void) {
@@ -114,7 +114,7 @@ static void nobody_listens_for_nothing(void) {
     listener_step(client, START);
     check_silent(client);
     client->engine.stats.held = 1;
-    client->server.endpoint.host[0] = '\0';
+    client->node.current.endpoint.host[0] = '\0';
     listener_step(client, START);
     check_silent(client);
     end();
@@ -151,8 +151,8 @@ static bool searches_after(const char *bytes) {
     begin();
     listening(0, GREETED, START);
     replied(0, bytes, START + 1);
-    bool searches = client->server.must_search;
-    CHECK_EQ_INT(client->server.search_until, searches ? START + 1 + 30 * SECOND : 0);
+    bool searches = client->node.current.must_search;
+    CHECK_EQ_INT(client->node.current.search_until, searches ? START + 1 + 30 * SECOND : 0);
     end();
     return searches;
 }
@@ -320,7 +320,7 @@ static void an_impossible_address_is_passed_over(void) {
 
 static void names_are_resolved(void) {
     begin();
-    struct endpoint *sentinel = &client->server.search->discovery.sources.list[0];
+    struct endpoint *sentinel = &client->node.current.search->discovery.sources.list[0];
     CHECK(endpoint_set(sentinel, "localhost", 9, sentinel->port));
     int64_t now = START;
     struct pollfd arrived = {sentinels[0].listener, POLLIN, 0};

@@ -199,7 +199,7 @@ static void a_listener_does_not_wait_for_a_name(void) {
     CHECK_EQ_INT(redlatch_client_open("redis+sentinel://a-name.invalid:1/s", &options, &handle), REDLATCH_OK);
     struct client *client = handle->client;
     client->engine.stats.held = 1;
-    CHECK(endpoint_set(&client->server.endpoint, "h", 1, 1));
+    CHECK(endpoint_set(&client->node.current.endpoint, "h", 1, 1));
     listener_step(client, start);
     CHECK_EQ_INT(listener_next_time(client), start + 20 * MILLISECOND);
     CHECK_EQ_INT(client->listener->next, 0);

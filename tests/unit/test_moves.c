@@ -33,8 +33,8 @@ static void begin(void) {
 
 static void end(void) {
     for (int i = 0; i < PIPELINE_COUNT; i++) {
-        client->ios[i].reader = READER_NONE;
-        client->ios[i].writing = false;
+        client->node.ios[i].reader = READER_NONE;
+        client->node.ios[i].writing = false;
     }
     client->engine.subscriptions = 0;
     redlatch_client_free(handle);
@@ -42,11 +42,11 @@ static void end(void) {
 }
 
 static struct pipeline_io *io_of(int pipeline) {
-    return &client->ios[pipeline];
+    return &client->node.ios[pipeline];
 }
 
 static struct connection *of(int pipeline) {
-    return &client->ios[pipeline].connection;
+    return &client->node.ios[pipeline].connection;
 }
 
 /* A connection of a pipeline is begun, and accepted. */
@@ -100,18 +100,18 @@ static void another_process_moves_what_nobody_has(void) {
     begin();
     connect_one(0, ID INFO);
     open_one(1, START); /* is on its way */
-    client->subscriber.connection.addresses.count = 1;
-    client->subscriber.connection.address = 1;
+    client->node.subscriber.connection.addresses.count = 1;
+    client->node.subscriber.connection.address = 1;
     connect_one(2, ID OTHER_INFO);
     check_moved(0, START);
     check_moved(1, START);
     check_moved(3, START);
     CHECK(strstr(of(0)->detail, MOVED) && strstr(of(1)->detail, MOVED));
     CHECK_EQ_INT(of(0)->old_id, 7); /* is known to the one that it left */
-    CHECK(!client->subscriber.moves);
-    CHECK_EQ_INT(client->subscriber.connection.addresses.count, 0);
-    CHECK_EQ_INT(client->subscriber.connection.address, 0);
-    CHECK_EQ_INT(client->subscriber.connection.retry_at, START);
+    CHECK(!client->node.subscriber.moves);
+    CHECK_EQ_INT(client->node.subscriber.connection.addresses.count, 0);
+    CHECK_EQ_INT(client->node.subscriber.connection.address, 0);
+    CHECK_EQ_INT(client->node.subscriber.connection.retry_at, START);
     connect_one(0, ID OTHER_INFO);
     CHECK_EQ_INT(client->engine.stats.reconnects, 1);
     CHECK_EQ_INT(of(2)->state, CONNECTION_READY);
@@ -165,23 +165,23 @@ static void a_late_connection_leads_to_where_the_client_was(void) {
     begin();
     connect_one(0, ID INFO);
     connect_one(2, ID OTHER_INFO);
-    client->server.moved_at = START + 1;
+    client->node.current.moved_at = START + 1;
     open_one(3, START); /* begun before */
     CHECK_EQ_INT(greeted(3, ID INFO, START + 5), REDLATCH_AGAIN);
     check_moved(3, START + 5);
     CHECK(strstr(of(3)->detail, MOVED));
     CHECK_EQ_INT(of(2)->state, CONNECTION_READY);
-    CHECK_STR(client->server.run_id, FAKE_OTHER_RUN_ID);
+    CHECK_STR(client->node.current.run_id, FAKE_OTHER_RUN_ID);
     end();
 }
 
 static void a_proxy_that_balances_is_refused(void) {
     begin();
     connect_one(0, ID INFO);
-    client->server.left_count = 1;
-    memcpy(client->server.left[0], FAKE_OTHER_RUN_ID, PROCESS_ID_SIZE);
-    client->server.returns = 4;
-    client->server.returns_from = START;
+    client->node.current.left_count = 1;
+    memcpy(client->node.current.left[0], FAKE_OTHER_RUN_ID, PROCESS_ID_SIZE);
+    client->node.current.returns = 4;
+    client->node.current.returns_from = START;
     open_one(1, START);
     CHECK_EQ_INT(greeted(1, ID OTHER_INFO, START), REDLATCH_UNSUPPORTED);
     CHECK(strstr(of(1)->detail, "connections reach several server processes in turn: expected one server"));
@@ -208,7 +208,7 @@ static void who_cannot_connect_searches_again(void) {
     for (int searches = 0; searches <= 2; searches++) { /* not; before a search has been made for it; and after */
         struct search search;
         struct pipeline_io *io = io_of(1 + searches);
-        client->server.search = searches ? &search : NULL;
+        client->node.current.search = searches ? &search : NULL;
         io->searched = searches == 2;
         CHECK(resolve_at_once(&nobody, &io->connection.addresses));
         int status = REDLATCH_AGAIN;
@@ -220,39 +220,39 @@ static void who_cannot_connect_searches_again(void) {
         CHECK_EQ_INT(io->connection.retry_at == START, searches == 1);
         CHECK_EQ_INT(io->connection.addresses.count, 0);
     }
-    client->server.search = NULL;
+    client->node.current.search = NULL;
     end();
 }
 
 /* The connection for messages. */
 static void greet_subscriber(const char *greeting, int64_t now) {
-    subscriber_step(client, now);
+    subscriber_step(&client->node, now);
     CHECK(fake_accept(&server));
     fake_say(&server, greeting);
-    struct connection *connection = &client->subscriber.connection;
+    struct connection *connection = &client->node.subscriber.connection;
     for (int i = 0; i < 200 && (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING);
          i++) {
         struct pollfd socket = {connection->fd, POLLIN, 0};
         poll(&socket, 1, 20);
-        subscriber_step(client, now);
+        subscriber_step(&client->node, now);
     }
 }
 
 static void the_subscriber_may_be_the_first_to_move(void) {
     begin();
     connect_one(0, ID INFO);
-    client->engine.subscriptions = 1;
+    client->node.server.subscriptions = 1;
     greet_subscriber("+OK\r\n" OTHER_INFO, START);
-    CHECK_EQ_INT(client->subscriber.connection.state, CONNECTION_READY);
-    CHECK(!client->subscriber.moves);
+    CHECK_EQ_INT(client->node.subscriber.connection.state, CONNECTION_READY);
+    CHECK(!client->node.subscriber.moves);
     check_moved(0, START);
-    CHECK_EQ_INT(subscriber_next_time(client), START + 10 * SECOND);
+    CHECK_EQ_INT(subscriber_next_time(&client->node), START + 10 * SECOND);
     connect_one(2, ID INFO); /* and to follow */
-    CHECK(client->subscriber.moves);
-    CHECK_EQ_INT(subscriber_next_time(client), 0);
+    CHECK(client->node.subscriber.moves);
+    CHECK_EQ_INT(subscriber_next_time(&client->node), 0);
     greet_subscriber("+OK\r\n" INFO, START + 1);
-    CHECK_EQ_INT(client->subscriber.connection.state, CONNECTION_READY);
-    CHECK(!client->subscriber.moves);
+    CHECK_EQ_INT(client->node.subscriber.connection.state, CONNECTION_READY);
+    CHECK(!client->node.subscriber.moves);
     CHECK_EQ_INT(client->engine.stats.reconnects, 1);
     end();
 }
@@ -261,13 +261,13 @@ static void a_subscriber_elsewhere_is_rejected(void) {
     begin();
     connect_one(0, ID INFO);
     connect_one(1, ID OTHER_INFO);
-    client->engine.subscriptions = 1;
-    client->server.moved_at = START + 1;
+    client->node.server.subscriptions = 1;
+    client->node.current.moved_at = START + 1;
     greet_subscriber("+OK\r\n" INFO, START); /* begun before the move */
-    CHECK_EQ_INT(client->subscriber.connection.state, CONNECTION_CLOSED);
-    CHECK_EQ_INT(client->subscriber.connection.addresses.count, 0);
-    CHECK_EQ_INT(client->subscriber.connection.address, 0);
-    CHECK(strstr(client->subscriber.connection.detail, ": the client is on another server"));
+    CHECK_EQ_INT(client->node.subscriber.connection.state, CONNECTION_CLOSED);
+    CHECK_EQ_INT(client->node.subscriber.connection.addresses.count, 0);
+    CHECK_EQ_INT(client->node.subscriber.connection.address, 0);
+    CHECK(strstr(client->node.subscriber.connection.detail, ": the client is on another server"));
     CHECK_EQ_INT(of(1)->state, CONNECTION_READY);
     end();
 }

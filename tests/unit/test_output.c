@@ -14,6 +14,8 @@ static const char uuid[] = "01234567-89ab-8def-8123-456789abcdef";
 
 static struct engine *test_engine(void) {
     static struct engine engine;
+    static struct server server;
+    engine.server = &server;
     memcpy(engine.uuid, uuid, 36);
     return &engine;
 }
@@ -77,7 +79,8 @@ static void check_kinds_of_commands(struct resource *resource, uint8_t lock_kind
         if (kind == COMMAND_CHANGE) {
             continue; /* has no lock */
         }
-        struct command command = {.resource = kind == COMMAND_RENEW ? NULL : resource,
+        struct command command = {.server = test_engine()->server,
+                                  .resource = kind == COMMAND_RENEW ? NULL : resource,
                                   .kind = (uint8_t)kind,
                                   .lock_kind = lock_kind,
                                   .id = UINT64_MAX,

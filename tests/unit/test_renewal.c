@@ -401,7 +401,7 @@ static void a_query_waits_for_the_server(void) {
     rig_grant_for("b", 1, 60000);
     rig_lost(BACKGROUND);
     rig_pass(0);
-    CHECK(!list_is_empty(&rig.engine.pipelines[BACKGROUND].unsent));
+    CHECK(!list_is_empty(&rig.engine.server->pipelines[BACKGROUND].unsent));
     rig_failed(BACKGROUND, REDLATCH_UNREACHABLE);
     rig_pass(SECOND);
     rig_ready(BACKGROUND, RESOLUTION_DENIED);
@@ -514,7 +514,7 @@ static void after_a_move_a_hold_is_believed_as_the_new_server_says(void) {
     rig_integer(PIPELINE, 1);
     renewed->deadline += 10 * SECOND; /* as after an extension */
     rig_pass(SECOND);
-    engine_server_changed(&rig.engine, rig.now);
+    engine_server_changed(&rig.engine, rig.engine.server, rig.now);
     rig_turn();
     rig_pass(0);
     int64_t sent_at = rig.now;

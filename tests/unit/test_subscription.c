@@ -18,7 +18,7 @@ static void answer_held(void) {
 }
 
 static struct subscription *next_change(void) {
-    struct list_link *link = list_pop(&rig.engine.subscription_changes);
+    struct list_link *link = list_pop(&rig.engine.server->subscription_changes);
     return link ? container_of(link, struct subscription, link) : NULL;
 }
 
@@ -165,9 +165,9 @@ static void a_lost_connection_subscribes_again_and_rechecks(void) {
     struct call *call = contended_waiter("a", 1);
     rig_subscriptions();
     answer_held();
-    engine_subscriptions_lost(&rig.engine, rig.now);
+    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
     CHECK_EQ_INT(rig.engine.subscriptions, 0);
-    engine_subscriptions_lost(&rig.engine, rig.now); /* again before it was taken: asked for once */
+    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now); /* again before it was taken: asked for once */
     CHECK_EQ_INT(rig_subscriptions(), 1);
     CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
     answer_held();
@@ -183,7 +183,7 @@ static void a_connection_lost_while_leaving_ends_it(void) {
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
     next_change();
-    engine_subscriptions_lost(&rig.engine, rig.now);
+    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
     rig_turn();
     CHECK(rig_wait_queue("a") == NULL);
     RIG_CLOSE();
@@ -199,7 +199,7 @@ static void a_change_that_stands_in_the_list_is_not_entered_twice(void) {
     rig_pass(RIG_LINGER_MS * MILLISECOND);
     CHECK_EQ_INT(rig_wait_queue("a")->subscription.state, SUBSCRIPTION_LEAVING);
     call = contended_waiter("a", 2);
-    engine_subscriptions_lost(&rig.engine, rig.now);
+    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
     CHECK_EQ_INT(rig_subscriptions(), 1);
     CHECK_EQ_INT(rig_wait_queue("a")->subscription.state, SUBSCRIPTION_ACTIVE);
     answer_held();
@@ -230,11 +230,11 @@ static void another_connection_is_to_hear_the_same(void) {
     list_init(&active);
     rig_open();
     struct call *call = contended_waiter("a", 1);
-    engine_list_active(&rig.engine, &active);
+    engine_list_active(&rig.engine, rig.engine.server, &active);
     CHECK(list_is_empty(&active)); /* not confirmed yet */
     rig_subscriptions();
     answer_held();
-    engine_list_active(&rig.engine, &active);
+    engine_list_active(&rig.engine, rig.engine.server, &active);
     struct list_link *link = list_pop(&active);
     struct subscription *subscription = &rig_wait_queue("a")->subscription;
     CHECK(link == &subscription->sent && list_is_empty(&active));
@@ -307,7 +307,7 @@ static void a_connection_lost_before_the_leave_was_sent_leaves_no_change(void) {
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
     CHECK_EQ_INT(rig_wait_queue("a")->subscription.state, SUBSCRIPTION_LEAVING);
-    engine_subscriptions_lost(&rig.engine, rig.now);
+    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
     CHECK_EQ_INT(rig_wait_queue("a")->subscription.state, SUBSCRIPTION_NONE);
     CHECK(next_change() == NULL);
     rig_integer(PIPELINE, 1);

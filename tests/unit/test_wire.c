@@ -42,6 +42,8 @@ static struct resource *make_resource(const char *name, size_t size) {
 
 static struct engine *test_engine(void) {
     static struct engine engine;
+    static struct server server;
+    engine.server = &server;
     memcpy(engine.uuid, uuid, 36);
     engine.settings.fair_timeout_ms = 9000;
     return &engine;
@@ -181,7 +183,12 @@ static void permits_have_ids_of_sixteen_bytes(void) {
 
 static void what_is_counted_names_its_record(void) {
     struct resource *resource = make_resource("{a}b", 4);
-    struct command command = {.resource = resource, .id = 9, .record_key = 7, .amount = -2, .kind = COMMAND_CHANGE};
+    struct command command = {.server = test_engine()->server,
+                              .resource = resource,
+                              .id = 9,
+                              .record_key = 7,
+                              .amount = -2,
+                              .kind = COMMAND_CHANGE};
     resource->kind = REDLATCH_SEMAPHORE;
     command.change = SEMAPHORE_ADD;
     check_written(&command, SCRIPT_ADD_SEMAPHORE,

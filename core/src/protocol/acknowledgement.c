@@ -42,24 +42,24 @@ bool command_needs_acknowledgement(const struct engine *engine, const struct com
     }
 }
 
-static uint64_t *known_scripts(struct engine *engine, const struct command *command, uint64_t *bit_out) {
+static uint64_t *known_scripts(const struct command *command, uint64_t *bit_out) {
     _Static_assert(SCRIPT_COUNT <= 128, "a bit for each script");
     uint32_t script = (uint32_t)command_script(command);
     *bit_out = UINT64_C(1) << script % 64;
-    return &engine->known_scripts[script / 64];
+    return &command->server->known_scripts[script / 64];
 }
 
 void acknowledgement_prepare(struct engine *engine, struct command *command) {
     uint64_t bit;
-    if (command_needs_acknowledgement(engine, command) && !(*known_scripts(engine, command, &bit) & bit)) {
+    if (command_needs_acknowledgement(engine, command) && !(*known_scripts(command, &bit) & bit)) {
         engine->stats.script_loads += !command->as_text;
         command->as_text = true;
     }
 }
 
-void acknowledgement_script_ran(struct engine *engine, const struct command *command) {
+void acknowledgement_script_ran(const struct command *command) {
     uint64_t bit;
-    uint64_t *known = known_scripts(engine, command, &bit);
+    uint64_t *known = known_scripts(command, &bit);
     *known |= bit;
 }
 
@@ -67,7 +67,7 @@ bool is_held_back(const struct engine *engine, const struct command *command) {
     if (!command_needs_acknowledgement(engine, command)) {
         return false;
     }
-    const struct pipeline *pipeline = &engine->pipelines[command->pipeline];
+    const struct pipeline *pipeline = &command->server->pipelines[command->pipeline];
     bool waits = pipeline->awaited > 0;
     for (struct list_link *link = list_first(&pipeline->sent); link && !waits;
          link = list_next(&pipeline->sent, link)) {
@@ -76,8 +76,8 @@ bool is_held_back(const struct engine *engine, const struct command *command) {
     return waits;
 }
 
-void engine_hold_back(struct engine *engine, enum pipeline_role number, int64_t now) {
-    const struct list *unsent = &engine->pipelines[number].unsent;
+void engine_hold_back(struct engine *engine, const struct pipeline *pipeline, int64_t now) {
+    const struct list *unsent = &pipeline->unsent;
     struct list_link *link = engine_wants_acknowledgements(engine) ? list_first(unsent) : NULL;
     for (; link; link = list_next(unsent, link)) {
         struct command *command = container_of(link, struct command, link);
@@ -119,21 +119,21 @@ static bool grants(const struct command *command, const struct reply *reply) {
     }
 }
 
-static const struct command *oldest_sent(const struct engine *engine, enum pipeline_role number) {
-    const struct list_link *oldest = list_first(&engine->pipelines[number].sent);
+static const struct command *oldest_sent(const struct pipeline *pipeline) {
+    const struct list_link *oldest = list_first(&pipeline->sent);
     return oldest ? container_of(oldest, const struct command, link) : NULL;
 }
 
-uint32_t engine_acknowledgements_follow(const struct engine *engine, enum pipeline_role number) {
-    const struct command *command = oldest_sent(engine, number);
+uint32_t engine_acknowledgements_follow(const struct engine *engine, const struct pipeline *pipeline) {
+    const struct command *command = oldest_sent(pipeline);
     if (!command || !command->needs_acknowledgement) {
         return 0;
     }
     return (uint32_t)(engine->settings.min_replicas > 0) + engine->settings.durable;
 }
 
-bool engine_keeps_reply(const struct engine *engine, enum pipeline_role number, const struct reply *reply) {
-    const struct command *command = oldest_sent(engine, number);
+bool engine_keeps_reply(const struct pipeline *pipeline, const struct reply *reply) {
+    const struct command *command = oldest_sent(pipeline);
     return command && command->needs_acknowledgement && grants(command, reply);
 }
 

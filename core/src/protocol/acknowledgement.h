@@ -40,12 +40,12 @@ bool command_needs_acknowledgement(const struct engine *engine, const struct com
 void acknowledgement_prepare(struct engine *engine, struct command *command);
 
 /* The server ran its script. */
-void acknowledgement_script_ran(struct engine *engine, const struct command *command);
+void acknowledgement_script_ran(const struct command *command);
 
 /* One command at a time waits for acknowledgements on a pipeline; what needs none overtakes the others. Whether a
  * command is held back by that, and the time since when. */
 bool is_held_back(const struct engine *engine, const struct command *command);
-void engine_hold_back(struct engine *engine, enum pipeline_role number, int64_t now);
+void engine_hold_back(struct engine *engine, const struct pipeline *pipeline, int64_t now);
 
 /* Whether a command was held back for the whole time that it had for acknowledgements, and what is left of that, in ms.
  */
@@ -54,8 +54,8 @@ int64_t acknowledgement_timeout_ms(const struct engine *engine, const struct com
 
 /* How many replies to WAIT and WAITAOF follow the next reply of a pipeline, and whether that is to be kept until then.
  */
-uint32_t engine_acknowledgements_follow(const struct engine *engine, enum pipeline_role number);
-bool engine_keeps_reply(const struct engine *engine, enum pipeline_role number, const struct reply *reply);
+uint32_t engine_acknowledgements_follow(const struct engine *engine, const struct pipeline *pipeline);
+bool engine_keeps_reply(const struct pipeline *pipeline, const struct reply *reply);
 
 /* The reply to a command is kept: nothing is known of its acknowledgements yet. */
 void acknowledgement_begin(struct acknowledgement *acknowledgement);

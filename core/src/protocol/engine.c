@@ -21,28 +21,39 @@
 #include "pools.h"
 #include "refresh.h"
 #include "renewal.h"
+#include "routes.h"
 #include "semaphore_permits.h"
 #include "set_release.h"
 #include "single_command.h"
 
-void engine_init(struct engine *engine, const struct engine_settings *settings, const char *uuid, uint64_t random) {
+void server_init(struct server *server) {
+    memset(server, 0, sizeof *server);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        struct pipeline *pipeline = &server->pipelines[i];
+        pipeline->server = server;
+        pipeline->role = (enum pipeline_role)i;
+        list_init(&pipeline->unsent);
+        list_init(&pipeline->sent);
+        list_init(&pipeline->in_doubt);
+    }
+    list_init(&server->subscription_changes);
+}
+
+void engine_init(struct engine *engine, struct server *server, const struct engine_settings *settings, const char *uuid,
+                 uint64_t random) {
     memset(engine, 0, sizeof *engine);
+    server_init(server);
+    engine->server = server;
     engine->machines = &machines;
     engine->settings = *settings;
     memcpy(engine->uuid, uuid, 36);
     engine->random = random | 1;
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        list_init(&engine->pipelines[i].unsent);
-        list_init(&engine->pipelines[i].sent);
-        list_init(&engine->pipelines[i].in_doubt);
-    }
     list_init(&engine->operations);
     for (int i = 0; i < OWNER_CHAINS; i++) {
         list_init(&engine->holds_of[i]);
     }
     list_init(&engine->wait_queues);
     list_init(&engine->finished);
-    list_init(&engine->subscription_changes);
     list_init(&engine->command_pool);
     list_init(&engine->wait_queue_pool);
     list_init(&engine->batch_pool);
@@ -245,8 +256,8 @@ static bool is_dropped(const struct command *command) {
     return command->abandoned && (!PLANTED(FAULT_ABANDONED_IS_RESENT) || command->kind == COMMAND_INSPECT);
 }
 
-struct command *engine_first_to_send(struct engine *engine, enum pipeline_role number) {
-    const struct list *unsent = &engine->pipelines[number].unsent;
+struct command *engine_first_to_send(struct engine *engine, struct pipeline *pipeline) {
+    const struct list *unsent = &pipeline->unsent;
     struct list_link *link = engine->broken ? NULL : list_first(unsent);
     while (link) {
         struct command *command = container_of(link, struct command, link);
@@ -261,9 +272,8 @@ struct command *engine_first_to_send(struct engine *engine, enum pipeline_role n
     return NULL;
 }
 
-struct command *engine_next_to_send(struct engine *engine, enum pipeline_role number, int64_t now) {
-    struct pipeline *pipeline = &engine->pipelines[number];
-    struct command *command = engine_first_to_send(engine, number);
+struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipeline, int64_t now) {
+    struct command *command = engine_first_to_send(engine, pipeline);
     if (!command) {
         return NULL;
     }
@@ -302,7 +312,7 @@ static bool sent_as_text(struct engine *engine, struct command *command, const s
     command->as_text = true;
     command->was_sent = command->repeated; /* this sending did nothing */
     engine->stats.script_loads++;
-    list_prepend(&engine->pipelines[command->pipeline].unsent, &command->link);
+    list_prepend(&command->server->pipelines[command->pipeline].unsent, &command->link);
     return true;
 }
 
@@ -329,18 +339,18 @@ static void note_error_text(struct operation *operation, const struct reply *rep
 enum { REPLY_SIZE_MAX = 1 << 16, REPORTS_SIZE_MAX = 1 << 24 };
 
 /* The question whose reply is next; NULL. */
-static const struct command *next_question(const struct engine *engine, enum pipeline_role number) {
-    const struct list_link *oldest = list_first(&engine->pipelines[number].sent);
+static const struct command *next_question(const struct pipeline *pipeline) {
+    const struct list_link *oldest = list_first(&pipeline->sent);
     const struct command *command = oldest ? container_of(oldest, const struct command, link) : NULL;
     return command && command->kind == COMMAND_INSPECT ? command : NULL;
 }
 
-size_t engine_reply_size_max(const struct engine *engine, enum pipeline_role number) {
-    return next_question(engine, number) ? REPORTS_SIZE_MAX : REPLY_SIZE_MAX;
+size_t engine_reply_size_max(const struct pipeline *pipeline) {
+    return next_question(pipeline) ? REPORTS_SIZE_MAX : REPLY_SIZE_MAX;
 }
 
-bool engine_reply_is_optional(const struct engine *engine, enum pipeline_role number) {
-    const struct command *command = next_question(engine, number);
+bool engine_reply_is_optional(const struct pipeline *pipeline) {
+    const struct command *command = next_question(pipeline);
     return command && (!command->operation || command->operation->question->plain);
 }
 
@@ -363,14 +373,14 @@ static void refuse(struct engine *engine, struct command *command, int64_t now) 
 void engine_refuse_late(struct engine *engine, int64_t now) {
     for (int i = 0; i < PIPELINE_COUNT && engine_wants_acknowledgements(engine); i++) {
         struct command *command;
-        while ((command = engine_first_to_send(engine, (enum pipeline_role)i)) && is_late(engine, command, now)) {
+        struct pipeline *pipeline = &engine->server->pipelines[i];
+        while ((command = engine_first_to_send(engine, pipeline)) && is_late(engine, command, now)) {
             refuse(engine, command, now);
         }
     }
 }
 
-void engine_replied(struct engine *engine, enum pipeline_role number, const struct reply *reply, int64_t now) {
-    struct pipeline *pipeline = &engine->pipelines[number];
+void engine_replied(struct engine *engine, struct pipeline *pipeline, const struct reply *reply, int64_t now) {
     struct list_link *link = engine->broken ? NULL : list_pop(&pipeline->sent);
     if (engine->broken || !INVARIANT(&engine->broken, link)) {
         return;
@@ -379,18 +389,18 @@ void engine_replied(struct engine *engine, enum pipeline_role number, const stru
     pipeline->in_flight--;
     engine->stats.round_trips++;
     if (command->kind == COMMAND_RELEASE && kind_of(command->resource)->queues_on_server) {
-        engine->leave_is_known = reply->kind == REPLY_INTEGER;
+        command->server->leave_is_known = reply->kind == REPLY_INTEGER;
     }
     if (sent_as_text(engine, command, reply)) {
         return;
     }
     if (command->needs_acknowledgement && reply->kind != REPLY_ERROR) {
-        acknowledgement_script_ran(engine, command);
+        acknowledgement_script_ran(command);
     }
     struct reply error;
     reply = acknowledged_reply(engine, command, reply, &error);
     note_error_text(command->operation, reply);
-    record_answered(engine, command, reply);
+    record_answered(command, reply);
     hand_reply(engine, command, reply, now);
 }
 
@@ -403,11 +413,10 @@ static void note_unusable(struct engine *engine, struct operation *operation, in
     arm_operation(engine, operation);
 }
 
-void engine_pipeline_lost(struct engine *engine, enum pipeline_role number, int64_t now) {
+void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int64_t now) {
     if (engine->broken) {
         return;
     }
-    struct pipeline *pipeline = &engine->pipelines[number];
     struct list_link *link;
     while ((link = list_pop(&pipeline->sent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
@@ -422,7 +431,7 @@ void engine_pipeline_lost(struct engine *engine, enum pipeline_role number, int6
     }
     pipeline->in_flight = 0;
     pipeline->awaited = 0;
-    renewal_verify_soon(engine, now);
+    renewal_verify_soon(engine, pipeline->server, now);
 }
 
 /* Not to be sent again as a matter of course: its record may be over. */
@@ -430,15 +439,14 @@ static bool is_recorded(const struct command *command) {
     return command->kind == COMMAND_CHANGE || command->kind == COMMAND_UNDO;
 }
 
-void engine_pipeline_ready(struct engine *engine, enum pipeline_role number, enum resolution how, int64_t now) {
+void engine_pipeline_ready(struct engine *engine, struct pipeline *pipeline, enum resolution how, int64_t now) {
     if (engine->broken) {
         return;
     }
-    struct pipeline *pipeline = &engine->pipelines[number];
     struct list later;
     list_init(&later);
     struct list_link *link;
-    engine->kill_denied = engine->kill_denied || how == RESOLUTION_DENIED;
+    pipeline->server->kill_denied = pipeline->server->kill_denied || how == RESOLUTION_DENIED;
     while ((link = list_pop(&pipeline->unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         in_doubt_resolve_unsent(engine, command, how, now);
@@ -451,7 +459,7 @@ void engine_pipeline_ready(struct engine *engine, enum pipeline_role number, enu
         list_append(&pipeline->unsent, link);
     }
     if (how == RESOLVED_BY_RESTART) {
-        renewal_verify_all(engine, now);
+        renewal_verify_all(engine, pipeline->server, now);
     }
 }
 
@@ -461,7 +469,7 @@ static bool waits_for_server(const struct operation *operation, const struct com
            command->was_sent;
 }
 
-void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, bool passes, int64_t now) {
+void engine_pipeline_failed(struct engine *engine, struct pipeline *pipeline, int status, bool passes, int64_t now) {
     if (engine->broken) {
         return;
     }
@@ -470,7 +478,7 @@ void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, in
         struct operation *operation = container_of(link, struct operation, all);
         link = list_next(&engine->operations, link);
         const struct command *command = awaited_command(operation);
-        if (!command || command->pipeline != number) {
+        if (!command || command->server != pipeline->server || command->pipeline != pipeline->role) {
             continue;
         }
         note_unusable(engine, operation, status, now);
@@ -481,8 +489,7 @@ void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, in
     }
 }
 
-void engine_refused_by_replica(struct engine *engine, enum pipeline_role number) {
-    struct pipeline *pipeline = &engine->pipelines[number];
+void engine_refused_by_replica(struct engine *engine, struct pipeline *pipeline) {
     struct list_link *link = list_first(&pipeline->sent);
     if (engine->broken || !INVARIANT(&engine->broken, link)) {
         return;
@@ -497,16 +504,17 @@ void engine_refused_by_replica(struct engine *engine, enum pipeline_role number)
     list_prepend(&pipeline->unsent, link);
 }
 
-void engine_server_changed(struct engine *engine, int64_t now) {
+void engine_server_changed(struct engine *engine, struct server *server, int64_t now) {
     if (engine->broken) {
         return;
     }
-    engine->server_since = now;
-    renewal_verify_all(engine, now);
+    server->since = now;
+    renewal_verify_all(engine, server, now);
     for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
         struct operation *operation = container_of(link, struct operation, all);
         bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
-        if (has_machine(operation) && waits && !PLANTED(FAULT_WAITERS_NOT_MOVED)) {
+        if (has_machine(operation) && waits && server_of(engine, operation->resource) == server &&
+            !PLANTED(FAULT_WAITERS_NOT_MOVED)) {
             operation->recheck_at = now;
             arm_operation(engine, operation);
         }

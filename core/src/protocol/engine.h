@@ -4,10 +4,10 @@
  * A driver (the client layer, or the simulation) holds one lock around the engine, feeds it what happens - calls,
  * replies, broken connections, messages, time - and afterwards carries out what the engine left in its output:
  *
- *   pipelines[i].unsent        commands to write; take them with engine_next_to_send, answer them with engine_replied
+ *   server->pipelines[i].unsent  commands to write; take them with engine_next_to_send, answer them with engine_replied
  *   finished               operations that are done: wake or notify their callers
  *   losses[]               holds that were lost and not yet reported to events, to waiting threads, as parts of sets
- *   subscription_changes   channels to be subscribed to or left
+ *   server->subscription_changes  channels to be subscribed to or left
  *   engine_next_timer      when to call engine_run_timers at the latest
  *
  * Times are microseconds of a clock that counts suspend. */
@@ -62,13 +62,13 @@ struct engine {
     uint64_t last_id; /* wire numbers are counted up and used once */
     uint64_t random;
     struct resource_table resources;
-    struct pipeline pipelines[PIPELINE_COUNT];
+    struct server *server;  /* the only one; of a cluster, where a slot leads whose server is not known */
+    struct server **routes; /* of a cluster, the driver's: by slot. NULL: there is one server */
     struct timer_heap timers;
     struct list operations;
     struct list holds_of[OWNER_CHAINS]; /* by owner */
     struct list wait_queues;
     struct list finished;
-    struct list subscription_changes;
     struct hold *losses[LOSS_QUEUES];
     struct hold **losses_end[LOSS_QUEUES];
     bool losses_wanted[LOSS_QUEUES];
@@ -83,19 +83,17 @@ struct engine {
     uint32_t returning_commands; /* bound in undos of operations that go on */
     uint32_t expired_entries;    /* of renewals under way: each may need a command to be given back with */
     uint32_t refreshes;          /* commands there should be for refreshes of places, which are nobody's */
-    uint64_t known_scripts[2];   /* those that the server has, of what needs acknowledgements: a bit for each */
-    bool leave_is_known;         /* the server has the script by which waiters leave the queue of a fair lock */
     struct record_keys record_keys;
-    int64_t verify_after; /* when holds may be verified again because a connection ended */
-    int64_t server_since; /* when the client moved to this server process; 0: it has been on no other */
-    const char *broken;   /* an invariant that is: nothing is done any more. NULL */
-    bool kill_denied;     /* a broken connection could not be killed: what was sent on one may come late */
+    const char *broken; /* an invariant that is: nothing is done any more. NULL */
     int32_t subscriptions;
     redlatch_stats stats;
 };
 
-/* `random` seeds jitter; `first_id` is the last wire number used before (0). uuid: 36 characters. */
-void engine_init(struct engine *engine, const struct engine_settings *settings, const char *uuid, uint64_t random);
+void server_init(struct server *server);
+
+/* `server` is set up, too, and outlives the engine. uuid: 36 characters. `random` seeds jitter. */
+void engine_init(struct engine *engine, struct server *server, const struct engine_settings *settings, const char *uuid,
+                 uint64_t random);
 
 /* What engine_start needs to be sure never to want for memory. The driver supplies what is lacking before each start.
  */
@@ -110,6 +108,11 @@ void engine_add_batch(struct engine *engine, struct command *command, struct ren
 void engine_add_entries(struct engine *engine, struct entries *entries);
 void engine_add_wait_queue(struct engine *engine, struct wait_queue *queue);
 void engine_add_hold(struct engine *engine, struct hold *hold);
+
+/* A pipeline to that server, if there is one. */
+static inline struct pipeline *engine_pipeline(const struct engine *engine, enum pipeline_role role) {
+    return &engine->server->pipelines[role];
+}
 
 /* Starts an operation whose caller's fields are set (resource or set, owner, kind, pipeline, leases, wait_until,
  * flags). It may be done at once: look at its phase. */
@@ -128,44 +131,44 @@ void engine_run_timers(struct engine *engine, int64_t now);
 /* The next command to write to a pipeline; NULL when there is none. engine_next_to_send takes it and marks it as sent
  * now.
  */
-struct command *engine_first_to_send(struct engine *engine, enum pipeline_role number);
-struct command *engine_next_to_send(struct engine *engine, enum pipeline_role number, int64_t now);
+struct command *engine_first_to_send(struct engine *engine, struct pipeline *pipeline);
+struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipeline, int64_t now);
 
 /* Ends commands that were held back for too long, without sending them (acknowledgement.h). */
 void engine_refuse_late(struct engine *engine, int64_t now);
 
 /* The reply to the oldest unanswered command of a pipeline. */
-void engine_replied(struct engine *engine, enum pipeline_role number, const struct reply *reply, int64_t now);
+void engine_replied(struct engine *engine, struct pipeline *pipeline, const struct reply *reply, int64_t now);
 
 /* How many bytes the next reply of the pipeline may have: one page of an inspection is the longest. */
-size_t engine_reply_size_max(const struct engine *engine, enum pipeline_role number);
+size_t engine_reply_size_max(const struct pipeline *pipeline);
 
 /* Whether the question whose reply is next can do without it: a CLIENT LIST that has more bytes need not be read. */
-bool engine_reply_is_optional(const struct engine *engine, enum pipeline_role number);
+bool engine_reply_is_optional(const struct pipeline *pipeline);
 
 /* The pipeline's connection is broken: what was sent is in doubt until engine_pipeline_ready. What was not stays as it
  * is, as fresh as if there had been no connection. All holds are verified, for something may have befallen the server.
  */
-void engine_pipeline_lost(struct engine *engine, enum pipeline_role number, int64_t now);
+void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int64_t now);
 
 /* The pipeline has a connection; says how what the old one left stands. */
-void engine_pipeline_ready(struct engine *engine, enum pipeline_role number, enum resolution how, int64_t now);
+void engine_pipeline_ready(struct engine *engine, struct pipeline *pipeline, enum resolution how, int64_t now);
 
 /* An attempt to connect failed with `status`. Operations that do not wait fail, and all do unless it may pass without
  * repair by hand. */
-void engine_pipeline_failed(struct engine *engine, enum pipeline_role number, int status, bool passes, int64_t now);
+void engine_pipeline_failed(struct engine *engine, struct pipeline *pipeline, int status, bool passes, int64_t now);
 
 /* The reply to the oldest unanswered command says that the server is a replica: it was not carried out. It goes again
  * when the connection, which is to be given up, has been made anew. */
-void engine_refused_by_replica(struct engine *engine, enum pipeline_role number);
+void engine_refused_by_replica(struct engine *engine, struct pipeline *pipeline);
 
 /* Whether anything is held, waited for or listened to. */
 static inline bool engine_is_in_use(const struct engine *engine) {
     return engine->stats.held > 0 || engine->stats.waiters > 0 || engine->subscriptions > 0;
 }
 
-/* The client is on another server: all holds are verified there, and whoever waits rechecks. */
-void engine_server_changed(struct engine *engine, int64_t now);
+/* Another process is in place of the server: all holds on it are verified there, and whoever waits rechecks. */
+void engine_server_changed(struct engine *engine, struct server *server, int64_t now);
 
 /* Subscriptions: take them off subscription_changes, then report what the server says, of one, of all that a channel
  * serves, or of all that are there (lost). A server answers in order: a driver may keep those that it sent in a list,
@@ -178,11 +181,11 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
 void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size,
                             int64_t number, int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
-void engine_subscriptions_lost(struct engine *engine, int64_t now);
+void engine_subscriptions_lost(struct engine *engine, struct server *server, int64_t now);
 
-/* Appends the subscriptions that are heard to a list, by their link `sent`, for another connection to hear them, too.
- * One of them that is denied there counts as denied. */
-void engine_list_active(struct engine *engine, struct list *active);
+/* Appends the subscriptions that are heard from a server to a list, by their link `sent`, for another connection to
+ * hear them, too. One of them that is denied there counts as denied. */
+void engine_list_active(struct engine *engine, const struct server *server, struct list *active);
 
 /* Whether a channel that is to be left serves others, who want to go on hearing it. */
 bool engine_needs_channel(struct engine *engine, const struct subscription *leaving, const char *channel, size_t size);

@@ -77,7 +77,7 @@ void engine_subscribed(struct engine *engine, struct subscription *subscription,
     subscription->state = SUBSCRIPTION_ACTIVE;
     list_remove(&subscription->sent);
     list_remove(&subscription->link); /* confirmed by what was sent for a name with the same channel */
-    engine->subscriptions++;
+    subscription_count(engine, subscription, 1);
     if (PLANTED(subscription->was_active ? FAULT_NO_RECHECK_AFTER_RESUBSCRIBE : FAULT_NO_RECHECK_AFTER_SUBSCRIBE)) {
         return;
     }
@@ -113,7 +113,9 @@ void engine_subscription_denied(struct engine *engine, struct subscription *subs
         engine_unsubscribed(engine, subscription, now); /* it goes on being heard, which does no harm */
         return;
     }
-    engine->subscriptions -= subscription->state == SUBSCRIPTION_ACTIVE;
+    if (subscription->state == SUBSCRIPTION_ACTIVE) {
+        subscription_count(engine, subscription, -1);
+    }
     subscription->state = SUBSCRIPTION_DENIED;
     list_remove(&subscription->sent);
     if (subscription->waiter) {
@@ -139,28 +141,15 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
     machine_of(engine, queue->resource)->notified(engine, queue, number, now);
 }
 
-/* Does the same to each subscription of each name. */
-static void for_each(struct engine *engine, void (*act)(struct engine *, struct subscription *, int64_t), int64_t now) {
-    struct list_link *link = list_first(&engine->wait_queues);
-    while (link) {
-        struct wait_queue *queue = container_of(link, struct wait_queue, all);
-        const struct resource *resource = queue->resource;
-        link = list_next(&engine->wait_queues, link);
-        for (int i = 0; i < WAKE_CHANNELS && resource->queue == queue; i++) {
-            act(engine, &queue->wake_channels[i], now);
-        }
-        if (resource->queue == queue) { /* it goes with its last subscription */
-            act(engine, &queue->subscription, now);
-        }
-    }
-}
-
 /* The connection is gone, and with it what was subscribed to: what is still wanted is asked for again. */
-static void lost(struct engine *engine, struct subscription *subscription, int64_t now) {
+static void lost(struct engine *engine, struct subscription *subscription, const struct server *server, int64_t now) {
+    if (subscription->server != server) {
+        return;
+    }
     bool wanted = !subscription->waiter || subscription->listener;
     list_remove(&subscription->sent);
     if (subscription->state == SUBSCRIPTION_ACTIVE) {
-        engine->subscriptions--;
+        subscription_count(engine, subscription, -1);
         subscription->state = SUBSCRIPTION_WANTED;
     }
     if (subscription->state == SUBSCRIPTION_LEAVING || (subscription->state == SUBSCRIPTION_WANTED && !wanted)) {
@@ -171,17 +160,28 @@ static void lost(struct engine *engine, struct subscription *subscription, int64
     }
 }
 
-void engine_subscriptions_lost(struct engine *engine, int64_t now) {
-    for_each(engine, lost, now);
+void engine_subscriptions_lost(struct engine *engine, struct server *server, int64_t now) {
+    struct list_link *link = list_first(&engine->wait_queues);
+    while (link) {
+        struct wait_queue *queue = container_of(link, struct wait_queue, all);
+        const struct resource *resource = queue->resource;
+        link = list_next(&engine->wait_queues, link);
+        for (int i = 0; i < WAKE_CHANNELS && resource->queue == queue; i++) {
+            lost(engine, &queue->wake_channels[i], server, now);
+        }
+        if (resource->queue == queue) { /* it goes with its last subscription */
+            lost(engine, &queue->subscription, server, now);
+        }
+    }
 }
 
-void engine_list_active(struct engine *engine, struct list *active) {
+void engine_list_active(struct engine *engine, const struct server *server, struct list *active) {
     for (struct list_link *link = list_first(&engine->wait_queues); link;
          link = list_next(&engine->wait_queues, link)) {
         struct wait_queue *queue = container_of(link, struct wait_queue, all);
         for (int i = 0; i <= WAKE_CHANNELS; i++) {
             struct subscription *subscription = i < WAKE_CHANNELS ? &queue->wake_channels[i] : &queue->subscription;
-            if (subscription->state == SUBSCRIPTION_ACTIVE) {
+            if (subscription->state == SUBSCRIPTION_ACTIVE && subscription->server == server) {
                 list_append(active, &subscription->sent);
             }
         }

@@ -23,12 +23,12 @@ static const int64_t KILL_DENIED_MS = INT64_C(3600) * 1000;
 /* How long the last sending may be under way. */
 static const int64_t ON_ITS_WAY = 15 * SECOND;
 
-int64_t record_life_ms(const struct engine *engine) {
-    return engine->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_DEADLINE_MS;
+int64_t record_life_ms(const struct engine *engine, const struct command *command) {
+    return command->server->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_DEADLINE_MS;
 }
 
 bool record_is_over(const struct engine *engine, const struct command *command, int64_t now) {
-    return now - command->first_sent_at > record_life_ms(engine) * MILLISECOND - ON_ITS_WAY;
+    return now - command->first_sent_at > record_life_ms(engine, command) * MILLISECOND - ON_ITS_WAY;
 }
 
 /* The key that was free last is taken first, so that few are in use. */
@@ -37,9 +37,9 @@ void record_take_key(struct engine *engine, struct command *command) {
     command->record_key = keys->count > 0 ? keys->numbers[--keys->count] : ++engine->last_id;
 }
 
-void record_answered(const struct engine *engine, struct command *command, const struct reply *reply) {
+void record_answered(struct command *command, const struct reply *reply) {
     bool sent_before = command->repeated || command->kind == COMMAND_UNDO; /* with an undo, what it undoes */
-    bool copy_may_come = engine->kill_denied && sent_before && !PLANTED(FAULT_RECORD_OF_LATE_COPY_REUSED);
+    bool copy_may_come = command->server->kill_denied && sent_before && !PLANTED(FAULT_RECORD_OF_LATE_COPY_REUSED);
     command->answered = reply->kind != REPLY_ERROR && !copy_may_come;
 }
 

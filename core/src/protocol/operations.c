@@ -7,6 +7,7 @@
 #include "lease.h"
 #include "planted.h"
 #include "pools.h"
+#include "routes.h"
 
 #ifdef REDLATCH_PLANTED_FAULTS
 enum planted_fault planted_fault = FAULT_NONE;
@@ -22,7 +23,14 @@ uint32_t engine_random(struct engine *engine, uint32_t bound) {
 }
 
 void push_command(struct engine *engine, struct command *command) {
-    list_append(&engine->pipelines[command->pipeline].unsent, &command->link);
+    if (command->resource) {
+        command->server = server_of(engine, command->resource);
+    } else if (command->batch_count > 0) {
+        command->server = server_of(engine, command->batch[0].name);
+    } else if (command->kind == COMMAND_INSPECT) {
+        command->server = engine->server;
+    }
+    list_append(&command->server->pipelines[command->pipeline].unsent, &command->link);
 }
 
 void repeat_command(struct engine *engine, struct command *command, int64_t at) {
@@ -157,7 +165,7 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     command->repeat_until = repeat_until;
     command->leaves = kind_of(operation->resource)->queues_on_server;
     /* Nobody waits for the reply, and what follows on this pipeline must not find a place that was given up. */
-    command->as_text = command->leaves && !engine->leave_is_known;
+    command->as_text = command->leaves && !server_of(engine, command->resource)->leave_is_known;
     engine->stats.script_loads += command->as_text;
     engine->stats.compensations++;
     push_command(engine, command);

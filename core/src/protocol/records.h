@@ -43,12 +43,28 @@ enum pipeline_role {
     PIPELINE_COUNT
 };
 
+struct server;
+
 struct pipeline {
+    struct server *server;
+    enum pipeline_role role;
     struct list unsent;   /* commands to write, in order */
     struct list sent;     /* commands written and not answered, in order */
     struct list in_doubt; /* commands that a broken connection left without a reply, in order */
     uint32_t in_flight;   /* length of `sent` */
     uint32_t awaited;     /* replies to WAIT and WAITAOF that come next: the driver counts them */
+};
+
+/* What belongs to one server: the pipelines to it, and what is known of its process. */
+struct server {
+    struct pipeline pipelines[PIPELINE_COUNT];
+    uint64_t known_scripts[2];        /* those that it has, of what needs acknowledgements: a bit for each */
+    int64_t verify_after;             /* when holds may be verified again because a connection ended */
+    int64_t since;                    /* when the client moved to this process; 0: it has been on no other */
+    struct list subscription_changes; /* channels to be subscribed to there, or left */
+    int32_t subscriptions;            /* that are active there */
+    bool leave_is_known;              /* it has the script by which waiters leave the queue of a fair lock */
+    bool kill_denied;                 /* a broken connection could not be killed: what was sent on one may come late */
 };
 
 enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_WAIT_QUEUE, TIMER_REFRESH, TIMER_COMMAND };
@@ -282,6 +298,7 @@ struct subscription {
     struct list_link notified; /* in the list of those that a message is for */
     struct list_link sent;     /* in the driver's list of what the server has not answered */
     struct wait_queue *queue;
+    struct server *server;      /* where it is wanted, or was last */
     struct operation *listener; /* fair: the waiter it is for; NULL: gone */
     uint64_t waiter;            /* fair: the number of the waiter whose own channel it is; 0: the channel of the name */
     uint8_t state;
@@ -322,6 +339,7 @@ struct resource {
     uint32_t wait_queue_users; /* operations under way that may need the wait queue */
     uint32_t hash;
     uint32_t name_size;
+    uint16_t slot;        /* of the name, in a cluster */
     uint32_t value_count; /* of a group: its values, GROUP_VALUE_SIZE characters each, sorted, stand behind the name */
     uint8_t kind;         /* enum redlatch_kind; the sides of a read-write lock share REDLATCH_READ */
     char name[];
@@ -345,6 +363,7 @@ enum queue_position { POSITION_UNWANTED, POSITION_WANTED, POSITION_TAKEN };
 
 struct command {
     struct list_link link; /* in a pipeline or the pool */
+    struct server *server; /* that it goes to, since it was pushed */
     struct timer timer;    /* to be sent again then */
     struct resource *resource;
     struct operation *operation; /* who waits for it; NULL: nobody does any more, or nobody ever did */
@@ -368,18 +387,18 @@ struct command {
     uint8_t lock_kind;
     uint8_t change;                    /* enum change */
     unsigned char permit[PERMIT_SIZE]; /* change: which */
-    uint8_t pipeline;
-    uint8_t position;           /* acquire: enum queue_position */
-    bool leaves;                /* release: leaves the queue, too */
-    bool token_from_time;       /* acquire, hand-over of a fenced lock */
-    bool was_sent;              /* at least once: the server may carry it out */
-    bool abandoned;             /* gave up on: never to be sent again */
-    bool repeated;              /* sent more than once */
-    bool answered;              /* and no copy of it can arrive any more: nothing will ask for its record */
-    bool as_text;               /* the server does not have the script */
-    bool needs_acknowledgement; /* as it was last sent: WAIT or WAITAOF follow it */
-    uint32_t batch_count;       /* renewal */
-    uint32_t batch_values;      /* of groups, in all its lines */
+    uint8_t pipeline;                  /* enum pipeline_role */
+    uint8_t position;                  /* acquire: enum queue_position */
+    bool leaves;                       /* release: leaves the queue, too */
+    bool token_from_time;              /* acquire, hand-over of a fenced lock */
+    bool was_sent;                     /* at least once: the server may carry it out */
+    bool abandoned;                    /* gave up on: never to be sent again */
+    bool repeated;                     /* sent more than once */
+    bool answered;                     /* and no copy of it can arrive any more: nothing will ask for its record */
+    bool as_text;                      /* the server does not have the script */
+    bool needs_acknowledgement;        /* as it was last sent: WAIT or WAITAOF follow it */
+    uint32_t batch_count;              /* renewal */
+    uint32_t batch_values;             /* of groups, in all its lines */
     struct renewal *batch;
     uint32_t entry_count; /* acquire and release of several names */
     struct entries *entries;

@@ -10,6 +10,7 @@
 #include "operations.h"
 #include "planted.h"
 #include "pools.h"
+#include "routes.h"
 #include "wire.h"
 
 /* A script takes some microseconds for each value of a group, in which the server does nothing else. */
@@ -81,20 +82,21 @@ static void add_entry(struct engine *engine, struct command *command, struct hol
 }
 
 /* A batch for holds that are renewed as this one is; NULL without memory. */
-static struct command *open_batch(struct engine *engine, uint8_t lock_kind) {
+static struct command *open_batch(struct engine *engine, const struct hold *hold) {
     struct list_link *pooled = list_pop(&engine->batch_pool);
     if (!pooled) {
         return NULL;
     }
     engine->batch_pool_size--;
     struct command *command = container_of(pooled, struct command, link);
-    command->lock_kind = lock_kind;
+    command->lock_kind = hold->lock_kind;
     command->batch_count = 0;
     command->batch_values = 0;
     command->was_sent = false;
     command->repeated = false;
     command->as_text = false;
     command->resource = NULL;
+    command->server = server_of(engine, hold->resource);
     push_command(engine, command);
     return command;
 }
@@ -126,7 +128,7 @@ void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
         while (i < count && !renewed_alike(open[i]->lock_kind, hold->lock_kind)) {
             i++;
         }
-        if (i == count && count < OPEN_BATCHES && (open[i] = open_batch(engine, hold->lock_kind))) {
+        if (i == count && count < OPEN_BATCHES && (open[i] = open_batch(engine, hold))) {
             count++;
         }
         if (i == count || is_full(open[i], hold)) {
@@ -189,10 +191,10 @@ static bool is_written(const struct renewal *entry, int64_t left_ms) {
 /* A hold that was confirmed on a server that was left: this one has it, but a longer lease may not have been
  * replicated. It is believed no longer than this server says: what was left, or the lease of the renewal if that is
  * longer. */
-static void believe_this_server(const struct engine *engine, struct hold *hold, const struct renewal *entry,
+static void believe_this_server(const struct server *server, struct hold *hold, const struct renewal *entry,
                                 int64_t left_ms, int64_t sent_at) {
-    bool known = hold->confirmed_at >= engine->server_since || left_ms < 0;
-    if (known || sent_at < engine->server_since || PLANTED(FAULT_LEASE_OF_LEFT_SERVER)) {
+    bool known = hold->confirmed_at >= server->since || left_ms < 0;
+    if (known || sent_at < server->since || PLANTED(FAULT_LEASE_OF_LEFT_SERVER)) {
         return;
     }
     int64_t deadline = hold_deadline(hold, sent_at, left_ms > entry->lease_ms ? left_ms : entry->lease_ms);
@@ -223,7 +225,7 @@ static void entry_replied(struct engine *engine, const struct command *command, 
         }
     }
     if (found) {
-        believe_this_server(engine, hold, entry, reply->integer, command->sent_at);
+        believe_this_server(command->server, hold, entry, reply->integer, command->sent_at);
     }
     if (good && entry->lease_ms > 0 && engine_wants_acknowledgements(engine) &&
         !PLANTED(FAULT_UNACKNOWLEDGED_RENEWAL)) {
@@ -263,13 +265,16 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
 }
 
 /* The server may have forgotten everything: every hold is asked about then, those with a fixed lease too. */
-void renewal_verify_all(struct engine *engine, int64_t at) {
+void renewal_verify_all(struct engine *engine, const struct server *server, int64_t at) {
     if (PLANTED(FAULT_NOT_VERIFIED_AFTER_MOVE)) {
         return;
     }
     for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
         struct resource *resource = engine->resources.buckets[i];
         for (; resource; resource = resource->next) {
+            if (server_of(engine, resource) != server) {
+                continue;
+            }
             for (struct hold *hold = resource->holds; hold; hold = hold->next) {
                 bool extending = hold->busy && (hold->busy->kind == COMMAND_EXTEND || hold->busy->kind == COMMAND_MOVE);
                 if (hold->stage == HOLD_ALIVE && !hold->batch && !extending && at < hold->renew_at) {
@@ -283,15 +288,15 @@ void renewal_verify_all(struct engine *engine, int64_t at) {
 
 /* A connection ended. Whatever the reason, the holds are asked about at once, not at the next renewal; but where a
  * server closes whatever is idle, no more often than a few times in a lease. */
-void renewal_verify_soon(struct engine *engine, int64_t now) {
+void renewal_verify_soon(struct engine *engine, struct server *server, int64_t now) {
     if (PLANTED(FAULT_HOLDS_NOT_VERIFIED)) {
         return;
     }
-    if (now >= engine->verify_after) {
-        engine->verify_after = now + engine->settings.watchdog_lease_ms * MILLISECOND / VERIFICATIONS_IN_LEASE;
-        renewal_verify_all(engine, now);
+    if (now >= server->verify_after) {
+        server->verify_after = now + engine->settings.watchdog_lease_ms * MILLISECOND / VERIFICATIONS_IN_LEASE;
+        renewal_verify_all(engine, server, now);
     } else {
-        renewal_verify_all(engine, engine->verify_after);
+        renewal_verify_all(engine, server, server->verify_after);
     }
 }
 

@@ -12,10 +12,20 @@
  */
 #include "subscription.h"
 
+#include "routes.h"
+
+void subscription_count(struct engine *engine, const struct subscription *subscription, int change) {
+    engine->subscriptions += change;
+    subscription->server->subscriptions += change;
+}
+
 void subscription_change(struct engine *engine, struct subscription *subscription, enum subscription_state state) {
     subscription->state = (uint8_t)state;
+    if (state == SUBSCRIPTION_WANTED) {
+        subscription->server = server_of(engine, subscription->queue->resource);
+    }
     if (!list_is_linked(&subscription->link)) {
-        list_append(&engine->subscription_changes, &subscription->link);
+        list_append(&subscription->server->subscription_changes, &subscription->link);
     }
 }
 
@@ -28,7 +38,7 @@ void subscription_want(struct engine *engine, struct subscription *subscription)
 /* Leaves a channel that nobody wants to hear; one that is not confirmed yet can not be left yet. */
 void subscription_leave(struct engine *engine, struct subscription *subscription) {
     if (subscription->state == SUBSCRIPTION_ACTIVE) {
-        engine->subscriptions--;
+        subscription_count(engine, subscription, -1);
         subscription_change(engine, subscription, SUBSCRIPTION_LEAVING);
     } else if (subscription->state == SUBSCRIPTION_WANTED && list_is_linked(&subscription->link)) {
         list_remove(&subscription->link); /* never sent */

@@ -7,6 +7,9 @@
 
 void subscription_want(struct engine *engine, struct subscription *subscription);
 void subscription_leave(struct engine *engine, struct subscription *subscription);
+/* One more of it is active, or one less. */
+void subscription_count(struct engine *engine, const struct subscription *subscription, int change);
+
 void subscription_change(struct engine *engine, struct subscription *subscription, enum subscription_state state);
 
 #endif

@@ -412,7 +412,7 @@ static bool write_count_letter(const struct engine *engine, const struct command
         put(sink, (const char *)command->permit, sizeof command->permit);
         return true;
     case 'e':
-        put_number(sink, (uint64_t)record_life_ms(engine));
+        put_number(sink, (uint64_t)record_life_ms(engine, command));
         return true;
     case 'u':
         put_number(sink, command->id);

@@ -28,7 +28,7 @@ static bool is_known(struct sim_server *server, const struct client *client, con
            (moves && has_field(server, client, hold, hold->busy->successor));
 }
 
-static struct sim_server *server_of(const struct caller *caller, const struct client *client) {
+static struct sim_server *server_reached(const struct caller *caller, const struct client *client) {
     struct process *process = caller->process;
     uint32_t number = 0;
     while (process->clients[number].client != client) {
@@ -50,7 +50,7 @@ static struct parts parts_of(const struct caller *caller) {
                                                         : caller->lock->resource;
             const struct hold *hold = resource_hold_of(resource, REDLATCH_MUTEX, caller->owner);
             believed = believed && hold && hold->stage == HOLD_ALIVE && hold->deadline > world->now;
-            known = believed && known && is_known(server_of(caller, client), client, hold);
+            known = believed && known && is_known(server_reached(caller, client), client, hold);
         }
         parts.believed += believed;
         parts.known += known;

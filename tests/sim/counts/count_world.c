@@ -56,7 +56,7 @@ static void make_client(struct world *world, uint32_t number) {
     struct client *client = &world->clients[number];
     char uuid[40];
     snprintf(uuid, sizeof uuid, "%u0000000-0000-8000-8000-000000000000", number);
-    engine_init(&client->engine, &settings, uuid, random_next(&world->random));
+    engine_init(&client->engine, &client->engine_server, &settings, uuid, random_next(&world->random));
     struct resource **buckets = world_allocate(world, 16 * sizeof *buckets);
     resource_table_rehash(&client->engine.resources, buckets, 16);
     client->resource = world_allocate(world, sizeof *client->resource + 1);

@@ -35,6 +35,7 @@ struct actor {
 
 struct client {
     struct engine engine;
+    struct server engine_server;
     struct resource *resource;
     struct actor actors[ACTORS];
     struct peer peer;

@@ -64,6 +64,7 @@ struct owner {
 
 struct client {
     struct engine engine;
+    struct server engine_server;
     struct peer peer;
     struct resource *names[NAMES_MAX];
     struct owner owners[OWNERS];

@@ -169,7 +169,7 @@ static bool has_command_timer(const struct timer *timer) {
 static bool is_idle(const struct client *client) {
     const struct engine *engine = &client->engine;
     for (uint32_t i = 0; i < PIPELINE_COUNT; i++) {
-        const struct pipeline *pipeline = &engine->pipelines[i];
+        const struct pipeline *pipeline = &engine->server->pipelines[i];
         if (!list_is_empty(&pipeline->unsent) || !list_is_empty(&pipeline->sent) ||
             !list_is_empty(&pipeline->in_doubt)) {
             return false;

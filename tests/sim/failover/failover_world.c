@@ -64,7 +64,7 @@ static void make_client(struct world *world, uint32_t number) {
     struct client *client = &world->clients[number];
     char uuid[40];
     snprintf(uuid, sizeof uuid, "%u0000000-0000-8000-8000-000000000000", number);
-    engine_init(&client->engine, &settings, uuid, random_next(&world->random));
+    engine_init(&client->engine, &client->engine_server, &settings, uuid, random_next(&world->random));
     client->engine.losses_wanted[LOSS_EVENTS] = true;
     resource_table_rehash(&client->engine.resources, failover_allocate(world, 16 * sizeof(struct resource *)), 16);
     for (uint32_t name = 0; name < world->name_count; name++) {

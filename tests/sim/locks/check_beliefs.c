@@ -127,9 +127,9 @@ static bool is_known(struct client *client, uint32_t name, uint64_t id) {
         }
     }
     for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
-        if (list_names_id(&engine->pipelines[pipeline].sent, resource, id) ||
-            list_names_id(&engine->pipelines[pipeline].unsent, resource, id) ||
-            list_names_id(&engine->pipelines[pipeline].in_doubt, resource, id)) {
+        if (list_names_id(&engine->server->pipelines[pipeline].sent, resource, id) ||
+            list_names_id(&engine->server->pipelines[pipeline].unsent, resource, id) ||
+            list_names_id(&engine->server->pipelines[pipeline].in_doubt, resource, id)) {
             return true;
         }
     }

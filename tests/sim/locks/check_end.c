@@ -27,13 +27,13 @@ static void check_engine(struct client *client) {
     complain(client, "operations", list_is_empty(&engine->operations), 1);
     complain(client, "contests", list_is_empty(&engine->wait_queues), 1);
     complain(client, "finished operations", list_is_empty(&engine->finished), 1);
-    complain(client, "subscription changes", list_is_empty(&engine->subscription_changes), 1);
+    complain(client, "subscription changes", list_is_empty(&engine->server->subscription_changes), 1);
     complain(client, "timers", engine->timers.root == NULL, 1);
     for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
-        complain(client, "unsent commands", list_is_empty(&engine->pipelines[pipeline].unsent), 1);
-        complain(client, "sent commands", list_is_empty(&engine->pipelines[pipeline].sent), 1);
-        complain(client, "unsettled commands", list_is_empty(&engine->pipelines[pipeline].in_doubt), 1);
-        complain(client, "commands in flight", engine->pipelines[pipeline].in_flight, 0);
+        complain(client, "unsent commands", list_is_empty(&engine->server->pipelines[pipeline].unsent), 1);
+        complain(client, "sent commands", list_is_empty(&engine->server->pipelines[pipeline].sent), 1);
+        complain(client, "unsettled commands", list_is_empty(&engine->server->pipelines[pipeline].in_doubt), 1);
+        complain(client, "commands in flight", engine->server->pipelines[pipeline].in_flight, 0);
     }
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
         bool first_of_two = world_has_read_write(client->world) && name % 2 == 0;

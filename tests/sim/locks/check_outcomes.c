@@ -426,7 +426,7 @@ static enum cover_point resolution_point(const struct client *client, const stru
 }
 
 void check_resolution(struct client *client, enum link_kind kind, enum resolution how) {
-    struct list *list = &client->engine.pipelines[kind].in_doubt;
+    struct list *list = &client->engine.server->pipelines[kind].in_doubt;
     for (struct list_link *link = list_first(list); link; link = list_next(list, link)) {
         struct command *command = container_of(link, struct command, link);
         cover(client->world, resolution_point(client, command, how == RESOLUTION_DENIED));

@@ -32,8 +32,8 @@ static void attempt_failed(struct link *link) {
     lose_connection(link, random_between(&client->world->random, 0, 300 * MILLISECOND));
     link->failures++;
     if (link->kind != LINK_MESSAGES) {
-        engine_pipeline_failed(&client->engine, (enum pipeline_role)link->kind, REDLATCH_UNREACHABLE, true,
-                               client_now(client));
+        engine_pipeline_failed(&client->engine, engine_pipeline(&client->engine, (enum pipeline_role)link->kind),
+                               REDLATCH_UNREACHABLE, true, client_now(client));
     }
     connect_again(link);
     sim_client_finish_step(client);
@@ -135,14 +135,15 @@ void link_broken(struct client *client, struct connection *connection) {
     link->watched = false;
     if (link->kind == LINK_MESSAGES) {
         memset(client->subscribed_at, 0, sizeof client->subscribed_at);
-        engine_subscriptions_lost(&client->engine, client_now(client));
+        engine_subscriptions_lost(&client->engine, client->engine.server, client_now(client));
     } else {
-        link->unanswered = client->engine.pipelines[link->kind].in_flight > 0;
+        link->unanswered = client->engine.server->pipelines[link->kind].in_flight > 0;
         check_connection_ended(client);
         link->old_id = link->id;
         link->old_run = link->run;
         link->has_old = true;
-        engine_pipeline_lost(&client->engine, (enum pipeline_role)link->kind, client_now(client));
+        engine_pipeline_lost(&client->engine, engine_pipeline(&client->engine, (enum pipeline_role)link->kind),
+                             client_now(client));
     }
     connect_again(link);
     sim_client_finish_step(client);
@@ -159,7 +160,8 @@ static void end_seen(struct world *world, void *actor, uint64_t number) {
 }
 
 void link_ended(struct client *client, struct connection *connection) {
-    bool unused = connection->kind == LINK_MESSAGES || client->engine.pipelines[connection->kind].in_flight == 0;
+    bool unused = connection->kind == LINK_MESSAGES ||
+                  client->engine.server->pipelines[connection->kind].in_flight == 0;
     bool late = unused && connection->unseen_until > client->world->now;
     if (late) {
         world_at(client->world, connection->unseen_until, end_seen, connection, 0);
@@ -170,7 +172,7 @@ void link_ended(struct client *client, struct connection *connection) {
 
 /* As the client layer does before it writes: see ended_unused in pipeline_io.c. */
 bool link_end_is_seen(const struct link *link) {
-    const struct pipeline *pipeline = &link->client->engine.pipelines[link->kind];
+    const struct pipeline *pipeline = &link->client->engine.server->pipelines[link->kind];
     bool writes = pipeline->in_flight == 0 && !list_is_empty(&pipeline->unsent);
     return writes && link->connection->ended && !PLANTED(FAULT_END_UNSEEN);
 }
@@ -213,7 +215,8 @@ static void ready(struct link *link, enum resolution how) {
         }
         link->has_old = false;
         check_resolution(client, link->kind, how);
-        engine_pipeline_ready(&client->engine, (enum pipeline_role)link->kind, how, client_now(client));
+        engine_pipeline_ready(&client->engine, engine_pipeline(&client->engine, (enum pipeline_role)link->kind), how,
+                              client_now(client));
     }
 }
 

@@ -43,7 +43,7 @@ static void peer_timer(struct world *world, void *actor, uint64_t generation) {
     if (link->generation != generation || link->state != LINK_READY) {
         return;
     }
-    struct list_link *first = list_first(&client->engine.pipelines[link->kind].sent);
+    struct list_link *first = list_first(&client->engine.server->pipelines[link->kind].sent);
     link->watched = first != NULL;
     if (!first) {
         return;
@@ -72,8 +72,9 @@ void link_flush(struct link *link) {
         link_broken(client, link->connection);
         return;
     }
-    while ((command = engine_next_to_send(&client->engine, (enum pipeline_role)link->kind, client_now(client))) !=
-           NULL) {
+    while ((command = engine_next_to_send(&client->engine,
+                                          engine_pipeline(&client->engine, (enum pipeline_role)link->kind),
+                                          client_now(client))) != NULL) {
         struct request *request = encode(&client->engine, command);
         check_sent(client, command);
         trace_sent(client, link->kind, request, command->repeated);
@@ -97,7 +98,7 @@ static uint64_t lock_number(const struct client *client, const struct resource *
 void link_subscribe(struct link *link) {
     struct client *client = link->client;
     struct list_link *first;
-    while (link->state == LINK_READY && (first = list_pop(&client->engine.subscription_changes)) != NULL) {
+    while (link->state == LINK_READY && (first = list_pop(&client->engine.server->subscription_changes)) != NULL) {
         struct subscription *subscription = container_of(first, struct subscription, link);
         const struct resource *resource = subscription->queue->resource;
         struct request *request = allocate(1, sizeof *request);
@@ -134,8 +135,9 @@ void link_reply(struct link *link, const struct redis_reply *reply) {
     struct reply elements[REPLY_ELEMENTS_MAX];
     struct reply converted = engine_reply(reply, elements);
     trace_reply(client, link->kind, reply);
-    struct command *command = container_of(list_first(&client->engine.pipelines[link->kind].sent), struct command,
-                                           link);
+    struct command *command = container_of(list_first(&client->engine.server->pipelines[link->kind].sent),
+                                           struct command, link);
     check_reply(client, command, &converted);
-    engine_replied(&client->engine, (enum pipeline_role)link->kind, &converted, client_now(client));
+    engine_replied(&client->engine, engine_pipeline(&client->engine, (enum pipeline_role)link->kind), &converted,
+                   client_now(client));
 }

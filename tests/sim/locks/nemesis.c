@@ -39,7 +39,8 @@ static struct connection *unused_victim(struct world *world) {
         struct client *client = each->client;
         bool current = each->kind != LINK_MESSAGES && client->links[each->kind].connection == each &&
                        client->links[each->kind].state == LINK_READY;
-        if (current && each->client_open && each->server_open && client->engine.pipelines[each->kind].in_flight == 0) {
+        if (current && each->client_open && each->server_open &&
+            client->engine.server->pipelines[each->kind].in_flight == 0) {
             uint32_t own = client->engine.stats.held > 0 ? 30 : 1;
             weight += own;
             if (random_below(&world->random, weight) < own) {
@@ -222,7 +223,7 @@ static void end_unused(struct world *world, const struct planned_fault *fault) {
 }
 
 static bool harm_server(struct world *world, const struct planned_fault *fault) {
-    struct server *server = &world->server;
+    struct model_server *server = &world->server;
     switch (fault->kind) {
     case NEMESIS_PAUSE_SERVER:
         server->paused_until = world->now + fault->duration;

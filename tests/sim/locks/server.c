@@ -11,7 +11,7 @@ void server_touch(struct world *world) {
     keyspace_set_time(world->server.keyspace, clock_local(&world->server.clock, world->now) / MILLISECOND);
 }
 
-int64_t server_expiry(const struct server *server, int64_t at_ms) {
+int64_t server_expiry(const struct model_server *server, int64_t at_ms) {
     return clock_true(&server->clock, (at_ms + 1) * MILLISECOND);
 }
 
@@ -110,7 +110,7 @@ static int received(void *context, bool sharded, struct redis_text channel, stru
 }
 
 void server_start(struct world *world) {
-    struct server *server = &world->server;
+    struct model_server *server = &world->server;
     server->keyspace = keyspace_new();
     keyspace_on_publish(server->keyspace, received, world);
     server->up = true;
@@ -121,7 +121,7 @@ void server_start(struct world *world) {
     }
 }
 
-void server_free(struct server *server) {
+void server_free(struct model_server *server) {
     keyspace_free(server->keyspace);
     if (server->snapshot) {
         keyspace_free(server->snapshot);
@@ -129,7 +129,7 @@ void server_free(struct server *server) {
 }
 
 void server_crash(struct world *world, struct keyspace *data) {
-    struct server *server = &world->server;
+    struct model_server *server = &world->server;
     for (struct connection *each = world->connections; each; each = each->next) {
         bool client_learns = random_chance(&world->random, 800);
         if (each->server_open && !client_learns && each->client_open) {
@@ -147,7 +147,7 @@ void server_crash(struct world *world, struct keyspace *data) {
 }
 
 void server_restart(struct world *world) {
-    struct server *server = &world->server;
+    struct model_server *server = &world->server;
     server->up = true;
     server->run++;
     server->last_connection_id = 0;
@@ -155,7 +155,7 @@ void server_restart(struct world *world) {
 }
 
 /* What the server says before it looks at the script at all; false when it looks. */
-static bool refused_outright(struct server *server, const struct request *request, struct redis_reply *reply) {
+static bool refused_outright(struct model_server *server, const struct request *request, struct redis_reply *reply) {
     if (server->outage == OUTAGE_LOADING) {
         redis_reply_error(reply, "LOADING Redis is loading the dataset in memory");
     } else if (server->outage == OUTAGE_BUSY) {
@@ -174,7 +174,7 @@ static bool refused_outright(struct server *server, const struct request *reques
     return true;
 }
 
-static enum script_error_reply error_reply_in_script(const struct server *server) {
+static enum script_error_reply error_reply_in_script(const struct model_server *server) {
     switch (server->outage) {
     case OUTAGE_MEMORY:
         return REFUSE_MEMORY;
@@ -190,7 +190,7 @@ static enum script_error_reply error_reply_in_script(const struct server *server
 }
 
 static void run_script(struct world *world, const struct request *request, struct redis_reply *reply) {
-    struct server *server = &world->server;
+    struct model_server *server = &world->server;
     server->knows[request->script] = true;
     script_set_run(world->scripts, request->script, error_reply_in_script(server), server->keyspace, request->texts,
                    request->key_count, request->argument_count, reply);
@@ -235,7 +235,7 @@ static struct request *copy_request(const struct request *request) {
 }
 
 static void serve_script(struct world *world, struct connection *connection, const struct request *request) {
-    struct server *server = &world->server;
+    struct model_server *server = &world->server;
     struct answer *answer = answer_new(ANSWER_REPLY);
     server_touch(world);
     watch_before(world, request);

@@ -17,7 +17,7 @@ enum server_outage {
     OUTAGE_PUBLISH
 };
 
-struct server {
+struct model_server {
     struct keyspace *keyspace;
     struct keyspace *snapshot; /* what a crash may fall back to */
     struct drift_clock clock;
@@ -34,7 +34,7 @@ struct server {
 };
 
 void server_start(struct world *world);
-void server_free(struct server *server);
+void server_free(struct model_server *server);
 
 /* Carries out one request and answers it. */
 void server_serve(struct world *world, struct connection *connection, const struct request *request);
@@ -47,7 +47,7 @@ void server_restart(struct world *world);
 void server_touch(struct world *world);
 
 /* The true time at which a key that expires at `at_ms` is gone. */
-int64_t server_expiry(const struct server *server, int64_t at_ms);
+int64_t server_expiry(const struct model_server *server, int64_t at_ms);
 
 /* The message that a lock is free, to whoever hears it; returns how many. */
 int server_publish(struct world *world, uint32_t name, int64_t message);

@@ -209,7 +209,8 @@ void client_start(struct world *world, uint32_t index) {
     }
     client->timer_at = NEVER;
     list_init(&client->uncollected);
-    engine_init(&client->engine, &world->plan.settings, client->uuid, random_next(&world->random));
+    engine_init(&client->engine, &client->engine_server, &world->plan.settings, client->uuid,
+                random_next(&world->random));
     client->engine.losses_wanted[LOSS_EVENTS] = true;
     client->engine.losses_wanted[LOSS_THREADS] = random_chance(&world->random, 500);
     for (uint32_t name = 0; name < world->plan.names; name++) {

@@ -38,6 +38,7 @@ struct client {
     int64_t paused_until;
     int64_t resumed_at;
     struct engine engine;
+    struct server engine_server;
     struct link links[LINK_COUNT];
     struct resource *names[MAX_NAMES];
     struct name_set *set;          /* all of them; of each read-write lock one side, of each group one name */

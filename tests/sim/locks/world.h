@@ -19,7 +19,7 @@ struct world {
     struct plan plan;
     struct redis_text names[MAX_NAMES];
     char values[MAX_VALUES * GROUP_VALUE_SIZE]; /* of groups: a name is one and the next */
-    struct server server;
+    struct model_server server;
     struct connection *connections;
     struct list late_requests;
     struct client *clients[MAX_CLIENTS];

@@ -8,6 +8,7 @@
 #include "composite_async.h"
 #include "events.h"
 #include "host_watch.h"
+#include "node.h"
 #include "options.h"
 #include "outputs.h"
 #include "owners.h"
@@ -25,13 +26,11 @@ static void close_in_child(struct client *client) {
     if (atomic_exchange(&client->closed, true)) {
         return;
     }
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        connection_forget(&client->ios[i].connection);
+    for (struct node *node = &client->node; node; node = node->next) {
+        node_forget(node);
     }
-    connection_forget(&client->subscriber.connection);
-    connection_forget(&client->subscriber.next.connection);
-    if (current_server_is_searched(&client->server)) {
-        search_forget(client->server.search);
+    if (current_server_is_searched(&client->node.current)) {
+        search_forget(client->node.current.search);
     }
     if (client->listener) {
         connection_forget(&client->listener->connection);
@@ -66,8 +65,8 @@ static bool is_drained(const struct client *client) {
     if (atomic_load(&client->broken)) {
         return true;
     }
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        if (i != PIPELINE_BACKGROUND && io_has_work(&client->ios[i])) {
+    for (const struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+        if (io->pipeline->role != PIPELINE_BACKGROUND && io_has_work(io)) {
             return false;
         }
     }
@@ -78,8 +77,7 @@ static bool is_drained(const struct client *client) {
 static void drain(struct client *client, int64_t until) {
     while (!is_drained(client) && system_now() < until) {
         int64_t now = system_now();
-        for (int i = 0; i < PIPELINE_COUNT; i++) {
-            struct pipeline_io *io = &client->ios[i];
+        for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
             if (!io_is_read(io) && io->connection.state == CONNECTION_READY && io_has_work(io)) {
                 io_receive(io, connection_read(&io->connection, io->staging, STAGING_SIZE), now);
             }
@@ -95,8 +93,7 @@ static void drain(struct client *client, int64_t until) {
 }
 
 static bool is_read(const struct client *client) {
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        const struct pipeline_io *io = &client->ios[i];
+    for (const struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
         if ((io_is_read(io) && io->reader != READER_BACKGROUND) || io->writing) {
             return true;
         }
@@ -108,9 +105,9 @@ static bool is_read(const struct client *client) {
 static void expel_callers(struct client *client) {
     atomic_store(&client->stopping, true);
     while (is_read(client)) {
-        for (int i = 0; i < PIPELINE_COUNT; i++) {
-            if (client->ios[i].connection.fd >= 0) {
-                shutdown(client->ios[i].connection.fd, SHUT_RDWR);
+        for (const struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+            if (io->connection.fd >= 0) {
+                shutdown(io->connection.fd, SHUT_RDWR);
             }
         }
         _Atomic uint32_t nobody = 0;
@@ -146,17 +143,13 @@ static void close_client(struct client *client) {
     background_stop(client);
     composite_discard_ops(client);
     client_lock(client);
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        connection_close(&client->ios[i].connection);
-        lookup_drop(client->ios[i].lookup);
-        client->ios[i].lookup = NULL;
+    for (struct node *node = &client->node; node; node = node->next) {
+        node_close(node);
     }
-    connection_close(&client->subscriber.connection);
-    connection_close(&client->subscriber.next.connection);
     listener_close(client);
     host_watch_close(client);
-    if (current_server_is_searched(&client->server)) {
-        search_close(client->server.search);
+    if (current_server_is_searched(&client->node.current)) {
+        search_close(client->node.current.search);
     }
     events_discard(client);
     close_events(client);
@@ -191,12 +184,15 @@ const char *redlatch_client_url(const redlatch_client *handle) {
 }
 
 static uint64_t open_connections(const struct client *client) {
-    uint64_t count = client->subscriber.connection.fd >= 0;
-    count += client->subscriber.next.connection.fd >= 0;
-    count += current_server_is_searched(&client->server) && client->server.search->connection.fd >= 0;
+    uint64_t count = current_server_is_searched(&client->node.current) &&
+                     client->node.current.search->connection.fd >= 0;
     count += client->listener && client->listener->connection.fd >= 0;
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        count += client->ios[i].connection.fd >= 0;
+    for (const struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+        count += io->connection.fd >= 0;
+    }
+    for (const struct node *node = &client->node; node; node = node->next) {
+        count += node->subscriber.connection.fd >= 0;
+        count += node->subscriber.next.connection.fd >= 0;
     }
     return count;
 }

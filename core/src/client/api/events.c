@@ -73,9 +73,11 @@ static int make_set(struct client *client) {
     client->event_signal = signal;
     client->engine.losses_wanted[LOSS_EVENTS] = true;
     atomic_store(&client->losses_watched[LOSS_EVENTS], true);
-    struct pipeline_io *io = &client->ios[PIPELINE_HOST];
-    if (io->connection.state == CONNECTION_READY && io->reader != READER_BACKGROUND) {
-        io->in_set = system_set_add(client->event_set, io->connection.fd) == 0;
+    for (struct node *node = &client->node; node; node = node->next) {
+        struct pipeline_io *io = &node->ios[PIPELINE_HOST];
+        if (io->connection.state == CONNECTION_READY && io->reader != READER_BACKGROUND) {
+            io->in_set = system_set_add(client->event_set, io->connection.fd) == 0;
+        }
     }
     if (!list_is_empty(&client->events)) {
         client->event_raised = true;
@@ -140,8 +142,8 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
 
 /* The move that was not reported yet; the addresses are copied to where the caller may read them. */
 static bool take_move(struct client *client, enum loss_queue queue, redlatch_event *event) {
-    struct move_event *move = &client->server.moves[queue];
-    struct move_event *reported = &client->server.reported_moves[queue];
+    struct move_event *move = &client->node.current.moves[queue];
+    struct move_event *reported = &client->node.current.reported_moves[queue];
     if (!move->pending) {
         return false;
     }
@@ -168,9 +170,8 @@ static bool take_refused(struct client *client, enum loss_queue queue, redlatch_
     return true;
 }
 
-/* Reads the host's pipeline on the host's own thread, unless the background thread does. */
-static void poll_host_pipeline(struct client *client, int64_t now) {
-    struct pipeline_io *io = &client->ios[PIPELINE_HOST];
+/* Reads a host's pipeline on the host's own thread, unless the background thread does. */
+static void poll_host_pipeline(struct pipeline_io *io, int64_t now) {
     if (io->connection.state != CONNECTION_READY || io_is_read(io)) {
         return;
     }
@@ -184,7 +185,7 @@ static void poll_host_pipeline(struct client *client, int64_t now) {
 static bool has_events(struct client *client) {
     return !list_is_empty(&client->events) ||
            (!atomic_load(&client->broken) &&
-            (client->server.moves[LOSS_EVENTS].pending || client->refused.pending[LOSS_EVENTS] ||
+            (client->node.current.moves[LOSS_EVENTS].pending || client->refused.pending[LOSS_EVENTS] ||
              engine_first_loss(&client->engine, LOSS_EVENTS) || composite_has_loss(client, LOSS_EVENTS)));
 }
 
@@ -218,7 +219,9 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
     int64_t now = system_now();
     client->event_polling = true;
     if (!has_events(client) && !atomic_load(&client->broken)) {
-        poll_host_pipeline(client, now);
+        for (struct node *node = &client->node; node; node = node->next) {
+            poll_host_pipeline(&node->ios[PIPELINE_HOST], now);
+        }
         client_finish_step(client, now);
     }
     struct composite *composite = NULL;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "drive.h"
 #include "errors.h"
 #include "kinds.h"
 
@@ -200,7 +201,7 @@ int request_failed_of(const struct client *client, const struct request *request
     if (replied && request && request->answer.error_text[0]) {
         detail = request->answer.error_text;
     } else if (status_has_detail(status)) {
-        detail = client->ios[request ? request->operation.pipeline : PIPELINE_CALLERS].connection.detail;
+        detail = (request ? drive_io(request) : client->node.ios)->connection.detail;
     }
     char where[WHERE_SIZE];
     if (status == REDLATCH_NO_REPLY) {

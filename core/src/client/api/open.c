@@ -13,6 +13,7 @@
 #include "find_server.h"
 #include "handles.h"
 #include "host_watch.h"
+#include "node.h"
 #include "options.h"
 #include "owners.h"
 #include "pipeline_io.h"
@@ -232,17 +233,7 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
                                                                : 0;
     settings->connect_timeout = options->connect_timeout_ms * MILLISECOND;
     settings->dead_peer_timeout = options->dead_peer_timeout_ms * MILLISECOND;
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        struct pipeline_io *io = &client->ios[i];
-        io->client = client;
-        io->pipeline = (enum pipeline_role)i;
-        busy_poll_init(&io->busy_poll);
-        connection_init(&io->connection, settings, false);
-    }
-    connection_init(&client->subscriber.connection, settings, true);
-    connection_init(&client->subscriber.next.connection, settings, true);
-    list_init(&client->subscriber.next.requested);
-    list_init(&client->subscriber.unanswered);
+    node_init(&client->node, client, settings);
 }
 
 /* redis+sentinel://host:port,host:port/service/database, or redis+replicas:// without a service */
@@ -316,7 +307,7 @@ static struct client *client_new(const redlatch_client_options *options, struct 
                                        .replica_timeout_ms = options->replica_timeout_ms,
                                        .min_replicas = (uint32_t)options->min_replicas,
                                        .durable = options->durable != 0};
-    engine_init(&client->engine, &settings, uuid, random);
+    engine_init(&client->engine, &client->node.server, &settings, uuid, random);
     set_up_connections(client, options);
     host_watch_init(client, options->dns_interval_ms * MILLISECOND);
     if (!copy_strings(client, options) || !make_shown_url(client)) {
@@ -329,7 +320,7 @@ static struct client *client_new(const redlatch_client_options *options, struct 
 
 /* Makes the callers' connection now, so that a wrong URL or password is an error here. */
 static int connect_now(struct client *client) {
-    struct pipeline_io *io = &client->ios[PIPELINE_CALLERS];
+    struct pipeline_io *io = &client->node.ios[PIPELINE_CALLERS];
     client_lock(client);
     int64_t until = system_now() + client->connection_settings.connect_timeout;
     int status = REDLATCH_AGAIN;

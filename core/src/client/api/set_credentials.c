@@ -4,16 +4,8 @@
 #include "client_lock.h"
 #include "errors.h"
 #include "handles.h"
+#include "node.h"
 #include "outputs.h"
-
-/* Connections that were refused are tried again at once. */
-static void connect_soon(struct connection *connection, int64_t now) {
-    if (connection->state == CONNECTION_CLOSED) {
-        connection->down_since = 0;
-        connection->retry_at = now;
-        connection->retry_soon_at = now;
-    }
-}
 
 /* Callers who sleep until the next attempt to connect. */
 static void wake_callers(struct client *client) {
@@ -29,8 +21,8 @@ static void wake_callers(struct client *client) {
 
 static bool is_connected(const struct client *client) {
     bool connected = false;
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        connected = connected || client->ios[i].connection.state != CONNECTION_CLOSED;
+    for (const struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+        connected = connected || io->connection.state != CONNECTION_CLOSED;
     }
     return connected;
 }
@@ -38,12 +30,10 @@ static bool is_connected(const struct client *client) {
 static void apply(struct client *client) {
     int64_t now = system_now();
     client->credentials_change = true;
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        connect_soon(&client->ios[i].connection, now);
+    for (struct node *node = &client->node; node; node = node->next) {
+        node_connect_soon(node, now);
     }
-    connect_soon(&client->subscriber.connection, now);
-    connect_soon(&client->subscriber.next.connection, now);
-    client->server.search_from = 0;
+    client->node.current.search_from = 0;
     if (is_connected(client)) {
         background_start(client); /* it reads the replies that nobody else does; without a thread, the next caller */
     }

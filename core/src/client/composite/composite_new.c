@@ -99,8 +99,8 @@ static int check_neighbours(const struct redlatch_lock *one, const struct redlat
 static int check_run_ids(const struct composite *composite) {
     for (uint32_t i = 0; i < composite->group_count; i++) {
         for (uint32_t j = 0; j < i; j++) {
-            const char *one = composite->groups[i].client->ios[PIPELINE_CALLERS].connection.run_id;
-            const char *other = composite->groups[j].client->ios[PIPELINE_CALLERS].connection.run_id;
+            const char *one = composite->groups[i].client->node.ios[PIPELINE_CALLERS].connection.run_id;
+            const char *other = composite->groups[j].client->node.ios[PIPELINE_CALLERS].connection.run_id;
             if (one[0] && strcmp(one, other) == 0) {
                 return fail_with(REDLATCH_INVALID,
                                  "two members are on the same server, whose run id is %.8s...: expected"

@@ -42,7 +42,10 @@ static bool is_cancelled(const struct subrequest_set *set) {
 /* Takes the reader role of the task's pipeline, or keeps it: there is something to read, and a connection to read from.
  */
 static bool start_reading(struct subrequest *subrequest, int64_t now) {
-    struct pipeline_io *io = &subrequest->client->ios[subrequest->request.operation.pipeline];
+    struct pipeline_io *io = drive_io(&subrequest->request);
+    if (subrequest->reads && subrequest->reads != io) { /* the name has moved */
+        subrequest_stop_reading(subrequest, now);
+    }
     bool wanted = drive_should_read(&subrequest->request) && io->connection.state == CONNECTION_READY;
     if (!wanted || (!subrequest->reads && io_is_read(io))) {
         subrequest_stop_reading(subrequest, now);

@@ -10,7 +10,7 @@
 
 bool authentication_is_due(const struct pipeline_io *io) {
     const struct credentials *credentials = &io->client->credentials;
-    if (PLANTED(FAULT_NO_AUTH_ON_OPEN) || (PLANTED(FAULT_AUTH_ON_ONE) && io->pipeline != PIPELINE_CALLERS)) {
+    if (PLANTED(FAULT_NO_AUTH_ON_OPEN) || (PLANTED(FAULT_AUTH_ON_ONE) && io->pipeline->role != PIPELINE_CALLERS)) {
         return false;
     }
     return io->connection.state == CONNECTION_READY && !io->authentication.pending &&
@@ -23,7 +23,7 @@ void authentication_say(struct pipeline_io *io) {
         io->connection.credentials = credentials->version;
         io->authentication.pending = true;
         bool own_reply_came = io->kept != NULL; /* of the first one, which waits for those to WAIT and WAITAOF */
-        io->authentication.ahead = io->client->engine.pipelines[io->pipeline].in_flight - own_reply_came;
+        io->authentication.ahead = io->pipeline->in_flight - own_reply_came;
     }
 }
 
@@ -34,8 +34,7 @@ void authentication_sent(struct pipeline_io *io) {
 }
 
 bool authentication_is_next(const struct pipeline_io *io) {
-    return io->authentication.pending && io->authentication.ahead == 0 &&
-           io->client->engine.pipelines[io->pipeline].awaited == 0;
+    return io->authentication.pending && io->authentication.ahead == 0 && io->pipeline->awaited == 0;
 }
 
 void authentication_passed(struct pipeline_io *io) {

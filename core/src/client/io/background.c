@@ -6,6 +6,7 @@
 #include "background.h"
 
 #include <poll.h>
+#include <stdlib.h>
 
 #include "client_lock.h"
 #include "composite_async.h"
@@ -30,15 +31,15 @@ static bool should_read(const struct pipeline_io *io, int64_t now) {
     if (!io_has_work(io)) {
         return io->wanted || io_is_opening(io);
     }
-    bool connecting_for_host = io->pipeline == PIPELINE_HOST && io->connection.state != CONNECTION_READY;
-    return io->reader == READER_BACKGROUND || io->pipeline == PIPELINE_BACKGROUND || io_is_lent(io) ||
+    bool connecting_for_host = io->pipeline->role == PIPELINE_HOST && io->connection.state != CONNECTION_READY;
+    return io->reader == READER_BACKGROUND || io->pipeline->role == PIPELINE_BACKGROUND || io_is_lent(io) ||
            connecting_for_host || (io->unread_since && now - io->unread_since >= UNREAD_LIMIT);
 }
 
 /* The host polls its pipeline's socket itself, except while the background thread reads it. */
 static void update_set(struct pipeline_io *io) {
     struct client *client = io->client;
-    if (io->pipeline != PIPELINE_HOST || client->event_set < 0) {
+    if (io->pipeline->role != PIPELINE_HOST || client->event_set < 0) {
         return;
     }
     bool wanted = io->connection.state == CONNECTION_READY && io->reader != READER_BACKGROUND;
@@ -80,51 +81,88 @@ static int64_t earlier(int64_t one, int64_t other) {
     return one < other ? one : other;
 }
 
+/* The descriptors that the thread sleeps on, those that are open. The first two are those of its signal and its alarm.
+ */
+struct polled {
+    struct pollfd *fds;
+    size_t count, room;
+};
+
+static void add(struct polled *polled, int fd, short events) {
+    if (fd >= 0 || polled->count < 2) {
+        polled->fds[polled->count++] = (struct pollfd){fd, events, 0};
+    }
+}
+
+/* Those of no node, and of each node: both of its connections for messages, and one for each pipeline. */
+enum { POLLED_OF_CLIENT = 4, POLLED_OF_NODE = 2 + PIPELINE_COUNT };
+
+/* How soon the thread looks again while there is no memory for what it is to poll. */
+static const int64_t NO_ROOM_PAUSE = 10 * MILLISECOND;
+
+/* Makes room for all nodes; false without memory. */
+static bool make_room(const struct client *client, struct polled *polled) {
+    size_t needed = POLLED_OF_CLIENT;
+    for (const struct node *node = &client->node; node; node = node->next) {
+        needed += POLLED_OF_NODE;
+    }
+    if (needed > polled->room) {
+        struct pollfd *fds = calloc(needed, sizeof *fds);
+        if (!fds) {
+            return false;
+        }
+        free(polled->fds);
+        polled->fds = fds;
+        polled->room = needed;
+    }
+    return true;
+}
+
 /* What to poll and when to recheck. Nothing is stepped here and the mutex is not dropped: whatever happens from now
  * on kicks the background thread. */
-static int64_t survey(struct client *client, struct pollfd *fds, size_t *count_out, int64_t now) {
-    int64_t wake = earlier(subscriber_next_time(client), engine_next_timer(&client->engine));
-    wake = earlier(wake, earlier(composite_next_time(client), successor_next_time(client)));
+static int64_t survey(struct client *client, struct polled *polled, int64_t now) {
+    int64_t wake = earlier(composite_next_time(client), engine_next_timer(&client->engine));
     wake = earlier(wake, earlier(server_search_next_time(client, now), listener_next_time(client)));
     wake = earlier(wake, host_watch_next_time(client, now));
-    size_t count = 0;
-    fds[count++] = (struct pollfd){client->background_signal, POLLIN, 0};
-    fds[count++] = (struct pollfd){client->background_alarm, POLLIN, 0};
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        struct pipeline_io *io = &client->ios[i];
+    for (const struct node *node = &client->node; node; node = node->next) {
+        wake = earlier(wake, earlier(subscriber_next_time(node), successor_next_time(node)));
+    }
+    polled->count = 0;
+    add(polled, client->background_signal, POLLIN);
+    add(polled, client->background_alarm, POLLIN);
+    for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
         reader_pass(io, now);
         if (io->reader == READER_BACKGROUND) {
             wake = earlier(wake, io_next_time(io));
-            fds[count++] = (struct pollfd){io->connection.fd, io_poll_events(io), 0};
+            add(polled, io->connection.fd, io_poll_events(io));
         } else if (should_read(io, now)) {
             wake = now; /* since it was stepped */
         } else if (io->unread_since) {
             wake = earlier(wake, io->unread_since + UNREAD_LIMIT);
         }
         if (io->reader != READER_BACKGROUND && !io->ended && io->connection.state == CONNECTION_READY) {
-            fds[count++] = (struct pollfd){io->connection.fd, POLLRDHUP, 0};
+            add(polled, io->connection.fd, POLLRDHUP);
         }
     }
-    fds[count++] = (struct pollfd){client->subscriber.connection.fd, subscriber_events(client), 0};
-    const struct connection *next = &client->subscriber.next.connection;
-    if (next->fd >= 0) {
-        fds[count++] = (struct pollfd){next->fd, connection_events(next), 0};
+    for (const struct node *node = &client->node; node; node = node->next) {
+        add(polled, node->subscriber.connection.fd, subscriber_events(node));
+        add(polled, node->subscriber.next.connection.fd, connection_events(&node->subscriber.next.connection));
     }
     short events;
     int search = server_search_descriptor(client, &events);
-    fds[count++] = (struct pollfd){search, events, 0};
+    add(polled, search, events);
     int sentinel = listener_descriptor(client, &events);
-    fds[count++] = (struct pollfd){sentinel, events, 0};
-    *count_out = count;
+    add(polled, sentinel, events);
     return wake;
 }
 
 /* Notes which connections have ended. One that is read by somebody else is left to that one, and watched no more. */
-static void note_ends(struct client *client, const struct pollfd *fds, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        for (int pipeline = 0; fds[i].events == POLLRDHUP && fds[i].revents && pipeline < PIPELINE_COUNT; pipeline++) {
-            struct pipeline_io *io = &client->ios[pipeline];
-            bool same = io->connection.state == CONNECTION_READY && io->connection.fd == fds[i].fd;
+static void note_ends(struct client *client, const struct polled *polled) {
+    for (size_t i = 0; i < polled->count; i++) {
+        const struct pollfd *fd = &polled->fds[i];
+        bool ended = fd->events == POLLRDHUP && fd->revents;
+        for (struct pipeline_io *io = client->node.ios; ended && io; io = io_next(io)) {
+            bool same = io->connection.state == CONNECTION_READY && io->connection.fd == fd->fd;
             io->ended = io->ended || same;
         }
     }
@@ -139,13 +177,17 @@ static void work(struct client *client) {
     listener_step(client, now);
     host_watch_step(client, now);
     server_search_step(client, now);
-    subscriber_step(client, now);
-    successor_step(client, now);
-    client_outputs(client, now);
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        background_step(&client->ios[i], system_now());
+    for (struct node *node = &client->node; node; node = node->next) {
+        subscriber_step(node, now);
+        successor_step(node, now);
     }
-    subscriber_changes(client, now);
+    client_outputs(client, now);
+    for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+        background_step(io, system_now());
+    }
+    for (struct node *node = &client->node; node; node = node->next) {
+        subscriber_changes(node, now);
+    }
 }
 
 /* What a suspend of the machine may put off: its end is seen so much later. */
@@ -153,14 +195,14 @@ static const int64_t SHORT_SLEEP = SECOND;
 
 /* Sleeps until a descriptor is ready, or `wake` has come. Leases run out while the machine is suspended, so a long
  * sleep ends by an alarm, which is set only when the time changes; for a short one its own end will do. */
-static void sleep_until(struct client *client, struct pollfd *fds, size_t count, int64_t wake) {
+static void sleep_until(struct client *client, const struct polled *polled, int64_t wake) {
     if (client->background_alarm >= 0 && wake - system_now() > SHORT_SLEEP) {
         bool set = client->alarm_at == wake || system_alarm_set(client->background_alarm, wake);
         client->alarm_at = set ? wake : 0;
         wake = set ? NEVER : wake;
     }
-    system_poll(fds, count, wake);
-    if (fds[1].revents) {
+    system_poll(polled->fds, polled->count, wake);
+    if (polled->count > 1 && polled->fds[1].revents) {
         system_unsignal(client->background_alarm);
         client->alarm_at = NEVER;
     }
@@ -169,6 +211,7 @@ static void sleep_until(struct client *client, struct pollfd *fds, size_t count,
 void *background_run(void *argument) {
     struct client *client = argument;
     system_thread_name("redlatch");
+    struct polled polled = {.fds = NULL};
     client_lock(client);
     while (!atomic_load(&client->stopping)) {
         work(client);
@@ -177,20 +220,20 @@ void *background_run(void *argument) {
             composite_step_all(client);
             client_lock(client);
         }
-        struct pollfd fds[PIPELINE_COUNT + 6];
-        size_t count;
-        int64_t wake = survey(client, fds, &count, system_now());
+        bool room = make_room(client, &polled);
+        int64_t wake = room ? survey(client, &polled, system_now()) : system_now() + NO_ROOM_PAUSE;
         client->background_wakes_at = wake > 1 ? wake : 1;
         client_unlock(client);
-        sleep_until(client, fds, count, wake);
+        sleep_until(client, &polled, wake);
         client_lock(client);
         client->background_wakes_at = 0;
-        note_ends(client, fds, count);
-        if (fds[0].revents) {
+        note_ends(client, &polled);
+        if (polled.count > 0 && polled.fds[0].revents) {
             system_unsignal(client->background_signal);
         }
     }
     client_unlock(client);
+    free(polled.fds);
     if (atomic_load(&client->broken)) {
         composite_end_broken(client);
     }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "node.h"
 
 struct client *client_keep(struct client *client) {
     atomic_fetch_add(&client->references, 1);
@@ -51,10 +52,10 @@ static void free_memory(struct client *client) {
             free_command(container_of(timer, struct command, timer));
         }
     }
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        free_commands(&engine->pipelines[i].unsent);
-        free_commands(&engine->pipelines[i].sent);
-        free_commands(&engine->pipelines[i].in_doubt);
+    for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+        free_commands(&io->pipeline->unsent);
+        free_commands(&io->pipeline->sent);
+        free_commands(&io->pipeline->in_doubt);
     }
     free_commands(&engine->command_pool);
     free_commands(&engine->batch_pool);
@@ -110,15 +111,7 @@ void client_drop(struct client *client) {
     client_close_descriptor(&client->background_alarm);
     discard_losses(client);
     free_memory(client);
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        reply_free(client->ios[i].kept);
-        reply_holder_clear(&client->ios[i].holder);
-        connection_free(&client->ios[i].connection);
-    }
-    reply_holder_clear(&client->subscriber.holder);
-    connection_free(&client->subscriber.connection);
-    reply_holder_clear(&client->subscriber.next.holder);
-    connection_free(&client->subscriber.next.connection);
+    node_free(&client->node);
     tls_context_free(client->connection_settings.tls);
     tls_context_free(client->connection_settings.sentinel_tls);
     listener_free(client);

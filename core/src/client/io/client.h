@@ -69,9 +69,10 @@ enum reader {
 /* A pipeline's connection and who reads it. */
 struct pipeline_io {
     struct client *client;
+    struct node *node;
+    struct pipeline *pipeline;
     struct connection connection;
     struct reply_holder holder;
-    enum pipeline_role pipeline;
     enum reader reader;    /* who reads; changed by reader.c */
     bool writing;          /* somebody writes, without the mutex; nobody else touches the output then */
     bool wanted;           /* the background thread is to open it ahead of need */
@@ -107,6 +108,16 @@ struct subscriber {
     struct list_link ping;
 };
 
+/* One server that the client has to do with, and the connections to it. */
+struct node {
+    struct node *next; /* of the same client */
+    struct client *client;
+    struct server server; /* what the engine knows of it */
+    struct current_server current;
+    struct pipeline_io ios[PIPELINE_COUNT];
+    struct subscriber subscriber;
+};
+
 /* A loss of a hold of several members, to be told. */
 struct loss_event {
     struct loss_event *next;
@@ -134,14 +145,12 @@ struct client {
     struct credentials credentials, sentinel_credentials;
     struct refused_credentials refused;
     struct connection_settings connection_settings;
-    struct current_server server;
     struct host_watch host_watch;
     struct listener *listener; /* NULL: the URL names no sentinels */
 
     pthread_mutex_t mutex;
     struct engine engine;
-    struct pipeline_io ios[PIPELINE_COUNT];
-    struct subscriber subscriber;
+    struct node node; /* the server that the URL names */
 
     pthread_t background_thread;
     void *(*background_main)(void *client); /* what it does */
@@ -176,6 +185,14 @@ struct client {
     _Atomic uint32_t *wakes[WAKE_MAX];
     size_t wake_count;
 };
+
+/* The connections for commands, of all nodes: client->node.ios is the first, after the last one comes NULL. */
+static inline struct pipeline_io *io_next(const struct pipeline_io *io) {
+    if (io->pipeline->role + 1 < PIPELINE_COUNT) {
+        return &io->node->ios[io->pipeline->role + 1];
+    }
+    return io->node->next ? io->node->next->ios : NULL;
+}
 
 struct client *client_keep(struct client *client);
 void client_drop(struct client *client);

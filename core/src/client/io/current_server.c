@@ -21,7 +21,7 @@ static const int64_t SEARCH_LIMIT = 30 * SECOND;
 static const int64_t READ_ONLY_BELIEVED = 5 * SECOND;
 
 bool current_server_init(struct client *client) {
-    struct current_server *server = &client->server;
+    struct current_server *server = &client->node.current;
     if (client->uri.servers.count == 0) {
         return true;
     }
@@ -39,16 +39,16 @@ bool current_server_init(struct client *client) {
 }
 
 void current_server_free(struct client *client) {
-    if (client->server.search) {
-        search_close(client->server.search);
-        free(client->server.search);
+    if (client->node.current.search) {
+        search_close(client->node.current.search);
+        free(client->node.current.search);
     }
 }
 
 /* Notes that the client leaves a process, for which it may have been on the way back to one that it left before. */
-static void note_left(struct client *client, const char *run_id, int64_t now) {
-    struct current_server *server = &client->server;
-    int64_t within = RETURNS_WITHIN + (RETURNS_MAX + 1) * client->host_watch.interval;
+static void note_left(struct node *node, const char *run_id, int64_t now) {
+    struct current_server *server = &node->current;
+    int64_t within = RETURNS_WITHIN + (RETURNS_MAX + 1) * node->client->host_watch.interval;
     bool returns = false;
     for (int i = 0; i < server->left_count; i++) {
         returns = returns || strcmp(server->left[i], run_id) == 0;
@@ -66,8 +66,8 @@ static void note_left(struct client *client, const char *run_id, int64_t now) {
     }
 }
 
-enum server_change current_server_greeted(struct client *client, const struct connection *connection, int64_t now) {
-    struct current_server *server = &client->server;
+enum server_change current_server_greeted(struct node *node, const struct connection *connection, int64_t now) {
+    struct current_server *server = &node->current;
     if (connection->run_id[0] == '\0' || strcmp(connection->run_id, server->run_id) == 0 ||
         (PLANTED(FAULT_OTHER_PROCESS_IGNORED) && server->run_id[0])) {
         return SERVER_SAME;
@@ -80,7 +80,7 @@ enum server_change current_server_greeted(struct client *client, const struct co
         return SERVER_STALE;
     }
     if (!current_server_is_searched(server)) { /* else failovers may come as fast */
-        note_left(client, connection->run_id, now);
+        note_left(node, connection->run_id, now);
         if (server->returns > RETURNS_MAX && !PLANTED(FAULT_MOVES_WITHOUT_END)) {
             return SERVER_ALTERNATES;
         }
@@ -92,12 +92,12 @@ enum server_change current_server_greeted(struct client *client, const struct co
 
 static void note_move(struct client *client, const struct endpoint *to) {
     for (int queue = LOSS_EVENTS; queue <= LOSS_THREADS; queue++) {
-        struct move_event *move = &client->server.moves[queue];
+        struct move_event *move = &client->node.current.moves[queue];
         if (!atomic_load(&client->losses_watched[queue])) {
             continue;
         }
         if (!move->pending) {
-            endpoint_text(&client->server.endpoint, move->from);
+            endpoint_text(&client->node.current.endpoint, move->from);
         }
         endpoint_text(to, move->to);
         move->pending = !PLANTED(FAULT_MOVE_UNREPORTED);
@@ -105,7 +105,7 @@ static void note_move(struct client *client, const struct endpoint *to) {
 }
 
 bool current_server_found(struct client *client, int64_t now) {
-    struct current_server *server = &client->server;
+    struct current_server *server = &client->node.current;
     const struct endpoint *found = &server->search->discovery.target;
     bool known = current_server_is_known(server);
     bool same = known && endpoint_equal(found, &server->endpoint);
@@ -127,13 +127,13 @@ bool current_server_found(struct client *client, int64_t now) {
 }
 
 void current_server_request_search(struct client *client, int64_t now) {
-    client->server.must_search = true;
-    client->server.search_from = 0;
-    client->server.search_until = now + SEARCH_LIMIT;
+    client->node.current.must_search = true;
+    client->node.current.search_from = 0;
+    client->node.current.search_until = now + SEARCH_LIMIT;
 }
 
-bool current_server_may_be_elsewhere(struct client *client, int64_t now) {
-    struct current_server *server = &client->server;
+bool current_server_may_be_elsewhere(struct node *node, int64_t now) {
+    struct current_server *server = &node->current;
     if (current_server_is_searched(server)) {
         return true;
     }

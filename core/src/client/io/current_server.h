@@ -47,6 +47,7 @@ enum server_change {
 };
 
 struct client;
+struct node;
 
 /* Sets the search up if the URL asks for one; false without memory. */
 bool current_server_init(struct client *client);
@@ -62,7 +63,7 @@ static inline bool current_server_is_known(const struct current_server *server) 
 }
 
 /* Judges a connection that has become READY. */
-enum server_change current_server_greeted(struct client *client, const struct connection *connection, int64_t now);
+enum server_change current_server_greeted(struct node *node, const struct connection *connection, int64_t now);
 
 /* Takes over what a search has found; true if that is another address than before. */
 bool current_server_found(struct client *client, int64_t now);
@@ -71,6 +72,6 @@ bool current_server_found(struct client *client, int64_t now);
 void current_server_request_search(struct client *client, int64_t now);
 
 /* A command was refused by a replica: whether its connection is to be made anew, to look for the master. */
-bool current_server_may_be_elsewhere(struct client *client, int64_t now);
+bool current_server_may_be_elsewhere(struct node *node, int64_t now);
 
 #endif

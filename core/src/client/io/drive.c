@@ -17,6 +17,7 @@
 #include "outputs.h"
 #include "pipeline_io.h"
 #include "reader.h"
+#include "routes.h"
 
 void request_init(struct request *request, struct client *client, struct redlatch_cancel *cancel) {
     memset(request, 0, sizeof *request);
@@ -52,12 +53,12 @@ static bool is_free(const struct pipeline_io *io) {
 
 /* A pipeline that is lent to an operation: the server reads nothing from it while it waits for replicas. One that
  * nobody uses, open if there is such a one; else the one with the fewest commands under way. */
-static enum pipeline_role pick_lent(const struct client *client) {
+static enum pipeline_role pick_lent(const struct node *node) {
     const struct pipeline_io *best = NULL;
     int64_t least = INT64_MAX;
     for (int i = PIPELINE_CALLERS_SECOND; i < PIPELINE_COUNT; i++) {
-        const struct pipeline_io *io = &client->ios[i];
-        int64_t burden = client->engine.pipelines[i].in_flight + client->engine.pipelines[i].awaited;
+        const struct pipeline_io *io = &node->ios[i];
+        int64_t burden = io->pipeline->in_flight + io->pipeline->awaited;
         bool closed = io->connection.state != CONNECTION_READY;
         burden = is_free(io) && burden == 0 ? closed : 2 + burden;
         if (burden < least) {
@@ -65,23 +66,24 @@ static enum pipeline_role pick_lent(const struct client *client) {
             least = burden;
         }
     }
-    return best->pipeline;
+    return best->pipeline->role;
 }
 
 /* A pipeline to be alone on while there are enough, else the first one, which is shared. A further connection is opened
  * by the background thread, so that its failure is nobody's. */
-static enum pipeline_role pick_own(struct client *client) {
-    const struct pipeline_io *first = &client->ios[PIPELINE_CALLERS];
+static enum pipeline_role pick_own(struct node *node) {
+    struct client *client = node->client;
+    const struct pipeline_io *first = &node->ios[PIPELINE_CALLERS];
     if (is_free(first) || (io_is_shared(first) && client_yields(client))) {
         return PIPELINE_CALLERS;
     }
     struct pipeline_io *closed = NULL;
     for (int i = PIPELINE_CALLERS_SECOND; i < PIPELINE_COUNT; i++) {
-        struct pipeline_io *io = &client->ios[i];
+        struct pipeline_io *io = &node->ios[i];
         if (io->connection.state != CONNECTION_READY) {
             closed = closed ? closed : io;
         } else if (is_free(io)) {
-            return io->pipeline;
+            return io->pipeline->role;
         }
     }
     if (closed && ++client->crowded >= CROWDED && !closed->wanted) {
@@ -92,12 +94,19 @@ static enum pipeline_role pick_own(struct client *client) {
     return PIPELINE_CALLERS;
 }
 
+/* Where the commands of an operation go. */
+static struct node *node_of(struct client *client, const struct operation *operation) {
+    const struct resource *resource = operation->set ? operation->set->members[0].resource : operation->resource;
+    struct server *server = resource ? server_of(&client->engine, resource) : client->engine.server;
+    return container_of(server, struct node, server);
+}
+
 enum pipeline_role drive_pick_pipeline(struct client *client, const struct operation *operation) {
     if (!engine_wants_acknowledgements(&client->engine)) {
-        return operation->asynchronous ? PIPELINE_HOST : pick_own(client);
+        return operation->asynchronous ? PIPELINE_HOST : pick_own(node_of(client, operation));
     }
     if (operation_needs_acknowledgement(&client->engine, operation)) {
-        return pick_lent(client);
+        return pick_lent(node_of(client, operation));
     }
     return operation->asynchronous ? PIPELINE_HOST : PIPELINE_CALLERS;
 }
@@ -107,6 +116,15 @@ void drive_start(struct request *request, int64_t now) {
     request->operation.pipeline = (uint8_t)drive_pick_pipeline(client, &request->operation);
     engine_start(&client->engine, &request->operation, now);
     client_outputs(client, now);
+}
+
+struct pipeline_io *drive_io(const struct request *request) {
+    const struct operation *operation = &request->operation;
+    const struct command *command = operation->phase == PHASE_HANDED ? operation->resource->queue->handing
+                                                                     : operation->command;
+    struct node *node = command ? container_of(command->server, struct node, server)
+                                : node_of(request->client, operation);
+    return &node->ios[operation->pipeline];
 }
 
 static bool is_done(const struct request *request) {
@@ -205,7 +223,7 @@ static bool may_yield(const struct request *request) {
     struct client *client = request->client;
     const struct operation *operation = &request->operation;
     return client->busy_poll && (operation->phase == PHASE_REQUESTING || operation->phase == PHASE_HANDED) &&
-           io_is_shared(&client->ios[operation->pipeline]) && yielding_chosen(&client->yielding);
+           io_is_shared(drive_io(request)) && yielding_chosen(&client->yielding);
 }
 
 /* Yields until the word has changed, within bounds; returns how long that took. Without the mutex. */
@@ -288,9 +306,9 @@ bool drive_should_read(const struct request *request) {
 void drive_until(struct request *request, int64_t until) {
     struct client *client = request->client;
     struct operation *operation = &request->operation;
-    struct pipeline_io *io = &client->ios[operation->pipeline];
     request->inside = true;
     while (!is_done(request)) {
+        struct pipeline_io *io = drive_io(request); /* in a cluster another one, when the name has moved */
         reader_pass_all(client, io);
         int64_t now = system_now();
         if (is_cancelled(request)) {

@@ -12,7 +12,10 @@ void drive_until(struct request *request, int64_t until);
 int drive(struct request *request);
 enum pipeline_role drive_pick_pipeline(struct client *client, const struct operation *operation);
 
-/* Whether a call should read its pipeline. */
+/* The connection that a call waits for. */
+struct pipeline_io *drive_io(const struct request *request);
+
+/* Whether a call should read it. */
 bool drive_should_read(const struct request *request);
 
 /* A moment for the other thread of a shared core, which may be the server's; false when the time has come. */

@@ -22,8 +22,8 @@ static const int64_t LOOKUP_FORGOTTEN = SECOND;
 /* Takes the addresses of a pipeline that is connected: a look-up may take long, and a renewal may be due. */
 static bool borrow_addresses(struct pipeline_io *io) {
     for (int i = 0; i < PIPELINE_COUNT && !io->must_lookup; i++) {
-        const struct connection *other = &io->client->ios[i].connection;
-        if (other->state == CONNECTION_READY && !io->client->ios[i].moves) { /* else it leads to where the client was */
+        const struct connection *other = &io->node->ios[i].connection;
+        if (other->state == CONNECTION_READY && !io->node->ios[i].moves) { /* else it leads to where the client was */
             io->connection.addresses = other->addresses;
             return true;
         }
@@ -91,19 +91,18 @@ static int find_host(struct pipeline_io *io, int64_t until, int64_t now) {
 /* The master was found: all who wanted it searched for go there. */
 static void found(struct client *client, int64_t now) {
     bool moved = current_server_found(client, now);
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        struct pipeline_io *io = &client->ios[i];
+    for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
         io->searched = io->searched || io->must_lookup;
         io->must_lookup = false;
     }
     if (moved) {
-        io_move_all(client, NULL, now);
+        io_move_all(&client->node, NULL, now);
     }
 }
 
 /* One step of the search, which is begun if there is none: AGAIN, OK, or how it failed, be it a moment ago. */
 static int search(struct client *client, int64_t now) {
-    struct current_server *server = &client->server;
+    struct current_server *server = &client->node.current;
     if (!search_is_running(server->search)) {
         if (now < server->search_from) {
             return server->search_failure;
@@ -122,10 +121,10 @@ static int search(struct client *client, int64_t now) {
 
 /* Without the mutex: others step the search meanwhile, and may end it. */
 static int64_t wait_for_search(struct client *client, int64_t until, int64_t now) {
-    int64_t next = search_next_time(client->server.search, now);
+    int64_t next = search_next_time(client->node.current.search, now);
     next = next < now + SHARED_PAUSE ? next : now + SHARED_PAUSE;
     short events;
-    int fd = search_descriptor(client->server.search, &events);
+    int fd = search_descriptor(client->node.current.search, &events);
     struct pollfd socket = {fd, events, 0};
     client_unlock(client);
     system_poll(&socket, 1, next < until ? next : until);
@@ -134,7 +133,7 @@ static int64_t wait_for_search(struct client *client, int64_t until, int64_t now
 }
 
 static bool knows_master(const struct pipeline_io *io) {
-    return current_server_is_known(&io->client->server) && !io->must_lookup;
+    return current_server_is_known(&io->client->node.current) && !io->must_lookup;
 }
 
 static int find_master(struct pipeline_io *io, int64_t until, int64_t now) {
@@ -145,10 +144,10 @@ static int find_master(struct pipeline_io *io, int64_t until, int64_t now) {
         status = knows_master(io) ? REDLATCH_OK : search(client, now);
     }
     if (status == REDLATCH_OK) {
-        io->connection.addresses = client->server.addresses;
+        io->connection.addresses = client->node.current.addresses;
     } else if (status != REDLATCH_AGAIN) {
         connection_fail(&io->connection, "", now);
-        snprintf(io->connection.detail, sizeof io->connection.detail, "%s", client->server.search->discovery.why);
+        snprintf(io->connection.detail, sizeof io->connection.detail, "%s", client->node.current.search->discovery.why);
         io->connection.refused = status == REDLATCH_AUTHENTICATION; /* by the sentinels, or by the master */
         io->connection.credentials = client->credentials.version;
         authentication_failed(client, &io->connection);
@@ -162,11 +161,12 @@ int io_lookup(struct pipeline_io *io, int64_t until) {
     if (io->connection.state != CONNECTION_CLOSED || io->connection.addresses.count > 0 || now < io_retry_at(io)) {
         return REDLATCH_OK;
     }
-    return current_server_is_searched(&io->client->server) ? find_master(io, until, now) : find_host(io, until, now);
+    return current_server_is_searched(&io->client->node.current) ? find_master(io, until, now)
+                                                                 : find_host(io, until, now);
 }
 
 void server_search_step(struct client *client, int64_t now) {
-    struct current_server *server = &client->server;
+    struct current_server *server = &client->node.current;
     if (!current_server_is_searched(server) || (!server->must_search && !search_is_running(server->search))) {
         return;
     }
@@ -176,7 +176,7 @@ void server_search_step(struct client *client, int64_t now) {
 }
 
 int64_t server_search_next_time(const struct client *client, int64_t now) {
-    const struct current_server *server = &client->server;
+    const struct current_server *server = &client->node.current;
     if (!current_server_is_searched(server)) {
         return NEVER;
     }
@@ -188,5 +188,7 @@ int64_t server_search_next_time(const struct client *client, int64_t now) {
 
 int server_search_descriptor(const struct client *client, short *events_out) {
     *events_out = 0;
-    return current_server_is_searched(&client->server) ? search_descriptor(client->server.search, events_out) : -1;
+    return current_server_is_searched(&client->node.current)
+               ? search_descriptor(client->node.current.search, events_out)
+               : -1;
 }

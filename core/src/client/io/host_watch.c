@@ -28,7 +28,7 @@ void host_watch_close(struct client *client) {
 
 static bool is_needed(const struct client *client) {
     const struct host_watch *watch = &client->host_watch;
-    bool can = watch->by_name || (watch->by_search && current_server_is_known(&client->server));
+    bool can = watch->by_name || (watch->by_search && current_server_is_known(&client->node.current));
     return can && engine_is_in_use(&client->engine);
 }
 
@@ -55,12 +55,12 @@ static bool leads_elsewhere(const struct connection *connection, const struct ad
 }
 
 static void compare(struct client *client, const struct addresses *found, int64_t now) {
-    bool moved = leads_elsewhere(&client->subscriber.connection, found);
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        moved = moved || leads_elsewhere(&client->ios[i].connection, found);
+    bool moved = leads_elsewhere(&client->node.subscriber.connection, found);
+    for (const struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+        moved = moved || leads_elsewhere(&io->connection, found);
     }
     if (moved && !PLANTED(FAULT_NAME_NOT_WATCHED)) { /* to wherever the name leads when they are made again */
-        io_move_all(client, NULL, now);
+        io_move_all(&client->node, NULL, now);
     }
 }
 

@@ -52,7 +52,7 @@ void listener_free(struct client *client) {
 }
 
 static bool is_wanted(const struct client *client) {
-    return current_server_is_known(&client->server) && engine_is_in_use(&client->engine);
+    return current_server_is_known(&client->node.current) && engine_is_in_use(&client->engine);
 }
 
 /* The sentinel is of no use now: the next one is. */
@@ -78,7 +78,7 @@ static void connect_failed(struct listener *listener, int64_t now) {
 
 static bool find_addresses(struct client *client, struct listener *listener, int64_t now) {
     struct addresses *addresses = &listener->connection.addresses;
-    const struct endpoints *sentinels = &client->server.search->discovery.sources;
+    const struct endpoints *sentinels = &client->node.current.search->discovery.sources;
     if (addresses->count > 0) {
         return true;
     }
@@ -111,7 +111,7 @@ static bool subscribe(const struct client *client, struct output *output) {
 static void announced(struct client *client, const struct reply *host, const struct reply *port, int64_t now) {
     struct endpoint master;
     if (search_address(&client->uri.address_map, host, port, &master) &&
-        !endpoint_equal(&master, &client->server.endpoint)) {
+        !endpoint_equal(&master, &client->node.current.endpoint)) {
         current_server_request_search(client, now);
     }
 }

@@ -55,8 +55,8 @@ static void operation_finished(struct client *client, struct request *request) {
 
 void client_finish_step(struct client *client, int64_t now) {
     client_outputs(client, now);
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        reader_pass(&client->ios[i], now);
+    for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+        reader_pass(io, now);
     }
 }
 
@@ -66,14 +66,13 @@ static void give_up_broken(struct client *client) {
     atomic_store(&client->broken, true);
     atomic_store(&client->stopping, true);
     engine_end_broken(&client->engine);
-    struct pipeline_io *host = &client->ios[PIPELINE_HOST];
-    if (host->in_set) { /* an ended connection would keep the host's descriptor readable */
-        system_set_remove(client->event_set, host->connection.fd);
-        host->in_set = false;
-    }
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        if (client->ios[i].connection.fd >= 0) {
-            shutdown(client->ios[i].connection.fd, SHUT_RDWR);
+    for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+        if (io->in_set) { /* an ended connection would keep the host's descriptor readable */
+            system_set_remove(client->event_set, io->connection.fd);
+            io->in_set = false;
+        }
+        if (io->connection.fd >= 0) {
+            shutdown(io->connection.fd, SHUT_RDWR);
         }
     }
     wake_threads(client);
@@ -95,11 +94,11 @@ void client_outputs(struct client *client, int64_t now) {
     if (engine->losses[LOSS_SETS]) {
         composite_take_losses(client);
     }
-    if (engine->losses[LOSS_EVENTS] || client->server.moves[LOSS_EVENTS].pending ||
+    if (engine->losses[LOSS_EVENTS] || client->node.current.moves[LOSS_EVENTS].pending ||
         client->refused.pending[LOSS_EVENTS]) {
         raise_event(client);
     }
-    if (engine->losses[LOSS_THREADS] || client->server.moves[LOSS_THREADS].pending ||
+    if (engine->losses[LOSS_THREADS] || client->node.current.moves[LOSS_THREADS].pending ||
         client->refused.pending[LOSS_THREADS]) {
         wake_threads(client);
     }
@@ -107,17 +106,21 @@ void client_outputs(struct client *client, int64_t now) {
         engine->dead_resources = resource->next;
         free(resource);
     }
-    if (engine_next_timer(engine) < client->background_wakes_at || subscriber_needs_background(client)) {
+    bool kicks = engine_next_timer(engine) < client->background_wakes_at;
+    for (const struct node *node = &client->node; node && !kicks; node = node->next) {
+        kicks = subscriber_needs_background(node);
+    }
+    if (kicks) {
         client_kick_background(client);
     }
     if (engine_next_timer(engine) < NEVER && !atomic_load(&client->stopping)) {
         background_start(client); /* nobody else runs timers; without a thread, callers have their time-outs */
     }
     /* Last, as it drops the mutex for a moment: nobody may find a finished call still on a list. */
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        io_flush(&client->ios[i]);
-        if (!io_is_callers(&client->ios[i])) { /* callers mind their own */
-            io_watch_unread(&client->ios[i], now);
+    for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+        io_flush(io);
+        if (!io_is_callers(io)) { /* callers mind their own */
+            io_watch_unread(io, now);
         }
     }
 }

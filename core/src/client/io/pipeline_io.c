@@ -27,11 +27,11 @@ enum { AUTHENTICATION_REPLY_MAX = 1 << 12 };
 static const int64_t STARVED_PAUSE = 5 * MILLISECOND;
 
 bool io_is_callers(const struct pipeline_io *io) {
-    return io->pipeline != PIPELINE_HOST && io->pipeline != PIPELINE_BACKGROUND;
+    return io->pipeline->role != PIPELINE_HOST && io->pipeline->role != PIPELINE_BACKGROUND;
 }
 
 bool io_is_lent(const struct pipeline_io *io) {
-    return engine_wants_acknowledgements(&io->client->engine) && io->pipeline >= PIPELINE_CALLERS_SECOND;
+    return engine_wants_acknowledgements(&io->client->engine) && io->pipeline->role >= PIPELINE_CALLERS_SECOND;
 }
 
 /* What to poll for. Who is writing sees to the output. */
@@ -41,15 +41,15 @@ short io_poll_events(const struct pipeline_io *io) {
 
 /* Whether its callers wait for each other's commands and replies. */
 bool io_is_shared(const struct pipeline_io *io) {
-    return io->client->engine.pipelines[io->pipeline].in_flight >= SHARED_FROM;
+    return io->pipeline->in_flight >= SHARED_FROM;
 }
 
 static bool expects_replies(const struct pipeline_io *io) {
-    return io->authentication.pending || io->client->engine.pipelines[io->pipeline].in_flight > 0;
+    return io->authentication.pending || io->pipeline->in_flight > 0;
 }
 
 bool io_has_work(const struct pipeline_io *io) {
-    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    const struct pipeline *pipeline = io->pipeline;
     return expects_replies(io) || !list_is_empty(&pipeline->unsent) || !list_is_empty(&pipeline->in_doubt);
 }
 
@@ -66,7 +66,7 @@ static bool needs_release(const struct list *list) {
 
 /* CLOSED: when it may be opened again. */
 int64_t io_retry_at(const struct pipeline_io *io) {
-    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    const struct pipeline *pipeline = io->pipeline;
     bool urgent = needs_release(&pipeline->unsent) || needs_release(&pipeline->in_doubt);
     return urgent ? io->connection.retry_soon_at : io->connection.retry_at;
 }
@@ -112,7 +112,7 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
         io->in_set = false;
     }
     if (!io->moves) { /* else that was noted when it was found to */
-        connection->unanswered = client->engine.pipelines[io->pipeline].in_flight > 0;
+        connection->unanswered = io->pipeline->in_flight > 0;
     }
     /* Made again ahead of need where something is held; but not if it was, and nobody needed it. */
     io->wanted = io->wanted || (client->engine.stats.held > 0 && connection->served);
@@ -139,7 +139,7 @@ static void move(struct pipeline_io *io, int64_t now) {
     io->moves = true;
     io->failure = MOVED;
     authentication_forget(io);
-    connection->unanswered = client->engine.pipelines[io->pipeline].in_flight > 0;
+    connection->unanswered = io->pipeline->in_flight > 0;
     if (connection->state == CONNECTION_READY) {
         engine_pipeline_lost(&client->engine, io->pipeline, now);
     }
@@ -152,19 +152,19 @@ static void move(struct pipeline_io *io, int64_t now) {
     }
 }
 
-void io_move_all(struct client *client, const struct pipeline_io *except, int64_t now) {
+void io_move_all(struct node *node, const struct pipeline_io *except, int64_t now) {
     for (int i = 0; i < PIPELINE_COUNT; i++) {
-        if (&client->ios[i] != except && !PLANTED(FAULT_ONE_CONNECTION_MOVES)) {
-            move(&client->ios[i], now);
+        if (&node->ios[i] != except && !PLANTED(FAULT_ONE_CONNECTION_MOVES)) {
+            move(&node->ios[i], now);
         }
     }
-    client->subscriber.moves = client->subscriber.connection.state != CONNECTION_CLOSED &&
-                               !PLANTED(FAULT_LISTENS_TO_OLD);
-    client->subscriber.connection.addresses.count = 0;
-    client->subscriber.connection.address = 0;
-    client->subscriber.connection.retry_at = now;
-    engine_server_changed(&client->engine, now);
-    client_kick_background(client);
+    struct subscriber *subscriber = &node->subscriber;
+    subscriber->moves = subscriber->connection.state != CONNECTION_CLOSED && !PLANTED(FAULT_LISTENS_TO_OLD);
+    subscriber->connection.addresses.count = 0;
+    subscriber->connection.address = 0;
+    subscriber->connection.retry_at = now;
+    engine_server_changed(&node->client->engine, &node->server, now);
+    client_kick_background(node->client);
 }
 
 /* Puts what the pipeline has to say into the connection's buffer. */
@@ -209,8 +209,8 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
     if (io->unread_since == 0) {
         io->unread_since = now ? now : system_now();
     }
-    bool at_once = io->pipeline == PIPELINE_BACKGROUND || io_is_lent(io) ||
-                   (io->pipeline == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
+    bool at_once = io->pipeline->role == PIPELINE_BACKGROUND || io_is_lent(io) ||
+                   (io->pipeline->role == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
     if (at_once || io->unread_since + UNREAD_LIMIT < client->background_wakes_at) {
         client_kick_background(client);
     }
@@ -243,7 +243,7 @@ static bool is_longer(const struct list *list, int count) {
 
 /* Whether what there is to write is left to a reader who waits for the next reply, or is on the way. */
 static bool is_gathered(const struct pipeline_io *io) {
-    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    const struct pipeline *pipeline = io->pipeline;
     bool yields = client_yields(io->client);
     bool reader = io->reader == READER_AT_SOCKET || (yields && io->reader == READER_COMING);
     return reader && pipeline->in_flight >= (yields ? SHARED_FROM : BUSY_FROM) &&
@@ -277,7 +277,7 @@ static bool seal(struct pipeline_io *io) {
 
 /* Writes what the pipeline has to say, unless that is gathered. May drop the mutex for a moment. */
 void io_flush(struct pipeline_io *io) {
-    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    const struct pipeline *pipeline = io->pipeline;
     bool went = true;
     while (went && io->connection.state == CONNECTION_READY && !io->writing && !io->failure &&
            !atomic_load(&io->client->stopping) && !is_gathered(io)) {
@@ -302,12 +302,11 @@ void io_flush(struct pipeline_io *io) {
 }
 
 static struct reply_bounds bounds_of_next(const struct pipeline_io *io) {
-    const struct engine *engine = &io->client->engine;
     if (authentication_is_next(io)) {
         return (struct reply_bounds){.size_max = AUTHENTICATION_REPLY_MAX};
     }
-    return (struct reply_bounds){.size_max = engine_reply_size_max(engine, io->pipeline),
-                                 .skips = engine_reply_is_optional(engine, io->pipeline)};
+    return (struct reply_bounds){.size_max = engine_reply_size_max(io->pipeline),
+                                 .skips = engine_reply_is_optional(io->pipeline)};
 }
 
 static bool is_read_only(const struct reply *reply) {
@@ -324,13 +323,13 @@ static void search_elsewhere(struct pipeline_io *io, int64_t now) {
 
 /* The same, or replies to a WAIT or WAITAOF that nobody needs any more. */
 static bool has_unanswered(const struct pipeline_io *io) {
-    return expects_replies(io) || io->client->engine.pipelines[io->pipeline].awaited > 0;
+    return expects_replies(io) || io->pipeline->awaited > 0;
 }
 
 /* Takes a reply to WAIT or WAITAOF. When the last one has come, shows the reply that was kept until then, if one
  * was; false if there is none. */
 static bool take_awaited(struct pipeline_io *io) {
-    struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    struct pipeline *pipeline = io->pipeline;
     pipeline->awaited--;
     if (!io->kept) {
         return false;
@@ -348,13 +347,13 @@ static bool take_awaited(struct pipeline_io *io) {
 /* Hands a reply to the engine. One that counts only when it was acknowledged is kept until that is known. */
 static void take_reply(struct pipeline_io *io, int64_t now) {
     struct engine *engine = &io->client->engine;
-    struct pipeline *pipeline = &engine->pipelines[io->pipeline];
+    struct pipeline *pipeline = io->pipeline;
     if (pipeline->awaited > 0 && !take_awaited(io)) {
         return;
     }
     if (engine_wants_acknowledgements(engine) && !io->holder.reply.acknowledgement) {
         pipeline->awaited = engine_acknowledgements_follow(engine, io->pipeline);
-        if (pipeline->awaited > 0 && engine_keeps_reply(engine, io->pipeline, &io->holder.reply)) {
+        if (pipeline->awaited > 0 && engine_keeps_reply(io->pipeline, &io->holder.reply)) {
             io->kept = reply_holder_take(&io->holder);
             acknowledgement_begin(&io->acknowledgement);
             return;
@@ -390,13 +389,13 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             break;
         }
         if (is_read_only(&io->holder.reply) && !PLANTED(FAULT_READ_ONLY_RETURNED) &&
-            current_server_may_be_elsewhere(client, now)) {
+            current_server_may_be_elsewhere(io->node, now)) {
             engine_refused_by_replica(engine, io->pipeline);
             search_elsewhere(io, now);
             return;
         }
-        io->received_at = now; /* pieces do not count: a peer that drips is as good as dead */
-        if (engine->pipelines[io->pipeline].awaited == 0) { /* else it is one more reply to the command before */
+        io->received_at = now;            /* pieces do not count: a peer that drips is as good as dead */
+        if (io->pipeline->awaited == 0) { /* else it is one more reply to the command before */
             authentication_passed(io);
         }
         take_reply(io, now);
@@ -416,7 +415,7 @@ static int64_t peer_limit(const struct pipeline_io *io) {
     const struct client *client = io->client;
     int64_t limit = client->connection_settings.dead_peer_timeout;
     int64_t part = client->engine.settings.watchdog_lease_ms * MILLISECOND / 6;
-    return (io->pipeline == PIPELINE_BACKGROUND && part < limit ? part : limit) + client->replica_silence;
+    return (io->pipeline->role == PIPELINE_BACKGROUND && part < limit ? part : limit) + client->replica_silence;
 }
 
 void io_check_peer(struct pipeline_io *io, int64_t now) {
@@ -432,9 +431,9 @@ int64_t io_next_time(const struct pipeline_io *io) {
     if (io->lookup) {
         return system_now() + LOOKUP_PAUSE;
     }
-    if (connection->state == CONNECTION_CLOSED && current_server_is_searched(&io->client->server) &&
-        search_is_running(io->client->server.search)) {
-        return search_next_time(io->client->server.search, system_now());
+    if (connection->state == CONNECTION_CLOSED && current_server_is_searched(&io->node->current) &&
+        search_is_running(io->node->current.search)) {
+        return search_next_time(io->node->current.search, system_now());
     }
     if (connection->state == CONNECTION_CLOSED) {
         return io_has_work(io) || io->wanted ? io_retry_at(io) : NEVER;
@@ -442,7 +441,7 @@ int64_t io_next_time(const struct pipeline_io *io) {
     if (connection->state != CONNECTION_READY) {
         return connection->deadline;
     }
-    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    const struct pipeline *pipeline = io->pipeline;
     int64_t limit = has_unanswered(io) ? io->received_at + peer_limit(io) : NEVER;
     bool starved = io->starved_until && !list_is_empty(&pipeline->unsent);
     return starved && io->starved_until < limit ? io->starved_until : limit;
@@ -451,7 +450,7 @@ int64_t io_next_time(const struct pipeline_io *io) {
 /* A connection stands. AGAIN if it leads to where the client is not any more. */
 static int became_ready(struct pipeline_io *io, int64_t now) {
     struct client *client = io->client;
-    enum server_change change = current_server_greeted(client, &io->connection, now);
+    enum server_change change = current_server_greeted(io->node, &io->connection, now);
     if (change == SERVER_STALE) {
         connection_reject(&io->connection, MOVED, now);
         forget_address(io, now);
@@ -466,7 +465,7 @@ static int became_ready(struct pipeline_io *io, int64_t now) {
         return REDLATCH_UNSUPPORTED;
     }
     if (change == SERVER_MOVED) {
-        io_move_all(client, io, now);
+        io_move_all(io->node, io, now);
     }
     client->engine.stats.reconnects += io->connection.generation > 1;
     io->received_at = now;
@@ -497,7 +496,7 @@ static int connect_failed(struct pipeline_io *io, int status, int64_t now) {
         forget_address(io, now);
         return REDLATCH_AGAIN;
     }
-    if (current_server_is_searched(&io->client->server) && !io->searched) {
+    if (current_server_is_searched(&io->node->current) && !io->searched) {
         io->must_lookup = true;
         forget_address(io, now);
         return REDLATCH_AGAIN;

@@ -7,6 +7,7 @@
 
 #include "group.h"
 #include "kinds.h"
+#include "routes.h"
 
 static bool preallocate_commands(struct engine *engine, uint32_t count) {
     for (; count > 0; count--) {
@@ -119,6 +120,9 @@ struct resource *client_group_resource(struct client *client, uint8_t lock_kind,
     resource->kind = kind_of_names(lock_kind);
     resource->hash = resource_hash(resource->name, full);
     resource->value_count = value_count;
+    if (client->engine.routes) {
+        resource->slot = key_slot(resource->name, full);
+    }
     if (value_count > 0) {
         memcpy(resource->name + full, values, values_size);
     }

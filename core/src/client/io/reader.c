@@ -31,7 +31,7 @@ static struct request *waiting_request_of(const struct list *list) {
 
 /* The caller, now inside, whose command has waited longest. */
 static struct request *next_reader(const struct pipeline_io *io) {
-    const struct pipeline *pipeline = &io->client->engine.pipelines[io->pipeline];
+    const struct pipeline *pipeline = io->pipeline;
     struct request *next = waiting_request_of(&pipeline->sent);
     next = next ? next : waiting_request_of(&pipeline->in_doubt);
     return next ? next : waiting_request_of(&pipeline->unsent);
@@ -66,8 +66,7 @@ void reader_pass(struct pipeline_io *io, int64_t now) {
 }
 
 void reader_pass_all(struct client *client, const struct pipeline_io *except) {
-    for (int i = 0; i < PIPELINE_COUNT; i++) {
-        struct pipeline_io *io = &client->ios[i];
+    for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
         if (io != except && io_is_callers(io)) {
             reader_pass(io, 0);
         }

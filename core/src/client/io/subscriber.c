@@ -17,57 +17,56 @@ enum { MESSAGE_SIZE_MAX = 1 << 20 };
 
 static const int64_t FLOOD_PAUSE = MILLISECOND;
 
-static bool subscriber_wanted(const struct client *client) {
-    return !list_is_empty(&client->engine.subscription_changes) || client->engine.subscriptions > 0;
+static bool subscriber_wanted(const struct node *node) {
+    return !list_is_empty(&node->server.subscription_changes) || node->server.subscriptions > 0;
 }
 
-bool subscriber_ask(const struct client *client, struct connection *connection,
-                    const struct subscription *subscription) {
+bool subscriber_ask(const struct node *node, struct connection *connection, const struct subscription *subscription) {
     char channel[CHANNEL_SIZE_MAX];
     bool leave = subscription->state == SUBSCRIPTION_LEAVING;
     const char *arguments[] = {leave ? "UNSUBSCRIBE" : "SUBSCRIBE", channel};
-    const size_t sizes[] = {leave ? 11 : 9, channel_text(&client->engine, subscription, channel)};
+    const size_t sizes[] = {leave ? 11 : 9, channel_text(&node->client->engine, subscription, channel)};
     return output_arguments(&connection->output, 2, arguments, sizes);
 }
 
 /* Subscribes or unsubscribes, and takes the change off the list; false if there was no memory. */
-static bool send_change(struct client *client, struct subscription *subscription, int64_t now) {
+static bool send_change(struct node *node, struct subscription *subscription, int64_t now) {
     char channel[CHANNEL_SIZE_MAX];
-    size_t size = channel_text(&client->engine, subscription, channel);
+    size_t size = channel_text(&node->client->engine, subscription, channel);
     bool leave = subscription->state == SUBSCRIPTION_LEAVING;
-    if (leave && engine_needs_channel(&client->engine, subscription, channel, size)) {
+    if (leave && engine_needs_channel(&node->client->engine, subscription, channel, size)) {
         list_remove(&subscription->link);
-        engine_unsubscribed(&client->engine, subscription, now);
+        engine_unsubscribed(&node->client->engine, subscription, now);
         return true;
     }
-    if (!subscriber_ask(client, &client->subscriber.connection, subscription)) {
+    if (!subscriber_ask(node, &node->subscriber.connection, subscription)) {
         return false;
     }
     list_remove(&subscription->link);
-    list_append(&client->subscriber.unanswered, &subscription->sent);
+    list_append(&node->subscriber.unanswered, &subscription->sent);
     return true;
 }
 
-static void broken(struct client *client, const char *why, int64_t now) {
-    connection_fail(&client->subscriber.connection, why, now);
-    client->subscriber.pinged_at = 0;
-    list_remove(&client->subscriber.ping);
-    engine_subscriptions_lost(&client->engine, now);
+static void broken(struct node *node, const char *why, int64_t now) {
+    connection_fail(&node->subscriber.connection, why, now);
+    node->subscriber.pinged_at = 0;
+    list_remove(&node->subscriber.ping);
+    engine_subscriptions_lost(&node->client->engine, &node->server, now);
 }
 
 /* Sends what is to be subscribed to or left, if there is a connection. */
-void subscriber_changes(struct client *client, int64_t now) {
-    struct subscriber *subscriber = &client->subscriber;
+void subscriber_changes(struct node *node, int64_t now) {
+    struct subscriber *subscriber = &node->subscriber;
     bool is_replaced = subscriber->next.connection.state == CONNECTION_READY; /* by one that hears the same channels */
     if (subscriber->connection.state != CONNECTION_READY || subscriber->moves || is_replaced) {
         return;
     }
-    struct list_link *link = list_first(&client->engine.subscription_changes);
-    while (link && send_change(client, container_of(link, struct subscription, link), now)) {
-        link = list_first(&client->engine.subscription_changes);
+    struct list_link *link = list_first(&node->server.subscription_changes);
+    while (link && send_change(node, container_of(link, struct subscription, link), now)) {
+        link = list_first(&node->server.subscription_changes);
     }
     if (connection_write(&subscriber->connection) != REDLATCH_OK) {
-        broken(client, "the connection broke", now);
+        broken(node, "the connection broke", now);
     }
 }
 
@@ -78,10 +77,10 @@ static int64_t message_number(const struct reply *payload) {
 }
 
 /* The server answers in order: an error is about the oldest of what it has not answered. */
-static void error_received(struct client *client, int64_t now) {
-    struct list_link *link = list_pop(&client->subscriber.unanswered);
-    if (link && link != &client->subscriber.ping) {
-        engine_subscription_denied(&client->engine, container_of(link, struct subscription, sent), now);
+static void error_received(struct node *node, int64_t now) {
+    struct list_link *link = list_pop(&node->subscriber.unanswered);
+    if (link && link != &node->subscriber.ping) {
+        engine_subscription_denied(&node->client->engine, container_of(link, struct subscription, sent), now);
     }
 }
 
@@ -93,15 +92,15 @@ bool subscriber_is_message(const struct reply *reply) {
     return reply->kind == REPLY_ARRAY && reply->count > 0 && is_text(reply->elements, "message");
 }
 
-void subscriber_received(struct client *client, const struct reply *reply, int64_t now) {
-    struct engine *engine = &client->engine;
+void subscriber_received(struct node *node, const struct reply *reply, int64_t now) {
+    struct engine *engine = &node->client->engine;
     if (reply->kind == REPLY_ERROR) {
-        error_received(client, now);
+        error_received(node, now);
         return;
     }
     bool several = reply->kind == REPLY_ARRAY && reply->count > 0;
     if (is_text(reply, "PONG") || (several && is_text(reply->elements, "pong"))) {
-        list_remove(&client->subscriber.ping);
+        list_remove(&node->subscriber.ping);
         return;
     }
     if (reply->kind != REPLY_ARRAY || reply->count < 2 || reply->elements[0].kind != REPLY_STRING) {
@@ -122,14 +121,14 @@ void subscriber_received(struct client *client, const struct reply *reply, int64
 
 /* Reads so many bytes at most. While more come, others have their turn, and the publisher is slowed down: a message of
  * a lock is about a hundred bytes. */
-static void take_messages(struct client *client, int64_t now) {
-    struct subscriber *subscriber = &client->subscriber;
+static void take_messages(struct node *node, int64_t now) {
+    struct subscriber *subscriber = &node->subscriber;
     struct connection *connection = &subscriber->connection;
     static const struct reply_bounds bounds = {.size_max = MESSAGE_SIZE_MAX};
     char bytes[STAGING_SIZE];
     ssize_t got = connection_read(connection, bytes, sizeof bytes);
     if (got < 0) {
-        broken(client, "the server closed the connection", now);
+        broken(node, "the server closed the connection", now);
         return;
     }
     subscriber->read_at = got == sizeof bytes ? now + FLOOD_PAUSE : 0;
@@ -137,16 +136,16 @@ static void take_messages(struct client *client, int64_t now) {
     while (status == REDLATCH_OK && connection_next_reply(connection, &bounds, &subscriber->holder, &status)) {
         subscriber->received_at = now;
         subscriber->pinged_at = 0; /* whatever it says, it is there */
-        subscriber_received(client, &subscriber->holder.reply, now);
+        subscriber_received(node, &subscriber->holder.reply, now);
     }
     if (status != REDLATCH_OK) {
         static const char other[] = "what the server sends is not the Redis protocol, or longer than any message";
-        broken(client, connection_why(connection, other), now);
+        broken(node, connection_why(connection, other), now);
     }
 }
 
-bool subscriber_ping(struct client *client, int64_t now) {
-    struct subscriber *subscriber = &client->subscriber;
+bool subscriber_ping(struct node *node, int64_t now) {
+    struct subscriber *subscriber = &node->subscriber;
     static const char *const arguments[] = {"PING"};
     static const size_t sizes[] = {4};
     if (!output_arguments(&subscriber->connection.output, 1, arguments, sizes)) {
@@ -157,34 +156,34 @@ bool subscriber_ping(struct client *client, int64_t now) {
     list_append(&subscriber->unanswered, &subscriber->ping);
     subscriber->received_at = now;
     if (connection_write(&subscriber->connection) != REDLATCH_OK) {
-        broken(client, "the connection broke", now);
+        broken(node, "the connection broke", now);
     }
     return true;
 }
 
 /* A half-open connection brings no message and no error: ask now and then. */
-static void check_peer(struct client *client, int64_t now) {
-    const struct subscriber *subscriber = &client->subscriber;
-    if (subscriber->pinged_at && now - subscriber->pinged_at >= client->connection_settings.dead_peer_timeout) {
-        broken(client, "no reply for too long", now);
-    } else if (!subscriber->pinged_at && now - subscriber->received_at >= QUIET_LIMIT && subscriber_wanted(client)) {
-        subscriber_ping(client, now);
+static void check_peer(struct node *node, int64_t now) {
+    const struct subscriber *subscriber = &node->subscriber;
+    if (subscriber->pinged_at && now - subscriber->pinged_at >= node->client->connection_settings.dead_peer_timeout) {
+        broken(node, "no reply for too long", now);
+    } else if (!subscriber->pinged_at && now - subscriber->received_at >= QUIET_LIMIT && subscriber_wanted(node)) {
+        subscriber_ping(node, now);
     }
 }
 
-static bool lookup_address(struct client *client, int64_t now) {
-    struct connection *connection = &client->subscriber.connection;
+static bool lookup_address(struct node *node, int64_t now) {
+    struct connection *connection = &node->subscriber.connection;
     if (connection->addresses.count > 0) {
         return true;
     }
     for (int i = 0; i < PIPELINE_COUNT;
          i++) { /* the pipelines look names up; a subscription always follows a command */
-        if (client->ios[i].connection.addresses.count > 0) {
-            connection->addresses = client->ios[i].connection.addresses;
+        if (node->ios[i].connection.addresses.count > 0) {
+            connection->addresses = node->ios[i].connection.addresses;
             return true;
         }
     }
-    if (!current_server_is_searched(&client->server) && resolve_at_once(&client->uri, &connection->addresses)) {
+    if (!current_server_is_searched(&node->current) && resolve_at_once(&node->client->uri, &connection->addresses)) {
         return true;
     }
     connection->retry_at = now + SECOND / 10;
@@ -192,9 +191,9 @@ static bool lookup_address(struct client *client, int64_t now) {
 }
 
 /* The connection stands: it may show that the client has to move, or lead to where it was. */
-static void became_ready(struct client *client, int64_t now) {
-    struct subscriber *subscriber = &client->subscriber;
-    enum server_change change = current_server_greeted(client, &subscriber->connection, now);
+static void became_ready(struct node *node, int64_t now) {
+    struct subscriber *subscriber = &node->subscriber;
+    enum server_change change = current_server_greeted(node, &subscriber->connection, now);
     if (change == SERVER_STALE || change == SERVER_ALTERNATES) {
         connection_reject(&subscriber->connection, "the client is on another server", now);
         subscriber->connection.addresses.count = 0;
@@ -202,51 +201,51 @@ static void became_ready(struct client *client, int64_t now) {
         return;
     }
     if (change == SERVER_MOVED) {
-        io_move_all(client, NULL, now);
+        io_move_all(node, NULL, now);
         subscriber->moves = false; /* it is where the others are to go */
     }
-    authentication_succeeded(client, &subscriber->connection);
-    client->engine.stats.reconnects += subscriber->connection.generation > 1;
+    authentication_succeeded(node->client, &subscriber->connection);
+    node->client->engine.stats.reconnects += subscriber->connection.generation > 1;
     subscriber->received_at = now;
     subscriber->read_at = 0;
 }
 
 /* Opens the connection when it is wanted, goes on with opening it, reads what is there. */
-void subscriber_step(struct client *client, int64_t now) {
-    struct connection *connection = &client->subscriber.connection;
-    if (client->subscriber.moves) {
-        client->subscriber.moves = false;
-        broken(client, "the client moved to another server", now);
+void subscriber_step(struct node *node, int64_t now) {
+    struct connection *connection = &node->subscriber.connection;
+    if (node->subscriber.moves) {
+        node->subscriber.moves = false;
+        broken(node, "the client moved to another server", now);
         connection->retry_at = now;
     }
-    if (connection->state == CONNECTION_READY && now >= client->subscriber.read_at) {
-        take_messages(client, now);
+    if (connection->state == CONNECTION_READY && now >= node->subscriber.read_at) {
+        take_messages(node, now);
     }
     if (connection->state == CONNECTION_READY) {
-        check_peer(client, now);
+        check_peer(node, now);
     }
-    if (connection->state == CONNECTION_CLOSED && subscriber_wanted(client) && now >= connection->retry_at &&
-        lookup_address(client, now)) {
+    if (connection->state == CONNECTION_CLOSED && subscriber_wanted(node) && now >= connection->retry_at &&
+        lookup_address(node, now)) {
         connection_open(connection, now);
     }
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {
         if (connection_advance(connection, now) == REDLATCH_OK) {
-            became_ready(client, now);
-        } else if (authentication_failed(client, connection)) {
+            became_ready(node, now);
+        } else if (authentication_failed(node->client, connection)) {
             connection->retry_at = now;
         }
     }
-    subscriber_changes(client, now);
+    subscriber_changes(node, now);
 }
 
-int64_t subscriber_next_time(const struct client *client) {
-    const struct subscriber *subscriber = &client->subscriber;
+int64_t subscriber_next_time(const struct node *node) {
+    const struct subscriber *subscriber = &node->subscriber;
     const struct connection *connection = &subscriber->connection;
     if (subscriber->moves) {
         return 0;
     }
     if (connection->state == CONNECTION_CLOSED) {
-        return subscriber_wanted(client) ? connection->retry_at : NEVER;
+        return subscriber_wanted(node) ? connection->retry_at : NEVER;
     }
     if (connection->state != CONNECTION_READY) {
         return connection->deadline;
@@ -255,21 +254,21 @@ int64_t subscriber_next_time(const struct client *client) {
         return subscriber->read_at;
     }
     if (subscriber->pinged_at) {
-        return subscriber->pinged_at + client->connection_settings.dead_peer_timeout;
+        return subscriber->pinged_at + node->client->connection_settings.dead_peer_timeout;
     }
-    return subscriber_wanted(client) ? subscriber->received_at + QUIET_LIMIT : NEVER;
+    return subscriber_wanted(node) ? subscriber->received_at + QUIET_LIMIT : NEVER;
 }
 
 /* What to poll for. */
-short subscriber_events(const struct client *client) {
-    const struct subscriber *subscriber = &client->subscriber;
+short subscriber_events(const struct node *node) {
+    const struct subscriber *subscriber = &node->subscriber;
     bool pauses = subscriber->connection.state == CONNECTION_READY && subscriber->read_at;
     return (short)(connection_events(&subscriber->connection) & (pauses ? POLLOUT : POLLIN | POLLOUT));
 }
 
 /* Whether the background thread has to look before it would by itself. */
-bool subscriber_needs_background(const struct client *client) {
-    bool changes = client->subscriber.connection.state == CONNECTION_READY &&
-                   !list_is_empty(&client->engine.subscription_changes);
-    return changes || subscriber_next_time(client) < client->background_wakes_at;
+bool subscriber_needs_background(const struct node *node) {
+    bool changes = node->subscriber.connection.state == CONNECTION_READY &&
+                   !list_is_empty(&node->server.subscription_changes);
+    return changes || subscriber_next_time(node) < node->client->background_wakes_at;
 }

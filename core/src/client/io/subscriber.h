@@ -5,17 +5,16 @@
 
 #include "client.h"
 
-void subscriber_changes(struct client *client, int64_t now);
-void subscriber_step(struct client *client, int64_t now);
-int64_t subscriber_next_time(const struct client *client);
-short subscriber_events(const struct client *client);
-bool subscriber_needs_background(const struct client *client);
+void subscriber_changes(struct node *node, int64_t now);
+void subscriber_step(struct node *node, int64_t now);
+int64_t subscriber_next_time(const struct node *node);
+short subscriber_events(const struct node *node);
+bool subscriber_needs_background(const struct node *node);
 
 /* For the connection's successor, which hears the same channels for a while. False without memory. */
-bool subscriber_ask(const struct client *client, struct connection *connection,
-                    const struct subscription *subscription);
-bool subscriber_ping(struct client *client, int64_t now);
+bool subscriber_ask(const struct node *node, struct connection *connection, const struct subscription *subscription);
+bool subscriber_ping(struct node *node, int64_t now);
 bool subscriber_is_message(const struct reply *reply);
-void subscriber_received(struct client *client, const struct reply *reply, int64_t now);
+void subscriber_received(struct node *node, const struct reply *reply, int64_t now);
 
 #endif

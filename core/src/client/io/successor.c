@@ -11,17 +11,17 @@
 enum { MESSAGE_SIZE_MAX = 1 << 20 };
 
 /* The connection stands, but was greeted with other credentials than the client has now. */
-static bool is_wanted(const struct client *client) {
-    const struct subscriber *subscriber = &client->subscriber;
-    const struct credentials *credentials = &client->credentials;
+static bool is_wanted(const struct node *node) {
+    const struct subscriber *subscriber = &node->subscriber;
+    const struct credentials *credentials = &node->client->credentials;
     return subscriber->connection.state == CONNECTION_READY && !subscriber->moves &&
            !PLANTED(FAULT_MESSAGES_KEEP_PASSWORD) && credentials_are_given(credentials) &&
            subscriber->connection.credentials != credentials->version;
 }
 
-static bool is_refused(const struct client *client) {
-    uint32_t refused = client->subscriber.next.refused;
-    return refused == client->credentials.version || (refused && PLANTED(FAULT_REFUSED_FOR_EVER));
+static bool is_refused(const struct node *node) {
+    uint32_t refused = node->subscriber.next.refused;
+    return refused == node->client->credentials.version || (refused && PLANTED(FAULT_REFUSED_FOR_EVER));
 }
 
 static void forget_subscriptions(struct successor *next) {
@@ -37,13 +37,13 @@ static void give_up(struct successor *next, const char *why, int64_t now) {
 }
 
 /* It leads to where the one that stands leads. */
-static void open_connection(struct client *client, int64_t now) {
-    const struct connection *old = &client->subscriber.connection;
-    struct connection *connection = &client->subscriber.next.connection;
+static void open_connection(struct node *node, int64_t now) {
+    const struct connection *old = &node->subscriber.connection;
+    struct connection *connection = &node->subscriber.next.connection;
     connection->addresses = old->addresses;
     connection->address = old->address;
     if (PLANTED(FAULT_OLD_CLOSED_FIRST)) {
-        client->subscriber.moves = true;
+        node->subscriber.moves = true;
     }
     if (connection->addresses.count > 0) {
         connection_open(connection, now);
@@ -52,20 +52,20 @@ static void open_connection(struct client *client, int64_t now) {
     }
 }
 
-static void greet(struct client *client, int64_t now) {
-    struct successor *next = &client->subscriber.next;
+static void greet(struct node *node, int64_t now) {
+    struct successor *next = &node->subscriber.next;
     struct connection *connection = &next->connection;
     int status = connection_advance(connection, now);
     if (status == REDLATCH_OK) {
-        enum server_change change = current_server_greeted(client, connection, now);
+        enum server_change change = current_server_greeted(node, connection, now);
         if (change == SERVER_MOVED) {
-            io_move_all(client, NULL, now); /* which ends this, too */
+            io_move_all(node, NULL, now); /* which ends this, too */
         } else if (change != SERVER_SAME) {
             connection_reject(connection, "the client is on another server", now);
         } else {
-            authentication_succeeded(client, connection);
+            authentication_succeeded(node->client, connection);
         }
-    } else if (authentication_failed(client, connection)) {
+    } else if (authentication_failed(node->client, connection)) {
         connection->retry_at = now;
     } else if (connection->refused) {
         next->refused = connection->credentials;
@@ -83,41 +83,41 @@ static bool is_confirmed(const struct subscriber *subscriber) {
     return true;
 }
 
-static void request(struct client *client, int64_t now) {
-    struct successor *next = &client->subscriber.next;
-    engine_list_active(&client->engine, &next->requested);
+static void request(struct node *node, int64_t now) {
+    struct successor *next = &node->subscriber.next;
+    engine_list_active(&node->client->engine, &node->server, &next->requested);
     next->has_requested = true;
     for (struct list_link *link = list_first(&next->requested); link; link = list_next(&next->requested, link)) {
-        if (!subscriber_ask(client, &next->connection, container_of(link, struct subscription, sent))) {
+        if (!subscriber_ask(node, &next->connection, container_of(link, struct subscription, sent))) {
             give_up(next, "out of memory", now);
             return;
         }
     }
 }
 
-static void received(struct client *client, const struct reply *reply, int64_t now) {
-    struct successor *next = &client->subscriber.next;
+static void received(struct node *node, const struct reply *reply, int64_t now) {
+    struct successor *next = &node->subscriber.next;
     if (reply->kind == REPLY_ERROR) {
         struct list_link *link = list_pop(&next->requested);
         if (link) {
-            engine_subscription_denied(&client->engine, container_of(link, struct subscription, sent), now);
+            engine_subscription_denied(&node->client->engine, container_of(link, struct subscription, sent), now);
         }
     } else if (subscriber_is_message(reply)) {
-        subscriber_received(client, reply, now);
+        subscriber_received(node, reply, now);
     } else {
         list_pop(&next->requested);
     }
 }
 
-static void take_messages(struct client *client, int64_t now) {
-    struct successor *next = &client->subscriber.next;
+static void take_messages(struct node *node, int64_t now) {
+    struct successor *next = &node->subscriber.next;
     struct connection *connection = &next->connection;
     static const struct reply_bounds bounds = {.size_max = MESSAGE_SIZE_MAX};
     char bytes[STAGING_SIZE];
     ssize_t got = connection_read(connection, bytes, sizeof bytes);
     int status = got > 0 ? connection_feed(connection, bytes, (size_t)got) : REDLATCH_OK;
     while (status == REDLATCH_OK && connection_next_reply(connection, &bounds, &next->holder, &status)) {
-        received(client, &next->holder.reply, now);
+        received(node, &next->holder.reply, now);
     }
     if (got < 0 || status != REDLATCH_OK) {
         give_up(next, connection_why(connection, "the connection broke"), now);
@@ -125,8 +125,8 @@ static void take_messages(struct client *client, int64_t now) {
 }
 
 /* Nothing that was published before all was subscribed to is on the way any more: the old connection closes. */
-static void replace_old(struct client *client, int64_t now) {
-    struct subscriber *subscriber = &client->subscriber;
+static void replace_old(struct node *node, int64_t now) {
+    struct subscriber *subscriber = &node->subscriber;
     struct successor *next = &subscriber->next;
     connection_close(&subscriber->connection);
     connection_free(&subscriber->connection);
@@ -135,22 +135,22 @@ static void replace_old(struct client *client, int64_t now) {
     subscriber->pinged_at = 0;
     subscriber->read_at = 0;
     forget_subscriptions(next);
-    subscriber_changes(client, now);
+    subscriber_changes(node, now);
 }
 
 /* A connection that is greeted: subscribes, listens, takes the place. */
-static void go_on(struct client *client, int64_t now) {
-    struct subscriber *subscriber = &client->subscriber;
+static void go_on(struct node *node, int64_t now) {
+    struct subscriber *subscriber = &node->subscriber;
     struct successor *next = &subscriber->next;
     if (PLANTED(FAULT_SUCCESSOR_HEARS_LESS)) {
-        replace_old(client, now);
+        replace_old(node, now);
         return;
     }
     if (!next->has_requested && is_confirmed(subscriber)) {
-        request(client, now);
+        request(node, now);
     }
     if (next->connection.state == CONNECTION_READY) {
-        take_messages(client, now);
+        take_messages(node, now);
     }
     if (next->connection.state == CONNECTION_READY && connection_write(&next->connection) != REDLATCH_OK) {
         give_up(next, "the connection broke", now);
@@ -159,43 +159,43 @@ static void go_on(struct client *client, int64_t now) {
         return;
     }
     if (!next->has_pinged && !list_is_linked(&subscriber->ping)) {
-        next->has_pinged = subscriber_ping(client, now);
+        next->has_pinged = subscriber_ping(node, now);
     } else if (next->has_pinged && !list_is_linked(&subscriber->ping)) {
-        replace_old(client, now);
+        replace_old(node, now);
     }
 }
 
-void successor_step(struct client *client, int64_t now) {
-    struct successor *next = &client->subscriber.next;
+void successor_step(struct node *node, int64_t now) {
+    struct successor *next = &node->subscriber.next;
     struct connection *connection = &next->connection;
-    if (!is_wanted(client)) {
+    if (!is_wanted(node)) {
         if (connection->state != CONNECTION_CLOSED) {
             forget_subscriptions(next);
             connection_close(connection);
         }
         return;
     }
-    if (connection->state == CONNECTION_CLOSED && !is_refused(client) && now >= connection->retry_at) {
-        open_connection(client, now);
+    if (connection->state == CONNECTION_CLOSED && !is_refused(node) && now >= connection->retry_at) {
+        open_connection(node, now);
     }
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {
-        greet(client, now);
+        greet(node, now);
     }
-    if (connection->state == CONNECTION_READY && is_wanted(client)) {
-        go_on(client, now);
+    if (connection->state == CONNECTION_READY && is_wanted(node)) {
+        go_on(node, now);
     }
     if (connection->state == CONNECTION_READY && now >= connection->deadline) {
         give_up(next, "the channels were not confirmed before the connect timeout", now);
     }
 }
 
-int64_t successor_next_time(const struct client *client) {
-    const struct connection *connection = &client->subscriber.next.connection;
-    if (!is_wanted(client)) {
+int64_t successor_next_time(const struct node *node) {
+    const struct connection *connection = &node->subscriber.next.connection;
+    if (!is_wanted(node)) {
         return connection->state == CONNECTION_CLOSED ? NEVER : 0;
     }
     if (connection->state != CONNECTION_CLOSED) {
         return connection->deadline;
     }
-    return is_refused(client) ? NEVER : connection->retry_at;
+    return is_refused(node) ? NEVER : connection->retry_at;
 }

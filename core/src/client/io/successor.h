@@ -18,7 +18,7 @@
 #include "list.h"
 #include "parsed.h"
 
-struct client;
+struct node;
 
 struct successor {
     struct connection connection;
@@ -29,7 +29,7 @@ struct successor {
     uint32_t refused; /* the version of the credentials that were refused: not tried again */
 };
 
-void successor_step(struct client *client, int64_t now);
-int64_t successor_next_time(const struct client *client);
+void successor_step(struct node *node, int64_t now);
+int64_t successor_next_time(const struct node *node);
 
 #endif

@@ -1,0 +1,23 @@
+/* Setting up, closing and freeing a node: one server's connections.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef NODE_H
+#define NODE_H
+
+#include "client.h"
+
+/* Sets a zeroed node up, without its server, which the engine does. `settings` outlive it. */
+void node_init(struct node *node, struct client *client, const struct connection_settings *settings);
+
+/* Closes all connections and ends look-ups. */
+void node_close(struct node *node);
+
+/* In a forked child: closes the child's copies of the descriptors, and nothing else. */
+void node_forget(struct node *node);
+
+/* Frees what a closed node has, but for the node itself. */
+void node_free(struct node *node);
+
+/* Connections that were refused are tried again at once. */
+void node_connect_soon(struct node *node, int64_t now);
+
+#endif

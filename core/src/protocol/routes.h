@@ -1,0 +1,19 @@
+/* Which server a command goes to: in a cluster each name is in one of 16 384 slots, and each slot is one server's.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef ROUTES_H
+#define ROUTES_H
+
+#include "engine.h"
+
+enum { SLOT_COUNT = 16384 };
+
+/* The slot of a key: CRC16 of its hash tag, which is what stands between the first { and the next }, if that is not
+ * empty, else of the whole key. All keys and channels of a name are in the slot of the name. */
+uint16_t key_slot(const char *key, size_t size);
+
+/* Where commands about a name go. */
+static inline struct server *server_of(const struct engine *engine, const struct resource *resource) {
+    return engine->routes ? engine->routes[resource->slot] : engine->server;
+}
+
+#endif
