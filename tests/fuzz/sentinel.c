@@ -128,7 +128,7 @@ static void search_all(const struct client *client, struct peer *peer, struct in
     size_t steps = TURNS_MAX + input->size;
     struct connection_settings settings = client->connection_settings;
     settings.uri = &client->uri;
-    search_init(search, &client->uri, &client->sentinel_credentials, &settings, &going_on);
+    search_init(search, &client->uri, &client->sentinel_credentials, &settings, NULL, &going_on);
     search->where.path = path; /* whoever is to be asked is here */
     int64_t now = START;
     search_begin(search, now);

@@ -89,7 +89,7 @@ static void questions_to_a_sentinel(void) {
     const struct connection_settings settings = {.uri = &uri, .name = "unit", .connect_timeout = 80 * SECOND};
     int failures = 0;
     for (bool failed = true; failed && failures < FAKE_PEERS - 1; failures += failed) {
-        search_init(&search, &uri, NULL, &settings, &going_on);
+        search_init(&search, &uri, NULL, &settings, NULL, &going_on);
         search_begin(&search, SECOND);
         CHECK_EQ_INT(search_step(&search, SECOND), REDLATCH_AGAIN);
         CHECK(fake_accept(&sentinel));

@@ -19,7 +19,7 @@ static struct discovery searching(const char *service) {
         CHECK(endpoints_add(&sources, &source));
     }
     struct discovery discovery;
-    discovery_init(&discovery, &sources, service);
+    discovery_init(&discovery, &sources, service, false);
     CHECK_EQ_INT(discovery.step, DISCOVERY_IDLE);
     discovery_begin(&discovery);
     return discovery;

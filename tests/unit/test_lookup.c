@@ -166,7 +166,7 @@ static void a_search_does_not_wait_for_a_name(void) {
     int before = atomic_load(&blocks);
     CHECK_EQ_INT(uri_parse("redis+sentinel://a-name.invalid:1,b-name.invalid:2/s", &uri, why, sizeof why), REDLATCH_OK);
     struct connection_settings settings = {.uri = &uri, .connect_timeout = 4 * SECOND};
-    search_init(&search, &uri, NULL, &settings, &going_on);
+    search_init(&search, &uri, NULL, &settings, NULL, &going_on);
     search_begin(&search, start);
     CHECK_EQ_INT(search_step(&search, start), REDLATCH_AGAIN);
     CHECK_EQ_INT(search_next_time(&search, start), start + 10 * MILLISECOND);

@@ -50,7 +50,7 @@ static void begin_with(const char *scheme, const char *credentials, const char *
                                             .connect_timeout = TIMEOUT,
                                             .dead_peer_timeout = 10 * SECOND,
                                             .master_only = true};
-    search_init(&search, &uri, &sentinel_login, &settings, &going_on);
+    search_init(&search, &uri, &sentinel_login, &settings, NULL, &going_on);
     CHECK(!search_is_running(&search));
     CHECK(search_next_time(&search, START) == NEVER);
     search_begin(&search, START);

@@ -7,15 +7,17 @@
 
 #include "redlatch.h"
 
-void discovery_init(struct discovery *discovery, const struct endpoints *sources, const char *service) {
+void discovery_init(struct discovery *discovery, const struct endpoints *sources, const char *service,
+                    bool of_cluster) {
     memset(discovery, 0, sizeof *discovery);
     discovery->sources = *sources;
     discovery->service = service;
+    discovery->of_cluster = of_cluster;
 }
 
 static void take_source(struct discovery *discovery) {
     discovery->target = discovery->sources.list[discovery->next];
-    discovery->step = discovery->service ? DISCOVERY_ASK : DISCOVERY_VERIFY;
+    discovery->step = discovery->service || discovery->of_cluster ? DISCOVERY_ASK : DISCOVERY_VERIFY;
 }
 
 void discovery_begin(struct discovery *discovery) {
@@ -80,6 +82,11 @@ void discovery_service_unknown(struct discovery *discovery) {
 
 void discovery_learned(struct discovery *discovery, const struct endpoint *sentinel) {
     endpoints_add(&discovery->sources, sentinel);
+}
+
+void discovery_topology_known(struct discovery *discovery) {
+    discovery->step = DISCOVERY_FOUND;
+    discovery->found_before = true;
 }
 
 void discovery_verified(struct discovery *discovery, enum server_role role) {

@@ -7,6 +7,8 @@
  *   VERIFY    the announced one   master, or its role is kept from us        FOUND
  *                                 replica, unreachable, error reply          ASK of the next one; FAILED after the last
  *
+ * With a list of nodes of a cluster, any of them is asked for the topology: ASK, told, FOUND.
+ *
  * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other. The search
  * begins with the one that was right last. Every sentinel is asked, even if it announces what another one did: the
  * candidate may have been promoted meanwhile. */
@@ -24,6 +26,7 @@ enum { DISCOVERY_WHY_SIZE = 480 };
 
 struct discovery {
     const char *service; /* as the sentinels name it; NULL: the list has servers, not sentinels */
+    bool of_cluster;     /* these are asked for the topology */
     struct endpoints sources;
     int next;  /* of the sources, the one that is asked now */
     int tried; /* how many have been */
@@ -36,7 +39,7 @@ struct discovery {
 };
 
 /* `service` must outlive the search. */
-void discovery_init(struct discovery *discovery, const struct endpoints *sources, const char *service);
+void discovery_init(struct discovery *discovery, const struct endpoints *sources, const char *service, bool of_cluster);
 
 void discovery_begin(struct discovery *discovery);
 
@@ -44,6 +47,9 @@ void discovery_begin(struct discovery *discovery);
 void discovery_announced(struct discovery *discovery, const struct endpoint *master);
 void discovery_service_unknown(struct discovery *discovery);
 void discovery_learned(struct discovery *discovery, const struct endpoint *sentinel);
+
+/* Of ASK: a node of the cluster told the topology. */
+void discovery_topology_known(struct discovery *discovery);
 
 /* Of VERIFY: what the candidate says it is. */
 void discovery_verified(struct discovery *discovery, enum server_role role);

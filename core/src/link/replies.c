@@ -11,6 +11,9 @@
 /* More elements than the longest array that any of our scripts returns. */
 enum { ELEMENTS_MAX = 1024 };
 
+/* And of what sentinels and nodes of a cluster answer with: a range for each slot. */
+enum { NESTED_MAX = 16384 };
+
 #if HIREDIS_MAJOR >= 1
 typedef size_t element_count;
 #else
@@ -27,7 +30,7 @@ struct bounded_functions {
 static void *create_array(const redisReadTask *task, element_count count) {
     const struct bounded_functions *functions = task->privdata;
     struct replies *replies = functions->replies;
-    if ((task->parent && !replies->nested) || count > ELEMENTS_MAX) {
+    if ((task->parent && !replies->nested) || count > (replies->nested ? NESTED_MAX : ELEMENTS_MAX)) {
         replies->refused = true;
         return NULL;
     }

@@ -14,10 +14,10 @@ struct replies {
     struct redisReader *reader;          /* NULL: closed */
     struct bounded_functions *functions; /* by which it makes replies */
     size_t unfinished;                   /* bytes received since the last complete reply */
-    bool nested;                         /* an array may have arrays: what sentinels answer with */
-    bool refused;                        /* an array that is no reply to anything */
-    bool skipping;                       /* a string that is too long is read and discarded */
-    size_t left_to_skip;                 /* bytes of it */
+    bool nested;         /* an array may have arrays: what sentinels and nodes of a cluster answer with */
+    bool refused;        /* an array that is no reply to anything */
+    bool skipping;       /* a string that is too long is read and discarded */
+    size_t left_to_skip; /* bytes of it */
 };
 
 bool replies_open(struct replies *replies); /* false without memory */

@@ -11,6 +11,9 @@
 /* The longest reply of a sentinel: what it knows of some dozen others. */
 enum { SENTINEL_REPLY_MAX = 1 << 18 };
 
+/* The longest topology: each slot has a range of its own, with a master and some replicas. */
+enum { TOPOLOGY_REPLY_MAX = 1 << 23 };
+
 /* So many fields of another sentinel are read, names and values. */
 enum { FIELDS_MAX = 64 };
 
@@ -32,10 +35,11 @@ struct connection_settings search_sentinel_settings(const struct credentials *cr
 }
 
 void search_init(struct search *search, const struct uri *uri, const struct credentials *credentials,
-                 const struct connection_settings *master, const _Atomic bool *stop) {
+                 const struct connection_settings *master, struct topology *topology, const _Atomic bool *stop) {
     memset(search, 0, sizeof *search);
-    discovery_init(&search->discovery, &uri->servers, uri->service);
-    search->sentinel = search_sentinel_settings(credentials, master);
+    discovery_init(&search->discovery, &uri->servers, uri->service, topology != NULL);
+    search->sentinel = search_sentinel_settings(topology ? master->credentials : credentials, master);
+    search->topology = topology;
     search->sentinel.uri = &search->where;
     search->master = *master;
     search->master.uri = &search->where;
@@ -117,7 +121,17 @@ static int connect_target(struct search *search, int64_t now) {
     return REDLATCH_OK;
 }
 
+static bool request_topology(struct search *search) {
+    static const char *const words[] = {"CLUSTER", "SLOTS"};
+    static const size_t sizes[] = {7, 5};
+    search->requested = true;
+    return output_arguments(&search->connection.output, 2, words, sizes);
+}
+
 static bool request(struct search *search) {
+    if (search->topology) {
+        return request_topology(search);
+    }
     const char *service = search->discovery.service;
     const char *master[] = {"SENTINEL", "get-master-addr-by-name", service};
     const char *others[] = {"SENTINEL", "sentinels", service};
@@ -157,6 +171,10 @@ static void learn(struct search *search, const struct reply *fields, size_t coun
     }
 }
 
+static const char *not_expected(const struct search *search) {
+    return search->topology ? "the peer tells no slots: expected a node of a cluster" : "the peer is not a sentinel";
+}
+
 static void refused(struct search *search, const struct reply *reply, int64_t now) {
     char why[200];
     size_t size = reply->kind == REPLY_ERROR && reply->size < sizeof why - 1 ? reply->size : 0;
@@ -165,14 +183,28 @@ static void refused(struct search *search, const struct reply *reply, int64_t no
     }
     why[size] = '\0';
     int status = error_of_reply(reply).status;
-    connection_fail(&search->connection, size > 0 ? why : "the peer is not a sentinel", now);
+    connection_fail(&search->connection, size > 0 ? why : not_expected(search), now);
     discovery_target_failed(&search->discovery, status, search->connection.detail);
+}
+
+static void take_topology(struct search *search, int64_t now) {
+    const struct reply *reply = &search->holder.reply;
+    int status = reply->kind == REPLY_ARRAY && reply->count > 0
+                     ? topology_read(search->topology, search->holder.parsed, &search->discovery.target, search->map)
+                     : REDLATCH_PROTOCOL;
+    if (status == REDLATCH_OK) {
+        discovery_topology_known(&search->discovery);
+    } else {
+        refused(search, reply, now);
+    }
 }
 
 /* The first reply is the master's address, the second what other sentinels there are. */
 static void take_reply(struct search *search, int64_t now) {
     const struct reply *reply = &search->holder.reply;
-    if (search->announced.host[0]) {
+    if (search->topology) {
+        take_topology(search, now);
+    } else if (search->announced.host[0]) {
         for (size_t i = 0; reply->kind == REPLY_ARRAY && i < reply->count; i++) {
             struct reply fields[FIELDS_MAX];
             learn(search, fields, reply_holder_inner(&search->holder, i, fields, FIELDS_MAX));
@@ -195,7 +227,7 @@ static int ask_failed(struct search *search, int status, const char *why, int64_
 /* Asks a sentinel to which there is a connection. */
 static int ask(struct search *search, int64_t now) {
     struct connection *connection = &search->connection;
-    static const struct reply_bounds bounds = {.size_max = SENTINEL_REPLY_MAX};
+    const struct reply_bounds bounds = {.size_max = search->topology ? TOPOLOGY_REPLY_MAX : SENTINEL_REPLY_MAX};
     if (!search->requested && !request(search)) {
         return ask_failed(search, REDLATCH_NO_MEMORY, "out of memory", now);
     }
@@ -214,7 +246,7 @@ static int ask(struct search *search, int64_t now) {
         return REDLATCH_OK;
     }
     if (status != REDLATCH_OK) {
-        const char *other = status == REDLATCH_NO_MEMORY ? "out of memory" : "the peer is not a sentinel";
+        const char *other = status == REDLATCH_NO_MEMORY ? "out of memory" : not_expected(search);
         return ask_failed(search, status, connection_why(connection, other), now);
     }
     if (got < 0) {

@@ -7,6 +7,7 @@
 #include "connection.h"
 #include "discovery.h"
 #include "parsed.h"
+#include "topology.h"
 
 struct search {
     struct discovery discovery;
@@ -17,6 +18,7 @@ struct search {
     struct reply_holder holder;
     struct lookup *lookup;
     const struct address_map *map;
+    struct topology *topology; /* of a cluster: to be filled; NULL: a master is searched for */
     const _Atomic bool *stop;
     int64_t give_up_at;
     int64_t deadline; /* of the connection to the target, and of its replies */
@@ -29,9 +31,9 @@ struct search {
 struct connection_settings search_sentinel_settings(const struct credentials *credentials,
                                                     const struct connection_settings *master);
 
-/* `uri`, the sentinels' credentials and `master` outlive the search. */
+/* `uri`, the sentinels' credentials, `master` and `topology` outlive the search. */
 void search_init(struct search *search, const struct uri *uri, const struct credentials *credentials,
-                 const struct connection_settings *master, const _Atomic bool *stop);
+                 const struct connection_settings *master, struct topology *topology, const _Atomic bool *stop);
 
 void search_begin(struct search *search, int64_t now);
 bool search_is_running(const struct search *search);

@@ -1,7 +1,8 @@
 /* URLs of servers: redis://[user[:password]@]host[:port][/database][?options], the same with rediss:// for TLS,
  * unix://[user[:password]@]/path[?options] and
  * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database][?options] and
- * redis+replicas://[user[:password]@]host[:port][,host[:port]...][/database][?options], both with rediss, too.
+ * redis+replicas://[user[:password]@]host[:port][,host[:port]...][/database][?options] and
+ * redis+cluster://[user[:password]@]host[:port][,host[:port]...][?options], all with rediss, too.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _DEFAULT_SOURCE
 #include "uri.h"
@@ -191,7 +192,7 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
         snprintf(name, sizeof name, "%.*s", (int)key_size, key);
         return unescape(parse, name, false, value, value_size, &uri->sentinel_tls_options.texts[sentinel_tls]);
     }
-    if (uri->service && is(key, key_size, "address_map")) {
+    if ((uri->service || uri->cluster) && is(key, key_size, "address_map")) {
         return address_map(parse, value, value_size);
     }
     if (uri->service && is(key, key_size, "sentinel_username")) {
@@ -351,7 +352,9 @@ static int redis_url(struct parse *parse, const char *text, bool sentinels, bool
     if (status == REDLATCH_OK && *text == '/') {
         size_t size = strcspn(text + 1, "?");
         if (size > 0) {
-            status = number(parse, "database", text + 1, size, 0, 1000000, &parse->uri->database);
+            status = parse->uri->cluster && (size > 1 || text[1] != '0')
+                         ? refuse(parse, REDLATCH_INVALID, "database", text + 1, size, "0: a cluster has no other")
+                         : number(parse, "database", text + 1, size, 0, 1000000, &parse->uri->database);
         }
         text += 1 + size;
     }
@@ -382,14 +385,15 @@ static const struct {
     bool tls;
     bool sentinels; /* with a service */
     bool several;   /* hosts */
+    bool cluster;
 } schemes[] = {
-    {"redis://", false, false, false},         {"rediss://", true, false, false},
-    {"redis+sentinel://", false, true, true},  {"rediss+sentinel://", true, true, true},
-    {"redis+replicas://", false, false, true}, {"rediss+replicas://", true, false, true},
+    {"redis://", false, false, false, false},         {"rediss://", true, false, false, false},
+    {"redis+sentinel://", false, true, true, false},  {"rediss+sentinel://", true, true, true, false},
+    {"redis+replicas://", false, false, true, false}, {"rediss+replicas://", true, false, true, false},
+    {"redis+cluster://", false, false, true, true},   {"rediss+cluster://", true, false, true, true},
 };
 
 static int dispatch(struct parse *parse, const char *text) {
-    static const char *later[] = {"redis+cluster://", "rediss+cluster://"};
     if (strlen(text) > URL_SIZE_MAX) {
         return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* with a password, maybe */
     }
@@ -397,26 +401,19 @@ static int dispatch(struct parse *parse, const char *text) {
         size_t size = strlen(schemes[i].name);
         if (strncmp(text, schemes[i].name, size) == 0) {
             parse->uri->tls = schemes[i].tls;
+            parse->uri->cluster = schemes[i].cluster;
             return redis_url(parse, text + size, schemes[i].sentinels, schemes[i].several);
         }
     }
     if (strncmp(text, "unix://", 7) == 0) {
         return unix_url(parse, text + 7);
     }
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        if (strncmp(text, later[i], strlen(later[i])) == 0) {
-            snprintf(parse->why, parse->why_size,
-                     "%s URLs are not supported yet; expected redis://, rediss://, unix://, redis+sentinel:// or "
-                     "redis+replicas://",
-                     later[i]);
-            return REDLATCH_UNSUPPORTED;
-        }
-    }
     /* What stands before "://" is no secret; what follows may be. */
     const char *mark = strstr(text, "://");
     return refuse(parse, REDLATCH_INVALID, "URL scheme", mark ? text : "", mark ? (size_t)(mark - text) : 0,
                   "redis://host[:port][/database], the same with rediss:// for TLS, unix:///path, "
-                  "redis+sentinel://host[:port]/service or redis+replicas://host[:port],host[:port]");
+                  "redis+sentinel://host[:port]/service, redis+replicas://host[:port],host[:port] or "
+                  "redis+cluster://host[:port],host[:port]");
 }
 
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size) {

@@ -19,13 +19,15 @@ struct uri {
     char *name_prefix;
     bool tls; /* rediss:// */
     struct tls_options tls_options;
+    bool cluster;  /* redis+cluster:// */
     char *service; /* redis+sentinel://: the name that the sentinels have for the master */
     char *sentinel_username;
     char *sentinel_password;
     struct tls_options
         sentinel_tls_options;       /* rediss+sentinel://: of the sentinels alone; else they have tls_options */
-    struct endpoints servers;       /* redis+sentinel://: sentinels; redis+replicas://: a master and its replicas */
-    struct address_map address_map; /* redis+sentinel://: of what the sentinels announce */
+    struct endpoints servers;       /* redis+sentinel://: sentinels; redis+replicas://: a master and its replicas;
+                                       redis+cluster://: some of its nodes */
+    struct address_map address_map; /* of several: of what the sentinels or nodes announce */
     int port;
     int database;
     int64_t connect_timeout_ms;

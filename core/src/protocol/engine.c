@@ -25,6 +25,7 @@
 #include "semaphore_permits.h"
 #include "set_release.h"
 #include "single_command.h"
+#include "wait_queue.h"
 
 void server_init(struct server *server) {
     memset(server, 0, sizeof *server);
@@ -292,15 +293,6 @@ struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipe
     return command;
 }
 
-/* The waiter that a hand-over is for, or NULL. */
-static struct operation *receiver_of(const struct command *command) {
-    if (command->kind != COMMAND_HAND_OVER) {
-        return NULL;
-    }
-    const struct wait_queue *queue = command->resource->queue;
-    return queue && queue->handing == command ? queue->receiver : NULL;
-}
-
 /* The server does not have the script: the command goes again as text, unless it was given up on. The undo of a
  * hand-over whose receiver gave up may have gone by already, so that becomes a release. */
 static bool sent_as_text(struct engine *engine, struct command *command, const struct reply *reply) {
@@ -356,6 +348,7 @@ bool engine_reply_is_optional(const struct pipeline *pipeline) {
 
 /* The machine may keep the command: to be sent now, or in a while. */
 static void hand_reply(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    command->redirections = 0;
     engine->machines->of_command[command->kind].replied(engine, command, reply, now);
     if (!list_is_linked(&command->link) && !timer_is_armed(&command->timer)) {
         give_command(engine, command);

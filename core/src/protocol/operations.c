@@ -22,14 +22,31 @@ uint32_t engine_random(struct engine *engine, uint32_t bound) {
     return bound ? high % bound : 0;
 }
 
-void push_command(struct engine *engine, struct command *command) {
-    if (command->resource) {
-        command->server = server_of(engine, command->resource);
-    } else if (command->batch_count > 0) {
-        command->server = server_of(engine, command->batch[0].name);
-    } else if (command->kind == COMMAND_INSPECT) {
-        command->server = engine->server;
+/* An inspection is about a name, about a server, or about any. */
+static struct server *destination_of_question(const struct engine *engine, const struct question *question) {
+    if (question->server || !engine->routes) {
+        return question->server ? question->server : engine->server;
     }
+    const struct argument_part *name = &question->arguments[0];
+    return engine->routes[question->key_count > 0 ? key_slot(name->text, name->size) : 0];
+}
+
+struct server *destination(const struct engine *engine, const struct command *command) {
+    if (command->resource) {
+        return server_of(engine, command->resource);
+    }
+    if (command->batch_count > 0) {
+        return server_of(engine, command->batch[0].name);
+    }
+    if (command->kind == COMMAND_INSPECT && command->operation) {
+        return destination_of_question(engine, command->operation->question);
+    }
+    return command->server;
+}
+
+void push_command(struct engine *engine, struct command *command) {
+    command->server = destination(engine, command);
+    command->importing = false;
     list_append(&command->server->pipelines[command->pipeline].unsent, &command->link);
 }
 

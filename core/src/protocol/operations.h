@@ -8,6 +8,9 @@
 void finish(struct engine *engine, struct operation *operation, int status);
 void finish_lost(struct engine *engine, struct operation *operation, int reason);
 void arm_operation(struct engine *engine, struct operation *operation);
+/* The server that a command is to go to. */
+struct server *destination(const struct engine *engine, const struct command *command);
+
 void push_command(struct engine *engine, struct command *command);
 void repeat_command(struct engine *engine, struct command *command, int64_t at);
 bool drop_unsent(struct engine *engine, struct command *command);

@@ -144,7 +144,8 @@ struct question {
     const struct argument_part *arguments; /* keys, then arguments, of one part each */
     uint32_t key_count;
     uint32_t argument_count;
-    bool plain; /* the words are a command of the server's own, not arguments of the script */
+    struct server *server; /* of a cluster, who is asked; NULL: whoever has the first key, or anybody */
+    bool plain;            /* the words are a command of the server's own, not arguments of the script */
     bool (*take)(struct question *question, const char *text, size_t size); /* false: no memory */
 };
 
@@ -334,6 +335,7 @@ struct wait_queue {
 struct resource {
     struct resource *next; /* in its bucket */
     struct wait_queue *queue;
+    struct server *server; /* of a cluster, where its commands go */
     struct hold *holds;
     uint32_t references;       /* handles, operations, holds, commands, wait queue */
     uint32_t wait_queue_users; /* operations under way that may need the wait queue */
@@ -396,9 +398,11 @@ struct command {
     bool repeated;                     /* sent more than once */
     bool answered;                     /* and no copy of it can arrive any more: nothing will ask for its record */
     bool as_text;                      /* the server does not have the script */
-    bool needs_acknowledgement;        /* as it was last sent: WAIT or WAITAOF follow it */
-    uint32_t batch_count;              /* renewal */
-    uint32_t batch_values;             /* of groups, in all its lines */
+    bool importing;             /* ASKING goes before it, to a server that imports its slot; until that is answered */
+    uint8_t redirections;       /* since its machine pushed it */
+    bool needs_acknowledgement; /* as it was last sent: WAIT or WAITAOF follow it */
+    uint32_t batch_count;       /* renewal */
+    uint32_t batch_values;      /* of groups, in all its lines */
     struct renewal *batch;
     uint32_t entry_count; /* acquire and release of several names */
     struct entries *entries;

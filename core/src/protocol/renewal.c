@@ -101,6 +101,12 @@ static struct command *open_batch(struct engine *engine, const struct hold *hold
     return command;
 }
 
+/* Whether a batch is renewed as the hold is. In a cluster all names of a script are in one slot. */
+static bool goes_with(const struct command *batch, const struct hold *hold) {
+    return renewed_alike(batch->lock_kind, hold->lock_kind) &&
+           (batch->batch_count == 0 || batch->batch[0].name->slot == hold->resource->slot);
+}
+
 /* Whether a hold has to wait for another batch; one that has more values than a batch may have goes alone. */
 static bool is_full(const struct command *batch, const struct hold *hold) {
     return batch->batch_count == RENEWAL_BATCH_SIZE ||
@@ -125,7 +131,7 @@ void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
     int64_t near = now + engine->settings.watchdog_lease_ms * MILLISECOND / 100;
     for (struct hold *hold = first; hold; hold = next_due(engine, near, now)) {
         size_t i = 0;
-        while (i < count && !renewed_alike(open[i]->lock_kind, hold->lock_kind)) {
+        while (i < count && !goes_with(open[i], hold)) {
             i++;
         }
         if (i == count && count < OPEN_BATCHES && (open[i] = open_batch(engine, hold))) {
@@ -264,23 +270,26 @@ void renewal_replied(struct engine *engine, struct command *command, const struc
     end_entries(engine, command, now);
 }
 
-/* The server may have forgotten everything: every hold is asked about then, those with a fixed lease too. */
-void renewal_verify_all(struct engine *engine, const struct server *server, int64_t at) {
+void renewal_verify(struct engine *engine, struct resource *resource, int64_t at) {
     if (PLANTED(FAULT_NOT_VERIFIED_AFTER_MOVE)) {
         return;
     }
+    for (struct hold *hold = resource->holds; hold; hold = hold->next) {
+        bool extending = hold->busy && (hold->busy->kind == COMMAND_EXTEND || hold->busy->kind == COMMAND_MOVE);
+        if (hold->stage == HOLD_ALIVE && !hold->batch && !extending && at < hold->renew_at) {
+            hold->renew_at = at;
+            hold_arm(engine, hold);
+        }
+    }
+}
+
+/* The server may have forgotten everything: every hold is asked about then, those with a fixed lease too. */
+void renewal_verify_all(struct engine *engine, const struct server *server, int64_t at) {
     for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
         struct resource *resource = engine->resources.buckets[i];
         for (; resource; resource = resource->next) {
-            if (server_of(engine, resource) != server) {
-                continue;
-            }
-            for (struct hold *hold = resource->holds; hold; hold = hold->next) {
-                bool extending = hold->busy && (hold->busy->kind == COMMAND_EXTEND || hold->busy->kind == COMMAND_MOVE);
-                if (hold->stage == HOLD_ALIVE && !hold->batch && !extending && at < hold->renew_at) {
-                    hold->renew_at = at;
-                    hold_arm(engine, hold);
-                }
+            if (server_of(engine, resource) == server) {
+                renewal_verify(engine, resource, at);
             }
         }
     }

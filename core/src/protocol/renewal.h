@@ -9,6 +9,9 @@ void hold_timer(struct engine *engine, struct hold *hold, int64_t now);
 void renewal_gather(struct engine *engine, struct hold *first, int64_t now);
 void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void renewal_again(struct engine *engine, struct command *command, int64_t at, int64_t now);
+
+/* Asks about the holds of a name, of all names of a server; the same soon, as often as is good for it. */
+void renewal_verify(struct engine *engine, struct resource *resource, int64_t at);
 void renewal_verify_all(struct engine *engine, const struct server *server, int64_t at);
 void renewal_verify_soon(struct engine *engine, struct server *server, int64_t now);
 

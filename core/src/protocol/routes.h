@@ -11,9 +11,9 @@ enum { SLOT_COUNT = 16384 };
  * empty, else of the whole key. All keys and channels of a name are in the slot of the name. */
 uint16_t key_slot(const char *key, size_t size);
 
-/* Where commands about a name go. */
+/* Where commands about a name go. The resource of a cluster follows engine->routes (reroute.h). */
 static inline struct server *server_of(const struct engine *engine, const struct resource *resource) {
-    return engine->routes ? engine->routes[resource->slot] : engine->server;
+    return engine->routes ? resource->server : engine->server;
 }
 
 #endif

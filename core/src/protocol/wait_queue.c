@@ -83,3 +83,11 @@ void set_recheck_next(struct engine *engine, struct wait_queue *queue, int64_t n
         }
     }
 }
+
+struct operation *receiver_of(const struct command *command) {
+    if (command->kind != COMMAND_HAND_OVER) {
+        return NULL;
+    }
+    const struct wait_queue *queue = command->resource->queue;
+    return queue && queue->handing == command ? queue->receiver : NULL;
+}

@@ -13,4 +13,7 @@ void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now)
 struct operation *queue_foremost(const struct wait_queue *queue);
 struct operation *queue_find(const struct wait_queue *queue, uint64_t id);
 
+/* The waiter that a hand-over is for; NULL: the command is none, or that one gave up. */
+struct operation *receiver_of(const struct command *command);
+
 #endif

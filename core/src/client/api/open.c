@@ -10,6 +10,7 @@
 #include "background.h"
 #include "client_lock.h"
 #include "errors.h"
+#include "cluster.h"
 #include "find_server.h"
 #include "handles.h"
 #include "host_watch.h"
@@ -318,11 +319,8 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     return client;
 }
 
-/* Makes the callers' connection now, so that a wrong URL or password is an error here. */
-static int connect_now(struct client *client) {
-    struct pipeline_io *io = &client->node.ios[PIPELINE_CALLERS];
-    client_lock(client);
-    int64_t until = system_now() + client->connection_settings.connect_timeout;
+/* Makes a connection; with the mutex. */
+static int connect_io(struct client *client, struct pipeline_io *io, int64_t until) {
     int status = REDLATCH_AGAIN;
     reader_take(io, READER_CALLER);
     while (status == REDLATCH_AGAIN) {
@@ -342,11 +340,35 @@ static int connect_now(struct client *client) {
         }
     }
     reader_leave(io);
-    client_unlock(client);
-    if (status == REDLATCH_OK) {
-        return REDLATCH_OK;
+    return status;
+}
+
+/* Finds a cluster, and connects to one of its masters; the last that was tried is left in *io_out. */
+static int connect_cluster(struct client *client, struct pipeline_io **io_out, int64_t until) {
+    reader_take(*io_out, READER_CALLER);
+    int status = io_lookup(*io_out, until);
+    reader_leave(*io_out);
+    if (status != REDLATCH_OK) {
+        return status;
     }
-    return fail_with(status, "%s", io->connection.detail);
+    status = REDLATCH_NOT_WRITABLE;
+    for (struct node *node = client->node.next; node && status != REDLATCH_OK; node = node->next) {
+        if (node->serves) {
+            *io_out = &node->ios[PIPELINE_CALLERS];
+            status = connect_io(client, *io_out, until);
+        }
+    }
+    return status;
+}
+
+/* Makes the callers' connection now, so that a wrong URL or password is an error here. */
+static int connect_now(struct client *client) {
+    struct pipeline_io *io = &client->node.ios[PIPELINE_CALLERS];
+    client_lock(client);
+    int64_t until = system_now() + client->connection_settings.connect_timeout;
+    int status = client->cluster ? connect_cluster(client, &io, until) : connect_io(client, io, until);
+    client_unlock(client);
+    return status == REDLATCH_OK ? REDLATCH_OK : fail_with(status, "%s", io->connection.detail);
 }
 
 static int open_parsed(const redlatch_client_options *given, struct uri *uri, struct client **client_out) {
@@ -371,7 +393,7 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     } else {
         status = set_up_tls(client, &options);
     }
-    if (status == REDLATCH_OK && (!current_server_init(client) || !listener_init(client))) {
+    if (status == REDLATCH_OK && (!cluster_init(client) || !current_server_init(client) || !listener_init(client))) {
         status = fail_plain(REDLATCH_NO_MEMORY);
     }
     if (status == REDLATCH_OK && !options.lazy) {

@@ -36,12 +36,14 @@ static int compare_names(const struct resource *one, const struct resource *othe
     return order ? order : (one->name_size > other->name_size) - (one->name_size < other->name_size);
 }
 
-/* By server, by client, by name: for everybody the same as long as each has one client for a server. */
+/* By server, by client, by slot, by name: for everybody the same as long as each has one client for a server. */
 static int compare_members(const void *one, const void *other) {
     const struct redlatch_lock *left = *(const struct redlatch_lock *const *)one;
     const struct redlatch_lock *right = *(const struct redlatch_lock *const *)other;
     int order = compare_servers(left->client, right->client);
     order = order ? order : (left->client > right->client) - (left->client < right->client);
+    order = order ? order
+                  : (left->resource->slot > right->resource->slot) - (left->resource->slot < right->resource->slot);
     return order ? order : compare_names(left->resource, right->resource);
 }
 
@@ -112,9 +114,11 @@ static int check_run_ids(const struct composite *composite) {
     return REDLATCH_OK;
 }
 
+/* How many of the members go together: those of a client, in a cluster those of a slot. */
 static uint32_t group_size(struct redlatch_lock *const *sorted, size_t count) {
     uint32_t size = 1;
-    while (size < count && sorted[size]->client == sorted[0]->client) {
+    while (size < count && sorted[size]->client == sorted[0]->client &&
+           sorted[size]->resource->slot == sorted[0]->resource->slot) {
         size++;
     }
     return size;

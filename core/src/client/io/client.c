@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cluster.h"
 #include "errors.h"
 #include "node.h"
 
@@ -111,6 +112,7 @@ void client_drop(struct client *client) {
     client_close_descriptor(&client->background_alarm);
     discard_losses(client);
     free_memory(client);
+    cluster_free(client);
     node_free(&client->node);
     tls_context_free(client->connection_settings.tls);
     tls_context_free(client->connection_settings.sentinel_tls);

@@ -86,6 +86,7 @@ struct pipeline_io {
     bool in_set;          /* its descriptor is in the host's pollable set */
     int64_t unread_since; /* nobody reads although something is under way; 0: not so */
     int64_t received_at;  /* when a reply was last complete */
+    int64_t doubted_at;   /* of a cluster: when the topology was last searched for since none came */
     struct authentication authentication;
     int64_t starved_until;                  /* there was no memory to write with: to be tried again then; 0: not so */
     struct busy_poll busy_poll;             /* of a reader alone */
@@ -116,6 +117,13 @@ struct node {
     struct current_server current;
     struct pipeline_io ios[PIPELINE_COUNT];
     struct subscriber subscriber;
+
+    /* of a cluster */
+    struct endpoint endpoint;
+    struct uri where; /* the same, for look-ups and messages */
+    struct connection_settings settings;
+    bool serves; /* slots, as the routes are now */
+    bool served; /* as they were before */
 };
 
 /* A loss of a hold of several members, to be told. */
@@ -150,7 +158,8 @@ struct client {
 
     pthread_mutex_t mutex;
     struct engine engine;
-    struct node node; /* the server that the URL names */
+    struct node node;        /* the server that the URL names; the first of several */
+    struct cluster *cluster; /* NULL: the URL is not of a cluster */
 
     pthread_t background_thread;
     void *(*background_main)(void *client); /* what it does */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "cluster.h"
 #include "planted.h"
 
 /* So many moves back to a process that was left, within this time and as many look-ups of the name, are no failovers: a
@@ -32,9 +33,9 @@ bool current_server_init(struct client *client) {
     server->where.host = client->uri.host;
     server->where.port = client->uri.port;
     client->connection_settings.uri = &server->where;
-    client->connection_settings.master_only = true;
+    client->connection_settings.master_only = !client->cluster;
     search_init(server->search, &client->uri, &client->sentinel_credentials, &client->connection_settings,
-                &client->stopping);
+                client->cluster ? &client->cluster->topology : NULL, &client->stopping);
     return true;
 }
 

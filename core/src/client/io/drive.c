@@ -274,6 +274,9 @@ static void read_turn(struct pipeline_io *io, struct request *request, int64_t u
         client_outputs(client, system_now());
         return;
     }
+    if (drive_io(request) != io) { /* the topology of the cluster is known now */
+        return;
+    }
     int64_t now = system_now();
     int status = io_connect(io, now);
     client_outputs(client, now);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "client_lock.h"
+#include "cluster.h"
 #include "pipeline_io.h"
 #include "planted.h"
 
@@ -48,7 +49,8 @@ static const char *lookup_failure(int status) {
 static int find_host(struct pipeline_io *io, int64_t until, int64_t now) {
     struct client *client = io->client;
     struct connection *connection = &io->connection;
-    if (resolve_at_once(&client->uri, &connection->addresses)) {
+    const struct uri *where = connection->settings->uri;
+    if (resolve_at_once(where, &connection->addresses)) {
         return REDLATCH_OK;
     }
     bool borrowed = borrow_addresses(io);
@@ -67,7 +69,7 @@ static int find_host(struct pipeline_io *io, int64_t until, int64_t now) {
         client_unlock(client);
     }
     struct addresses found;
-    int status = resolve(&client->uri, &io->lookup, until, &client->stopping, &found);
+    int status = resolve(where, &io->lookup, until, &client->stopping, &found);
     if (now < until) {
         client_lock(client);
         now = system_now();
@@ -90,8 +92,16 @@ static int find_host(struct pipeline_io *io, int64_t until, int64_t now) {
 
 /* The master was found: all who wanted it searched for go there. */
 static void found(struct client *client, int64_t now) {
+    if (client->cluster) {
+        client->node.current.must_search = false;
+        client->node.current.search_from = 0;
+        cluster_found(client, now);
+        io_follow_routes(client, now);
+        return;
+    }
     bool moved = current_server_found(client, now);
-    for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        struct pipeline_io *io = &client->node.ios[i];
         io->searched = io->searched || io->must_lookup;
         io->must_lookup = false;
     }
@@ -136,12 +146,30 @@ static bool knows_master(const struct pipeline_io *io) {
     return current_server_is_known(&io->client->node.current) && !io->must_lookup;
 }
 
+/* The topology is known: what is left to be sent is for this node, or for one that nobody knows. */
+static int find_node(struct pipeline_io *io, int64_t until, int64_t now) {
+    io->must_lookup = false;
+    io->searched = true; /* whether the node that is named is there, connecting to it shows */
+    if (!io_has_work(io)) {
+        return REDLATCH_OK;
+    }
+    if (io->node != &io->client->node) {
+        return find_host(io, until, now);
+    }
+    connection_fail(&io->connection, "no node of the cluster serves the slot of the name", now);
+    io_failed(io, REDLATCH_NOT_WRITABLE, now);
+    return REDLATCH_NOT_WRITABLE;
+}
+
 static int find_master(struct pipeline_io *io, int64_t until, int64_t now) {
     struct client *client = io->client;
     int status = knows_master(io) ? REDLATCH_OK : search(client, now);
     while (status == REDLATCH_AGAIN && now < until && !atomic_load(&client->stopping)) {
         now = wait_for_search(client, until, now);
         status = knows_master(io) ? REDLATCH_OK : search(client, now);
+    }
+    if (status == REDLATCH_OK && client->cluster) {
+        return find_node(io, until, now);
     }
     if (status == REDLATCH_OK) {
         io->connection.addresses = client->node.current.addresses;
@@ -161,8 +189,8 @@ int io_lookup(struct pipeline_io *io, int64_t until) {
     if (io->connection.state != CONNECTION_CLOSED || io->connection.addresses.count > 0 || now < io_retry_at(io)) {
         return REDLATCH_OK;
     }
-    return current_server_is_searched(&io->client->node.current) ? find_master(io, until, now)
-                                                                 : find_host(io, until, now);
+    bool by_search = current_server_is_searched(&io->node->current) || (io->client->cluster && io->must_lookup);
+    return by_search ? find_master(io, until, now) : find_host(io, until, now);
 }
 
 void server_search_step(struct client *client, int64_t now) {

@@ -28,7 +28,8 @@ void host_watch_close(struct client *client) {
 
 static bool is_needed(const struct client *client) {
     const struct host_watch *watch = &client->host_watch;
-    bool can = watch->by_name || (watch->by_search && current_server_is_known(&client->node.current));
+    bool can = watch->by_name || client->cluster ||
+               (watch->by_search && current_server_is_known(&client->node.current));
     return can && engine_is_in_use(&client->engine);
 }
 

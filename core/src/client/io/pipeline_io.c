@@ -5,8 +5,10 @@
 #include <poll.h>
 
 #include "client_lock.h"
+#include "cluster.h"
 #include "error_reply.h"
 #include "planted.h"
+#include "reroute.h"
 #include "socket.h"
 
 /* With this many commands under way a connection is shared, and writing is left to its reader, who gathers them, unless
@@ -122,6 +124,10 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
         forget_address(io, now);
     }
     engine_pipeline_lost(&client->engine, io->pipeline, now);
+    if (client->cluster) {
+        engine_reroute(&client->engine, &io->node->server, now);
+        cluster_doubted(client, now);
+    }
     client_kick_background(client);
 }
 
@@ -152,7 +158,7 @@ static void move(struct pipeline_io *io, int64_t now) {
     }
 }
 
-void io_move_all(struct node *node, const struct pipeline_io *except, int64_t now) {
+static void move_all(struct node *node, const struct pipeline_io *except, int64_t now) {
     for (int i = 0; i < PIPELINE_COUNT; i++) {
         if (&node->ios[i] != except && !PLANTED(FAULT_ONE_CONNECTION_MOVES)) {
             move(&node->ios[i], now);
@@ -163,19 +169,49 @@ void io_move_all(struct node *node, const struct pipeline_io *except, int64_t no
     subscriber->connection.addresses.count = 0;
     subscriber->connection.address = 0;
     subscriber->connection.retry_at = now;
+}
+
+void io_follow_routes(struct client *client, int64_t now) {
+    if (!client->cluster || !client->cluster->changed) {
+        return;
+    }
+    client->cluster->changed = false;
+    for (struct node *node = client->node.next; node; node = node->next) {
+        if (node->served && !node->serves) {
+            move_all(node, NULL, now);
+        }
+        node->served = node->serves;
+    }
+    for (struct node *node = &client->node; node; node = node->next) {
+        engine_reroute(&client->engine, &node->server, now);
+    }
+    client_kick_background(client);
+}
+
+void io_move_all(struct node *node, const struct pipeline_io *except, int64_t now) {
+    move_all(node, except, now);
     engine_server_changed(&node->client->engine, &node->server, now);
     client_kick_background(node->client);
 }
 
+/* What ASKING takes of the buffer. */
+enum { IMPORT_SIZE_MAX = 32 };
+
 /* Puts what the pipeline has to say into the connection's buffer. */
 static void fill(struct pipeline_io *io, int64_t now) {
+    static const char *const import[] = {"ASKING"};
+    static const size_t import_sizes[] = {6};
     struct engine *engine = &io->client->engine;
     struct output *output = &io->connection.output;
     struct command *command;
     while ((command = engine_first_to_send(engine, io->pipeline)) != NULL) {
-        if (!output_reserve(output, output_command_size(engine, command))) {
+        size_t size = output_command_size(engine, command) + (command->importing ? IMPORT_SIZE_MAX : 0);
+        if (!output_reserve(output, size)) {
             io->starved_until = now + STARVED_PAUSE; /* the callers' time-outs go on */
             return;
+        }
+        if (command->importing) {
+            output_arguments(output, 1, import, import_sizes);
         }
         output_command(output, engine, engine_next_to_send(engine, io->pipeline, now));
     }
@@ -351,6 +387,9 @@ static void take_reply(struct pipeline_io *io, int64_t now) {
     if (pipeline->awaited > 0 && !take_awaited(io)) {
         return;
     }
+    if (io->client->cluster && engine_import_replied(pipeline)) {
+        return;
+    }
     if (engine_wants_acknowledgements(engine) && !io->holder.reply.acknowledgement) {
         pipeline->awaited = engine_acknowledgements_follow(engine, io->pipeline);
         if (pipeline->awaited > 0 && engine_keeps_reply(io->pipeline, &io->holder.reply)) {
@@ -359,7 +398,10 @@ static void take_reply(struct pipeline_io *io, int64_t now) {
             return;
         }
     }
-    engine_replied(engine, io->pipeline, &io->holder.reply, now);
+    if (!cluster_redirects(io, &io->holder.reply, now)) {
+        engine_replied(engine, io->pipeline, &io->holder.reply, now);
+    }
+    io_follow_routes(io->client, now);
 }
 
 /* Takes what the reader has read (< 0: the end of the connection) and steps the machines. */
@@ -399,6 +441,10 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             authentication_passed(io);
         }
         take_reply(io, now);
+        if (io->moves) { /* the node serves no slot any more */
+            broken(io, MOVED, now);
+            return;
+        }
         bounds = bounds_of_next(io);
     }
     if (status != REDLATCH_OK) {
@@ -418,10 +464,21 @@ static int64_t peer_limit(const struct pipeline_io *io) {
     return (io->pipeline->role == PIPELINE_BACKGROUND && part < limit ? part : limit) + client->replica_silence;
 }
 
+/* A node of a cluster that is silent for so long may have been replaced. */
+static const int64_t DOUBT_AFTER = SECOND / 2;
+
+static int64_t doubted_next(const struct pipeline_io *io) {
+    return (io->doubted_at > io->received_at ? io->doubted_at : io->received_at) + DOUBT_AFTER;
+}
+
 void io_check_peer(struct pipeline_io *io, int64_t now) {
     bool waits_for_reply = io->connection.state == CONNECTION_READY && has_unanswered(io);
     if (waits_for_reply && now - io->received_at >= peer_limit(io)) {
         broken(io, "no reply for too long", now);
+    } else if (waits_for_reply && io->client->cluster && now >= doubted_next(io)) {
+        io->doubted_at = now;
+        cluster_doubted(io->client, now);
+        client_kick_background(io->client);
     }
 }
 
@@ -443,6 +500,9 @@ int64_t io_next_time(const struct pipeline_io *io) {
     }
     const struct pipeline *pipeline = io->pipeline;
     int64_t limit = has_unanswered(io) ? io->received_at + peer_limit(io) : NEVER;
+    if (limit < NEVER && io->client->cluster && doubted_next(io) < limit) {
+        limit = doubted_next(io);
+    }
     bool starved = io->starved_until && !list_is_empty(&pipeline->unsent);
     return starved && io->starved_until < limit ? io->starved_until : limit;
 }
@@ -496,7 +556,7 @@ static int connect_failed(struct pipeline_io *io, int status, int64_t now) {
         forget_address(io, now);
         return REDLATCH_AGAIN;
     }
-    if (current_server_is_searched(&io->node->current) && !io->searched) {
+    if ((current_server_is_searched(&io->node->current) || io->client->cluster) && !io->searched) {
         io->must_lookup = true;
         forget_address(io, now);
         return REDLATCH_AGAIN;

@@ -32,6 +32,10 @@ int64_t io_retry_at(const struct pipeline_io *io);
 /* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */
 void io_failed(struct pipeline_io *io, int status, int64_t now);
 
+/* The routes of a cluster have changed: commands go to where their names are now, and the connections of nodes that
+ * serve no slot any more are given up. */
+void io_follow_routes(struct client *client, int64_t now);
+
 /* All of the node's connections but that of `except` are given up, since the client is on another server now. */
 void io_move_all(struct node *node, const struct pipeline_io *except, int64_t now);
 

@@ -122,6 +122,7 @@ struct resource *client_group_resource(struct client *client, uint8_t lock_kind,
     resource->value_count = value_count;
     if (client->engine.routes) {
         resource->slot = key_slot(resource->name, full);
+        resource->server = client->engine.routes[resource->slot];
     }
     if (value_count > 0) {
         memcpy(resource->name + full, values, values_size);

@@ -183,7 +183,8 @@ static bool lookup_address(struct node *node, int64_t now) {
             return true;
         }
     }
-    if (!current_server_is_searched(&node->current) && resolve_at_once(&node->client->uri, &connection->addresses)) {
+    if (!current_server_is_searched(&node->current) &&
+        resolve_at_once(connection->settings->uri, &connection->addresses)) {
         return true;
     }
     connection->retry_at = now + SECOND / 10;

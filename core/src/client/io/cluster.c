@@ -1,0 +1,128 @@
+/* Nodes of a cluster and routes to them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "node.h"
+#include "reroute.h"
+
+bool cluster_init(struct client *client) {
+    if (!client->uri.cluster) {
+        return true;
+    }
+    struct cluster *cluster = calloc(1, sizeof *cluster);
+    if (!cluster) {
+        return false;
+    }
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        cluster->routes[slot] = &client->node.server;
+    }
+    client->cluster = cluster;
+    client->engine.routes = cluster->routes;
+    return true;
+}
+
+void cluster_free(struct client *client) {
+    for (struct node *node; (node = client->node.next) != NULL;) {
+        client->node.next = node->next;
+        node_free(node);
+        free(node);
+    }
+    if (client->cluster) {
+        topology_free(&client->cluster->topology);
+        free(client->cluster);
+    }
+}
+
+static struct node *find_node(struct client *client, const struct endpoint *endpoint) {
+    struct node *node = client->node.next;
+    while (node && !endpoint_equal(&node->endpoint, endpoint)) {
+        node = node->next;
+    }
+    return node;
+}
+
+/* NULL without memory. */
+static struct node *make_node(struct client *client, const struct endpoint *endpoint) {
+    struct node *node = calloc(1, sizeof *node);
+    if (!node) {
+        return NULL;
+    }
+    node->endpoint = *endpoint;
+    node->where.host = node->endpoint.host;
+    node->where.port = node->endpoint.port;
+    node->settings = client->connection_settings;
+    node->settings.uri = &node->where;
+    node->settings.master_only = false;
+    server_init(&node->server);
+    node_init(node, client, &node->settings);
+    node->next = client->node.next;
+    client->node.next = node;
+    return node;
+}
+
+static struct node *node_at(struct client *client, const struct endpoint *endpoint) {
+    struct node *node = find_node(client, endpoint);
+    return node ? node : make_node(client, endpoint);
+}
+
+void cluster_found(struct client *client, int64_t now) {
+    struct cluster *cluster = client->cluster;
+    const struct topology *topology = &cluster->topology;
+    for (struct node *node = &client->node; node; node = node->next) {
+        node->serves = false;
+    }
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        bool served = topology->master_of[slot] != NO_MASTER;
+        bool same = slot > 0 && topology->master_of[slot] == topology->master_of[slot - 1];
+        if (same) {
+            cluster->routes[slot] = cluster->routes[slot - 1];
+            continue;
+        }
+        struct node *node = served ? node_at(client, &topology->masters[topology->master_of[slot]]) : NULL;
+        node = node ? node : &client->node;
+        node->serves = true;
+        cluster->routes[slot] = &node->server;
+    }
+    cluster->changed = true;
+    engine_routes_changed(&client->engine, now);
+}
+
+void cluster_doubted(struct client *client, int64_t now) {
+    if (client->cluster) {
+        current_server_request_search(client, now);
+    }
+}
+
+static bool begins_with(const struct reply *reply, const char *prefix, size_t size) {
+    return reply->size > size && memcmp(reply->text, prefix, size) == 0;
+}
+
+bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now) {
+    struct client *client = io->client;
+    bool moved = begins_with(reply, "MOVED ", 6);
+    if (!client->cluster || reply->kind != REPLY_ERROR || (!moved && !begins_with(reply, "ASK ", 4))) {
+        return false;
+    }
+    struct endpoint endpoint;
+    uint16_t slot;
+    bool known = redirect_read(reply->text, reply->size, &io->node->endpoint, &client->uri.address_map, &slot,
+                               &endpoint);
+    struct node *node = known ? node_at(client, &endpoint) : NULL;
+    if (!node) {
+        return false;
+    }
+    if (!moved) {
+        return engine_redirected_to_importer(&client->engine, io->pipeline, &node->server, now);
+    }
+    if (client->cluster->routes[slot] != &node->server) {
+        client->cluster->routes[slot] = &node->server;
+        node->serves = true;
+        client->cluster->changed = true;
+        engine_routes_changed(&client->engine, now);
+        cluster_doubted(client, now);
+    }
+    return engine_redirected(&client->engine, io->pipeline, now);
+}

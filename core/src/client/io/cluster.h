@@ -1,0 +1,31 @@
+/* The nodes of a cluster: made when the topology or a redirection names them, and the routes of slots to them.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * client->node stands for whoever serves a slot that no known node does: its connections are never made, what is to be
+ * sent there waits for the topology. The search for that is client->node's. */
+#ifndef CLUSTER_H
+#define CLUSTER_H
+
+#include "client.h"
+#include "topology.h"
+
+struct cluster {
+    struct topology topology; /* as it was found last */
+    struct server *routes[SLOT_COUNT];
+    bool changed; /* the routes: connections and commands are to follow (pipeline_io.h) */
+};
+
+/* Sets it up if the URL is of a cluster; false without memory. */
+bool cluster_init(struct client *client);
+void cluster_free(struct client *client);
+
+/* Takes over the topology that a search has found. */
+void cluster_found(struct client *client, int64_t now);
+
+/* A node may have been replaced: the topology is searched for by the background thread. */
+void cluster_doubted(struct client *client, int64_t now);
+
+/* Takes an error reply that says that a name is at another node; false if it is none, or has come too often. */
+bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now);
+
+#endif

@@ -1,0 +1,31 @@
+/* What a cluster says of itself: its masters, and the slots that each serves. No sockets.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOPOLOGY_H
+#define TOPOLOGY_H
+
+#include "address_map.h"
+#include "routes.h"
+
+/* More masters than a cluster may have. */
+enum { TOPOLOGY_MASTERS_MAX = 1024, NO_MASTER = TOPOLOGY_MASTERS_MAX };
+
+struct topology {
+    struct endpoint *masters;
+    int count;
+    int room;
+    uint16_t master_of[SLOT_COUNT]; /* an index of `masters`; NO_MASTER: nobody serves the slot */
+};
+
+/* Reads the reply to CLUSTER SLOTS, a redisReply. A node without a host is where `source` is, which was asked. OK,
+ * PROTOCOL or NO_MEMORY; the topology is not changed on failure. */
+int topology_read(struct topology *topology, const void *parsed, const struct endpoint *source,
+                  const struct address_map *map);
+
+/* Reads "MOVED slot host:port" or "ASK slot host:port", whose host may be missing: that of `source`, which said so.
+ * false for another text. */
+bool redirect_read(const char *text, size_t size, const struct endpoint *source, const struct address_map *map,
+                   uint16_t *slot_out, struct endpoint *endpoint_out);
+
+void topology_free(struct topology *topology);
+
+#endif

@@ -1,0 +1,174 @@
+/* Names and their commands follow their slots.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   a command of a name that moved    what becomes of it
+ *   not sent, or to be sent again     goes to the new server, in order
+ *   sent, no reply yet                redirected by the old server; in doubt when its connection ends
+ *   redirected                        goes to the new server; one that was given up on is dropped
+ *   in doubt                          as after a restart of the server: the new one may have less than the old one had,
+ *                                     and nothing that is under way to the old one reaches it */
+#include "reroute.h"
+
+#include "in_doubt.h"
+#include "operations.h"
+#include "pools.h"
+#include "renewal.h"
+#include "routes.h"
+#include "subscription.h"
+#include "wait_queue.h"
+
+/* Two nodes that redirect to each other, or one to itself, are not followed for ever. */
+enum { REDIRECTIONS_MAX = 8 };
+
+static void move_subscription(struct engine *engine, struct subscription *subscription, int64_t now) {
+    switch ((enum subscription_state)subscription->state) {
+    case SUBSCRIPTION_ACTIVE:
+        subscription_count(engine, subscription, -1);
+        break;
+    case SUBSCRIPTION_WANTED:
+        break;
+    case SUBSCRIPTION_LEAVING:
+        engine_unsubscribed(engine, subscription, now);
+        return;
+    default:
+        return;
+    }
+    list_remove(&subscription->link);
+    list_remove(&subscription->sent);
+    subscription_change(engine, subscription, SUBSCRIPTION_WANTED);
+}
+
+static void move_subscriptions(struct engine *engine, struct resource *resource, int64_t now) {
+    struct wait_queue *queue = resource->queue;
+    for (int i = 0; i < WAKE_CHANNELS && resource->queue == queue; i++) {
+        move_subscription(engine, &queue->wake_channels[i], now);
+    }
+    if (resource->queue == queue) { /* it goes with its last subscription */
+        move_subscription(engine, &queue->subscription, now);
+    }
+}
+
+/* Whoever waits for a name that moves may miss a message, or waits for what is lost. */
+static void recheck_waiters(struct engine *engine, int64_t now) {
+    for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
+        struct operation *operation = container_of(link, struct operation, all);
+        bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
+        const struct resource *resource = operation->resource;
+        if (waits && resource && engine->routes[resource->slot] != resource->server) {
+            operation->recheck_at = now;
+            arm_operation(engine, operation);
+        }
+    }
+}
+
+void engine_routes_changed(struct engine *engine, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
+    recheck_waiters(engine, now);
+    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
+        struct resource *next;
+        for (struct resource *resource = engine->resources.buckets[i]; resource; resource = next) {
+            next = resource->next;
+            struct server *server = engine->routes[resource->slot];
+            if (resource->server == server) {
+                continue;
+            }
+            resource->server = server;
+            resource_keep(resource); /* its wait queue may end with its subscription */
+            renewal_verify(engine, resource, now);
+            if (resource->queue) {
+                move_subscriptions(engine, resource, now);
+            }
+            next = resource->next;
+            resource_drop(engine, resource);
+        }
+    }
+}
+
+static void reroute(struct engine *engine, struct pipeline *pipeline, int64_t now) {
+    struct list moved;
+    list_init(&moved);
+    for (struct list_link *link = list_first(&pipeline->in_doubt), *next; link; link = next) {
+        next = list_next(&pipeline->in_doubt, link);
+        if (destination(engine, container_of(link, struct command, link)) != pipeline->server) {
+            list_remove(link);
+            list_append(&moved, link);
+        }
+    }
+    struct list_link *link;
+    while ((link = list_pop(&moved)) != NULL) {
+        in_doubt_resolve(engine, container_of(link, struct command, link), RESOLVED_BY_RESTART, now);
+    }
+    for (struct list_link *next = link = list_first(&pipeline->unsent); link; link = next) {
+        next = list_next(&pipeline->unsent, link);
+        struct command *command = container_of(link, struct command, link);
+        if (!command->importing && destination(engine, command) != pipeline->server) {
+            list_remove(link);
+            push_command(engine, command);
+        }
+    }
+}
+
+void engine_reroute(struct engine *engine, struct server *server, int64_t now) {
+    for (int i = 0; i < PIPELINE_COUNT && !engine->broken; i++) {
+        reroute(engine, &server->pipelines[i], now);
+    }
+}
+
+/* Takes the oldest unanswered command off its pipeline: it was not carried out. NULL if there is nothing to send. */
+static struct command *take_redirected(struct engine *engine, struct pipeline *pipeline, int64_t now) {
+    struct command *command = container_of(list_pop(&pipeline->sent), struct command, link);
+    pipeline->in_flight--;
+    engine->stats.round_trips++;
+    command->redirections++;
+    if (command->abandoned || (command->kind == COMMAND_HAND_OVER && !receiver_of(command))) {
+        in_doubt_resolve(engine, command, RESOLVED_BY_KILL, now);
+        return NULL;
+    }
+    command->was_sent = command->repeated;
+    return command;
+}
+
+static bool may_redirect(struct engine *engine, const struct pipeline *pipeline) {
+    const struct list_link *link = list_first(&pipeline->sent);
+    return !engine->broken && INVARIANT(&engine->broken, link) &&
+           container_of(link, const struct command, link)->redirections < REDIRECTIONS_MAX;
+}
+
+bool engine_redirected(struct engine *engine, struct pipeline *pipeline, int64_t now) {
+    if (!may_redirect(engine, pipeline)) {
+        return false;
+    }
+    struct command *command = take_redirected(engine, pipeline, now);
+    if (command) {
+        push_command(engine, command);
+    }
+    return true;
+}
+
+bool engine_redirected_to_importer(struct engine *engine, struct pipeline *pipeline, struct server *server,
+                                   int64_t now) {
+    if (!may_redirect(engine, pipeline)) {
+        return false;
+    }
+    struct command *command = take_redirected(engine, pipeline, now);
+    if (command) {
+        push_command(engine, command);
+        list_remove(&command->link);
+        command->server = server;
+        command->importing = true;
+        list_append(&server->pipelines[command->pipeline].unsent, &command->link);
+    }
+    return true;
+}
+
+bool engine_import_replied(struct pipeline *pipeline) {
+    struct list_link *link = list_first(&pipeline->sent);
+    struct command *command = link ? container_of(link, struct command, link) : NULL;
+    bool taken = command && command->importing;
+    if (taken) {
+        command->importing = false;
+    }
+    return taken;
+}
