@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster that is one node, through redis://: every key of a script is in one slot, whatever the name looks like."""
+"""A cluster that is one node, through redis:// and redis+cluster://: every key of a script is in one slot, whatever the name looks like."""
 
 from __future__ import annotations
 
@@ -40,11 +40,17 @@ def cluster(server_binary: List[str]) -> Iterator[RedisServer]:
         yield started
 
 
+@pytest.fixture(params=["redis", "redis+cluster"])
+def url(cluster: RedisServer, request: pytest.FixtureRequest) -> str:
+    """That of the node, by either scheme."""
+    return cluster.url.replace("redis:", f"{request.param}:")
+
+
 @pytest.fixture
-def client(cluster: RedisServer) -> Iterator[redlatch.Client]:
+def client(cluster: RedisServer, url: str) -> Iterator[redlatch.Client]:
     """A client of the node, which has no keys."""
     cluster.admin.flushall()
-    with redlatch.connect(cluster.url) as opened:
+    with redlatch.connect(url) as opened:
         yield opened
 
 
@@ -86,10 +92,10 @@ def test_write_read_unread_unwrite(client: redlatch.Client, lock_name: str) -> N
 @pytest.mark.parametrize("form", NAMES)
 @pytest.mark.parametrize("kind", [kind for kind in LOCKS if kind not in ("spin", "multi")])
 def test_a_release_wakes(
-    cluster: RedisServer, client: redlatch.Client, lock_name: str, kind: str, form: str
+    cluster: RedisServer, url: str, client: redlatch.Client, lock_name: str, kind: str, form: str
 ) -> None:
     name = form.format(lock_name)
-    with redlatch.connect(cluster.url) as other:
+    with redlatch.connect(url) as other:
         holder = LOCKS["write" if kind == "read" else kind](client, name)
         holder.acquire()
         waiting = Waiting(LOCKS[kind](other, name), 10.0)
@@ -99,10 +105,10 @@ def test_a_release_wakes(
 
 
 @pytest.mark.parametrize("form", NAMES)
-def test_counts(cluster: RedisServer, lock_name: str, form: str) -> None:
+def test_counts(cluster: RedisServer, url: str, lock_name: str, form: str) -> None:
     """Also with a prefix, as Redisson's name mapper gives one."""
     cluster.admin.flushall()
-    with redlatch.connect(cluster.url, name_prefix="mapped:") as client:
+    with redlatch.connect(url, name_prefix="mapped:") as client:
         name = form.format(lock_name)
         slots = client.permit_semaphore(name)
         assert slots.try_set_permits(2)

@@ -11,8 +11,10 @@ from types import TracebackType
 from typing import Any, Dict, List, Optional, Sequence, Type
 
 import redis
+from redis.crc import key_slot
 
 from .server import OptionValue, RedisServer
+from .tls_server import Identity
 from .waiting import wait_until
 
 SLOTS = 16384
@@ -27,7 +29,9 @@ def _free_bus_port() -> int:
 
 def call(server: RedisServer, *words: Any) -> Any:
     """One command on a connection of its own, and its reply as it is."""
-    connection = redis.Connection(port=server.port, protocol=2, decode_responses=True, socket_timeout=10.0)
+    connection = redis.Connection(
+        port=server.port, password=server.password, protocol=2, decode_responses=True, socket_timeout=10.0
+    )
     try:
         connection.send_command(*words)
         return connection.read_response()
@@ -38,9 +42,15 @@ def call(server: RedisServer, *words: Any) -> Any:
 class Cluster:
     """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers."""
 
-    def __init__(self, *, masters: int = 3, replicas: int = 0, **options: OptionValue) -> None:
+    def __init__(
+        self, *, masters: int = 3, replicas: int = 0, tls: Optional[Identity] = None, **options: OptionValue
+    ) -> None:
+        self._tls = tls
+        self._replicas = replicas
         self._options: Dict[str, OptionValue] = {
-            "cluster_enabled": True, "cluster_node_timeout": NODE_TIMEOUT_MS, "repl_diskless_sync_delay": 0, **options,
+            "cluster_enabled": True, "cluster_node_timeout": NODE_TIMEOUT_MS, "repl_diskless_sync_delay": 0,
+            "cluster_migration_barrier": 99,  # a replica stays with its master
+            **options,
         }
         self.servers: List[RedisServer] = []
         self._bus_ports: Dict[int, int] = {}
@@ -63,21 +73,30 @@ class Cluster:
 
     def _add_server(self) -> None:
         bus_port = _free_bus_port()
-        self.servers.append(RedisServer(**self._options, cluster_port=bus_port))
+        tls = {**self._tls.options(), "tls_cluster": True} if self._tls else {}
+        self.servers.append(RedisServer(**self._options, **tls, cluster_port=bus_port))
         self._bus_ports[self.servers[-1].port] = bus_port
 
     def _all_joined(self) -> bool:
         return all(len(call(one, "CLUSTER", "NODES").splitlines()) == len(self.servers) for one in self.servers)
 
     def is_ready(self) -> bool:
-        """Whether all servers that run agree that every slot is served, and their replicas are connected."""
-        return all(self._agrees(one) for one in self.servers if one.running)
+        """Whether all servers that run say the same: every slot is served, and each master has its replicas."""
+        running = [one for one in self.servers if one.running]
+        views = [sorted(self._view(one)) for one in running]
+        whole = all(nodes == 1 + self._replicas for *_, nodes in views[0]) or len(running) < len(self.servers)
+        return whole and all(view == views[0] for view in views) and all(self._is_well(one) for one in running)
 
-    def _agrees(self, via: RedisServer) -> bool:
-        info = dict(line.split(":") for line in call(via, "CLUSTER", "INFO").split())
+    def _view(self, via: RedisServer) -> List[List[int]]:
+        """First slot, last slot, port of the master, number of its nodes."""
+        ranges = call(via, "CLUSTER", "SLOTS")
+        return [[int(each[0]), int(each[1]), int(each[2][1]), len(each) - 2] for each in ranges]
+
+    def _is_well(self, server: RedisServer) -> bool:
+        info = dict(line.split(":") for line in call(server, "CLUSTER", "INFO").split())
         if info["cluster_state"] != "ok" or int(info["cluster_slots_ok"]) != SLOTS:
             return False
-        replication = via.admin.info("replication")
+        replication = server.admin.info("replication")
         return bool(replication["role"] == "master" or replication["master_link_status"] == "up")
 
     def id_of(self, server: RedisServer) -> str:
@@ -86,19 +105,22 @@ class Cluster:
 
     def slot_of(self, name: str) -> int:
         """The slot of a name."""
-        return int(call(self._any(), "CLUSTER", "KEYSLOT", name))
+        return int(key_slot(name.encode()))
 
     def _any(self) -> RedisServer:
         return next(one for one in self.servers if one.running)
 
-    def _ranges(self) -> List[List[int]]:
-        """First slot, last slot, port of the master."""
-        return [[int(each[0]), int(each[1]), int(each[2][1])] for each in call(self._any(), "CLUSTER", "SLOTS")]
+    def replica_of(self, master: RedisServer) -> RedisServer:
+        """The first of its replicas."""
+        for line in call(master, "CLUSTER", "REPLICAS", self.id_of(master)):
+            port = int(line.split()[1].partition("@")[0].rpartition(":")[2])
+            return next(one for one in self.servers if one.port == port)
+        raise RuntimeError(f"the master on port {master.port} has no replica")
 
-    def master_of(self, name: str) -> RedisServer:
-        """Who serves the slot of a name."""
+    def master_of(self, name: str, via: Optional[RedisServer] = None) -> RedisServer:
+        """Who serves the slot of a name, as any of the servers sees it, or a certain one."""
         slot = self.slot_of(name)
-        port = next(port for begin, end, port in self._ranges() if begin <= slot <= end)
+        port = next(port for begin, end, port, _ in self._view(via or self._any()) if begin <= slot <= end)
         return next(one for one in self.servers if one.port == port)
 
     def move_slot(self, name: str, target: RedisServer) -> None:
@@ -124,14 +146,14 @@ class Cluster:
 
     def others(self, server: RedisServer) -> Sequence[RedisServer]:
         """All masters but that one."""
-        ports = {port for _, _, port in self._ranges()}
+        ports = {view[2] for view in self._view(self._any())}
         return [one for one in self.servers if one.port in ports and one is not server]
 
     @property
     def url(self) -> str:
-        """redis+cluster:// of the first three servers that run."""
-        hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.servers if one.running)
-        return f"redis+cluster://{hosts}"
+        """redis+cluster:// of the servers that run."""
+        hosts = ",".join(f"127.0.0.1:{one.announced_port}" for one in self.servers[:16] if one.running)
+        return f"{'rediss' if self._tls else 'redis'}+cluster://{hosts}"
 
     def close(self) -> None:
         """Kill everything."""

@@ -352,9 +352,7 @@ static int redis_url(struct parse *parse, const char *text, bool sentinels, bool
     if (status == REDLATCH_OK && *text == '/') {
         size_t size = strcspn(text + 1, "?");
         if (size > 0) {
-            status = parse->uri->cluster && (size > 1 || text[1] != '0')
-                         ? refuse(parse, REDLATCH_INVALID, "database", text + 1, size, "0: a cluster has no other")
-                         : number(parse, "database", text + 1, size, 0, 1000000, &parse->uri->database);
+            status = number(parse, "database", text + 1, size, 0, 1000000, &parse->uri->database);
         }
         text += 1 + size;
     }

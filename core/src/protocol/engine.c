@@ -315,7 +315,8 @@ static void note_error_text(struct operation *operation, const struct reply *rep
         return;
     }
     int status = error_reply_of(reply->text, reply->size).status;
-    if (status != REDLATCH_NO_PERMISSION && status != REDLATCH_SERVER && status != REDLATCH_UNSUPPORTED) {
+    if (status != REDLATCH_NO_PERMISSION && status != REDLATCH_SERVER && status != REDLATCH_UNSUPPORTED &&
+        status != REDLATCH_NOT_WRITABLE) {
         return;
     }
     char *text = operation->answer->error_text;

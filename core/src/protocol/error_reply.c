@@ -25,6 +25,8 @@ static const struct {
     {"MISCONF", REDLATCH_NOT_WRITABLE, true},
     {"TRYAGAIN", REDLATCH_NOT_WRITABLE, true},
     {"CLUSTERDOWN", REDLATCH_NOT_WRITABLE, true},
+    {"MOVED", REDLATCH_UNSUPPORTED, false}, /* of a client that follows no redirections */
+    {"ASK", REDLATCH_UNSUPPORTED, false},
     {"NOTREPLICATED", REDLATCH_NOT_REPLICATED, true}, /* our own: acknowledgement.c */
 };
 

@@ -144,7 +144,7 @@ struct question {
     const struct argument_part *arguments; /* keys, then arguments, of one part each */
     uint32_t key_count;
     uint32_t argument_count;
-    struct server *server; /* of a cluster, who is asked; NULL: whoever has the first key, or anybody */
+    struct server *server; /* of a cluster, who replies; NULL: whoever has the first key, or anybody */
     bool plain;            /* the words are a command of the server's own, not arguments of the script */
     bool (*take)(struct question *question, const char *text, size_t size); /* false: no memory */
 };

@@ -75,6 +75,7 @@ void inspect_replied(struct engine *engine, struct command *command, const struc
         return;
     }
     struct question *question = operation->question;
+    question->server = command->server;
     bool taken = question->take(question, reply->text, reply->size);
     finish(engine, operation, taken ? REDLATCH_OK : REDLATCH_NO_MEMORY);
 }

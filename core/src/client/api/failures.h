@@ -42,7 +42,7 @@ int operation_failed(const struct request *request, int64_t wait_ms);
 /* Whether a status is of the connection, whose words name the server: of SYSTEM, because it cannot be opened. */
 static inline bool status_has_detail(int status) {
     return (status <= -300 && status > -400) || status == REDLATCH_SYSTEM || status == REDLATCH_AUTHENTICATION ||
-           status == REDLATCH_UNSUPPORTED;
+           status == REDLATCH_UNSUPPORTED || status == REDLATCH_NOT_WRITABLE;
 }
 
 #endif

@@ -17,13 +17,14 @@ void inquiry_set_name(struct inquiry *inquiry, const char *owner) {
 
 /* Where the owners are, by the server's connections; where that is forbidden or fails, they stay unknown. */
 void inquiry_set_client_list(struct inquiry *inquiry) {
-    inquiry->question = (struct question){.argument_count = 2, .plain = true};
+    inquiry->question = (struct question){.server = inquiry->question.server, .argument_count = 2, .plain = true};
     inquiry->arguments[0] = (struct argument_part){"CLIENT", 6};
     inquiry->arguments[1] = (struct argument_part){"LIST", 4};
 }
 
-static void find_locations(struct client *client, const struct argument_part *subject, redlatch_report *report) {
-    struct inquiry inquiry = {.subject = *subject};
+/* Of those whom an inquiry was about, on the server that replied. */
+static void find_locations(struct client *client, const struct inquiry *before, redlatch_report *report) {
+    struct inquiry inquiry = {.question = before->question, .subject = before->subject};
     inquiry_set_client_list(&inquiry);
     if (locations_wanted(report) && inquiry_execute(client, &inquiry) == REDLATCH_OK) {
         locations_find(report, inquiry.text, inquiry.size);
@@ -56,7 +57,7 @@ int redlatch_client_inspect(redlatch_client *handle, const char *name, size_t na
         fail_plain(status);
     }
     if (status == REDLATCH_OK) {
-        find_locations(client, &inquiry.subject, *report_out);
+        find_locations(client, &inquiry, *report_out);
     }
     free(inquiry.text);
     free(full);

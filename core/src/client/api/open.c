@@ -166,6 +166,10 @@ static int read_options(const redlatch_client_options *given, const struct uri *
         return fail_with(REDLATCH_INVALID, "%s is given: expected a redis+sentinel:// URL with it",
                          out->sentinel_username ? "sentinel_username" : "sentinel_password");
     }
+    int database = out->database != REDLATCH_DEFAULT ? out->database : uri->database;
+    if (uri->cluster && database > 0) {
+        return fail_with(REDLATCH_INVALID, "database is %d: expected 0, a cluster has no other", database);
+    }
     return check_options(out);
 }
 

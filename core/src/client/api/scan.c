@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_lock.h"
+#include "cluster.h"
 #include "errors.h"
 #include "inquiry.h"
 #include "report.h"
@@ -87,7 +89,7 @@ void redlatch_scan_free(redlatch_scan *scan) {
 /* ------------------------------------------------------------------------------------------------------ stepping -- */
 
 static void request_page(const struct walk *walk, struct inquiry *inquiry) {
-    inquiry->question = (struct question){.argument_count = 3};
+    inquiry->question = (struct question){.argument_count = 3, .server = walk->server};
     inquiry->subject = (struct argument_part){walk->pattern, walk->pattern_size};
     inquiry->arguments[0] = (struct argument_part){walk->cursor, strlen(walk->cursor)};
     inquiry->arguments[1] = (struct argument_part){walk->pattern, walk->pattern_size};
@@ -123,8 +125,19 @@ static int peek(struct walk *walk, const struct client *client, struct inquiry *
     return status;
 }
 
+/* Whose pages follow those of a server: its own if there is no other. */
+static struct server *next_server(struct client *client, struct server *server) {
+    if (!client->cluster) {
+        return server;
+    }
+    client_lock(client);
+    struct server *next = cluster_next_server(client, server);
+    client_unlock(client);
+    return next;
+}
+
 /* The next page of the walk takes the place of the last one. */
-static int take_page(struct walk *walk, struct inquiry *inquiry) {
+static int take_page(struct walk *walk, struct client *client, struct inquiry *inquiry) {
     struct argument_part cursor;
     size_t at = 0;
     if (!report_next_string(inquiry->text, inquiry->size, &at, &cursor) || cursor.size == 0 ||
@@ -134,6 +147,12 @@ static int take_page(struct walk *walk, struct inquiry *inquiry) {
     memcpy(walk->cursor, cursor.text, cursor.size);
     walk->cursor[cursor.size] = '\0';
     walk->over = strcmp(walk->cursor, "0") == 0;
+    walk->server = inquiry->question.server;
+    walk->first = walk->first ? walk->first : walk->server;
+    if (walk->over) {
+        walk->server = next_server(client, walk->server);
+        walk->over = walk->server == walk->first;
+    }
     free(walk->page);
     walk->page = inquiry->text;
     walk->page_size = inquiry->size;
@@ -162,8 +181,9 @@ static int take_single(struct walk *walk, const struct client *client, const str
 }
 
 /* Takes in the reply to what `peek` wanted to be asked. */
-static int take(struct walk *walk, const struct client *client, struct inquiry *inquiry, redlatch_report **report_out) {
-    return inquiry->question.key_count == 1 ? take_single(walk, client, inquiry, report_out) : take_page(walk, inquiry);
+static int take(struct walk *walk, struct client *client, struct inquiry *inquiry, redlatch_report **report_out) {
+    return inquiry->question.key_count == 1 ? take_single(walk, client, inquiry, report_out)
+                                            : take_page(walk, client, inquiry);
 }
 
 int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {

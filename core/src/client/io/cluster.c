@@ -90,6 +90,15 @@ void cluster_found(struct client *client, int64_t now) {
     engine_routes_changed(&client->engine, now);
 }
 
+struct server *cluster_next_server(struct client *client, struct server *server) {
+    struct node *before = container_of(server, struct node, server);
+    struct node *node = before;
+    do {
+        node = node->next ? node->next : &client->node;
+    } while (node != before && (!node->serves || node == &client->node));
+    return &node->server;
+}
+
 void cluster_doubted(struct client *client, int64_t now) {
     if (client->cluster) {
         current_server_request_search(client, now);
@@ -100,12 +109,24 @@ static bool begins_with(const struct reply *reply, const char *prefix, size_t si
     return reply->size > size && memcmp(reply->text, prefix, size) == 0;
 }
 
+static bool is_redirection(const struct client *client, const struct reply *reply) {
+    return client->cluster && reply->kind == REPLY_ERROR &&
+           (begins_with(reply, "MOVED ", 6) || begins_with(reply, "ASK ", 4));
+}
+
+/* Nodes that redirect to each other do not agree yet, which passes. */
+const struct reply *cluster_reply(const struct client *client, const struct reply *reply) {
+    static const char text[] = "CLUSTERDOWN the nodes of the cluster redirect to each other";
+    static const struct reply down = {.kind = REPLY_ERROR, .text = text, .size = sizeof text - 1};
+    return is_redirection(client, reply) ? &down : reply;
+}
+
 bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now) {
     struct client *client = io->client;
-    bool moved = begins_with(reply, "MOVED ", 6);
-    if (!client->cluster || reply->kind != REPLY_ERROR || (!moved && !begins_with(reply, "ASK ", 4))) {
+    if (!is_redirection(client, reply)) {
         return false;
     }
+    bool moved = reply->text[0] == 'M';
     struct endpoint endpoint;
     uint16_t slot;
     bool known = redirect_read(reply->text, reply->size, &io->node->endpoint, &client->uri.address_map, &slot,

@@ -22,10 +22,15 @@ void cluster_free(struct client *client);
 /* Takes over the topology that a search has found. */
 void cluster_found(struct client *client, int64_t now);
 
+/* The next master after one, in a round; the same one if there is no other. */
+struct server *cluster_next_server(struct client *client, struct server *server);
+
 /* A node may have been replaced: the topology is searched for by the background thread. */
 void cluster_doubted(struct client *client, int64_t now);
 
-/* Takes an error reply that says that a name is at another node; false if it is none, or has come too often. */
+/* Takes an error reply that says that a name is at another node; false if it is none, or has come too often: then its
+ * command gets cluster_reply. */
 bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now);
+const struct reply *cluster_reply(const struct client *client, const struct reply *reply);
 
 #endif

@@ -399,7 +399,7 @@ static void take_reply(struct pipeline_io *io, int64_t now) {
         }
     }
     if (!cluster_redirects(io, &io->holder.reply, now)) {
-        engine_replied(engine, io->pipeline, &io->holder.reply, now);
+        engine_replied(engine, io->pipeline, cluster_reply(io->client, &io->holder.reply), now);
     }
     io_follow_routes(io->client, now);
 }

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster of several masters: names in all slots, whatever the nodes say at first."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import Callable, Iterator, List
+
+import pytest
+import redlatch
+from support.cluster import Cluster, call
+from support.ports import free_port
+from support.tls_server import Identity
+from support.waiting import wait_until
+from waiters import Waiting
+
+MakeLock = Callable[[redlatch.Client, str], redlatch.Lock]
+
+LOCKS: dict[str, MakeLock] = {
+    "mutex": lambda client, name: client.lock(name),
+    "fair": lambda client, name: client.fair_lock(name),
+    "spin": lambda client, name: client.spin_lock(name),
+    "fenced": lambda client, name: client.fenced_lock(name),
+    "plain": lambda client, name: client.plain_lock(name),
+    "read": lambda client, name: client.read_write_lock(name).read,
+    "write": lambda client, name: client.read_write_lock(name).write,
+    "group": lambda client, name: client.group_lock(name, ["one", "two"]),
+    "multi": lambda client, name: redlatch.multi_lock(*(client.lock(f"{name}:{i}") for i in range(12))),
+}
+
+
+@pytest.fixture(name="cluster", scope="module")
+def cluster_fixture() -> Iterator[Cluster]:
+    """Three masters."""
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(name="client")
+def client_fixture(cluster: Cluster) -> Iterator[redlatch.Client]:
+    """One that knows the first node only."""
+    with redlatch.connect(cluster.url.partition(",")[0]) as client:
+        yield client
+
+
+def on_each_master(cluster: Cluster, stem: str) -> List[str]:
+    """A name that each of the masters serves."""
+    found = {}
+    number = 0
+    while len(found) < len(cluster.servers):
+        name = f"{stem}:{number}"
+        found.setdefault(cluster.master_of(name).port, name)
+        number += 1
+    return list(found.values())
+
+
+@pytest.mark.parametrize("kind", LOCKS)
+def test_every_kind_on_every_node(cluster: Cluster, client: redlatch.Client, lock_name: str, kind: str) -> None:
+    """Each command goes to the node that has the name: nothing is redirected."""
+    for name in on_each_master(cluster, lock_name):
+        lock = LOCKS[kind](client, name)
+        assert lock.acquire(timeout=5) and lock.owned()
+        if kind != "multi":
+            assert call(cluster.master_of(name), "EXISTS", name) == 1
+            lock.extend(20)
+        lock.release()
+        assert not lock.owned()
+    assert client.stats()["resends"] == 0
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LOCKS if kind != "read"])
+def test_a_release_wakes_who_waits(cluster: Cluster, client: redlatch.Client, lock_name: str, kind: str) -> None:
+    with redlatch.connect(cluster.url) as other:
+        for name in on_each_master(cluster, lock_name):
+            holder = LOCKS[kind](client, name)
+            assert holder.acquire(timeout=5)
+            waiting = Waiting(LOCKS[kind](other, name), 20.0)
+            if kind not in ("spin", "multi"):
+                wait_until(lambda: other.stats()["subscriptions"] >= 1, 10.0, "the waiter's subscription")
+            holder.release()
+            assert waiting.result(15.0) is True
+
+
+def test_counts_on_every_node(cluster: Cluster, client: redlatch.Client, lock_name: str) -> None:
+    for name in on_each_master(cluster, lock_name):
+        semaphore = client.semaphore(name)
+        assert semaphore.try_set_permits(2) and semaphore.acquire() and semaphore.available() == 1
+        semaphore.release()
+        assert semaphore.delete()
+        permits = client.permit_semaphore(name)
+        assert permits.try_set_permits(1)
+        permit = permits.acquire()
+        assert permit is not None and permits.available() == 0
+        permit.release()
+        assert permits.delete()
+        latch = client.latch(name)
+        assert latch.try_set_count(1)
+        latch.count_down()
+        assert latch.wait(0)
+
+
+def test_two_multi_locks_take_turns(cluster: Cluster, client: redlatch.Client, lock_name: str) -> None:
+    """Their members overlap in many slots, in another order."""
+    with redlatch.connect(cluster.url) as other:
+        names = [f"{lock_name}:{i}" for i in range(16)]
+        first = redlatch.multi_lock(*(client.lock(name) for name in names))
+        second = redlatch.multi_lock(*(other.lock(name) for name in reversed(names[4:])))
+        for _ in range(10):
+            assert first.acquire(timeout=20)
+            waiting = Waiting(second, 20.0)
+            first.release()
+            assert waiting.result(25.0) is True
+        assert all(call(cluster.master_of(name), "EXISTS", name) == 0 for name in names)
+
+
+def test_all_are_renewed(cluster: Cluster, lock_name: str) -> None:
+    """By one script for each slot, on each node."""
+    with redlatch.connect(cluster.url, watchdog_lease=3.0) as client, ExitStack() as held:
+        names = [f"{lock_name}:{i}" for i in range(100)]
+        for name in names:
+            held.enter_context(client.lock(name))
+        wait_until(lambda: client.stats()["renewals"] >= 300, 20.0, "three renewals of each")
+        assert client.stats()["lost"] == 0
+        assert all(call(cluster.master_of(name), "PTTL", name) > 1000 for name in names)
+
+
+def test_a_walk_sees_all_masters(cluster: Cluster, client: redlatch.Client, lock_name: str) -> None:
+    with ExitStack() as held:
+        names = {f"{lock_name}:{i}" for i in range(60)}
+        for name in names:
+            held.enter_context(client.lock(name))
+        assert sorted(report.name for report in client.scan(f"{lock_name}:*")) == sorted(names)
+        party = client.inspect(f"{lock_name}:7").parties[0]
+        assert party.host and party.pid
+
+
+# ------------------------------------------------------------------------------------------------- opening a client --
+
+
+def test_nodes_that_are_down_are_passed_over(cluster: Cluster, lock_name: str) -> None:
+    hosts = f"127.0.0.1:{free_port()},{cluster.url.rpartition('/')[2]}"
+    with redlatch.connect(f"redis+cluster://{hosts}") as client, client.lock(lock_name):
+        pass
+    started = time.monotonic()
+    with pytest.raises(redlatch.UnreachableError, match="Connection refused"):
+        redlatch.connect(f"redis+cluster://127.0.0.1:{free_port()},127.0.0.1:{free_port()}", connect_timeout=2)
+    assert time.monotonic() - started < 4
+
+
+def test_a_server_that_is_no_cluster(server, lock_name: str) -> None:  # type: ignore[no-untyped-def]
+    """It says so itself."""
+    with pytest.raises(redlatch.RedlatchError, match="cluster support disabled"):
+        redlatch.connect(f"redis+cluster://127.0.0.1:{server.port}")
+
+
+def test_a_client_of_one_server_names_the_right_url(cluster: Cluster, lock_name: str) -> None:
+    url = f"redis://127.0.0.1:{cluster.servers[0].port}"
+    elsewhere = next(n for n in on_each_master(cluster, lock_name) if cluster.master_of(n) is not cluster.servers[0])
+    with redlatch.connect(url) as client, pytest.raises(redlatch.UnsupportedError, match=r"expected redis\+cluster://"):
+        client.lock(elsewhere).acquire(timeout=5)
+
+
+@pytest.mark.parametrize("part, complaint", [
+    ("/1", "database is 1: expected 0, a cluster has no other"),
+    ("?sentinel_username=u", "sentinel_username"),
+    ("?db=7", "database is 7: expected 0"),
+])
+def test_what_a_cluster_has_not(cluster: Cluster, part: str, complaint: str) -> None:
+    with pytest.raises(redlatch.InvalidArgumentError, match=complaint):
+        redlatch.connect(cluster.url + part)
+
+
+def test_lazy(cluster: Cluster, lock_name: str) -> None:
+    with redlatch.connect(cluster.url, lazy=True) as client:
+        assert client.stats()["connections"] == 0
+        with client.lock(lock_name, timeout=5):
+            assert client.stats()["connections"] <= 3
+    with redlatch.connect(cluster.url, lazy=True) as client:
+        assert list(client.scan(f"{lock_name}*")) == []
+
+
+def test_a_password(lock_name: str) -> None:
+    with Cluster(masters=2, requirepass="S3CR3T", masterauth="S3CR3T") as cluster:
+        url = cluster.url.replace("//", "//:S3CR3T@")
+        with redlatch.connect(url) as client:
+            for i in range(10):
+                with client.lock(f"{lock_name}:{i}", timeout=5):
+                    pass
+            assert "S3CR3T" not in client.url
+        with pytest.raises(redlatch.AuthenticationError):
+            redlatch.connect(cluster.url)
+
+
+def test_tls(tmp_path_factory: pytest.TempPathFactory, lock_name: str) -> None:
+    """Nodes announce their TLS ports to whoever asks by TLS."""
+    identity = Identity.make(tmp_path_factory.mktemp("certificates"))
+    with Cluster(masters=2, tls=identity) as cluster, redlatch.connect(cluster.url, tls_ca_file=identity.ca) as client:
+        assert cluster.url.startswith("rediss+cluster://")
+        for i in range(10):
+            with client.lock(f"{lock_name}:{i}", timeout=5):
+                pass

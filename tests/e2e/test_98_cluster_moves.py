@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slots that migrate and masters that are replaced, while locks are held, waited for and renewed."""
+
+from __future__ import annotations
+
+import time
+from typing import Callable, Iterator
+
+import pytest
+import redlatch
+from support.cluster import Cluster, call
+from support.server import RedisServer
+from support.waiting import wait_until
+from waiters import Waiting
+
+_WAIT = 25.0
+
+
+@pytest.fixture(name="cluster", scope="module")
+def cluster_fixture() -> Iterator[Cluster]:
+    """Three masters, each with a replica."""
+    with Cluster(replicas=1) as cluster:
+        yield cluster
+
+
+@pytest.fixture(name="client")
+def client_fixture(cluster: Cluster) -> Iterator[redlatch.Client]:
+    """One with leases of 6 s, so that they are renewed every 2 s."""
+    with redlatch.connect(cluster.url, watchdog_lease=6.0) as client:
+        yield client
+
+
+@pytest.fixture(name="other")
+def other_fixture(cluster: Cluster) -> Iterator[redlatch.Client]:
+    """Another one."""
+    with redlatch.connect(cluster.url, watchdog_lease=6.0) as client:
+        yield client
+
+
+KINDS: dict[str, Callable[[redlatch.Client, str], redlatch.Lock]] = {
+    "mutex": lambda client, name: client.lock(name),
+    "fair": lambda client, name: client.fair_lock(name),
+    "fenced": lambda client, name: client.fenced_lock(name),
+    "write": lambda client, name: client.read_write_lock(name).write,
+    "multi": lambda client, name: redlatch.multi_lock(*(client.lock(f"{{{name}}}:{i}") for i in range(3)),
+                                                      *(client.lock(f"{name}:{i}") for i in range(3))),
+}
+
+
+def waits(client: redlatch.Client, lock: redlatch.Lock, kind: str) -> Waiting:
+    """Somebody who waits, and hears messages."""
+    waiting = Waiting(lock, _WAIT)
+    wait_until(lambda: client.stats()["waiters"] > 0, 10.0, "the waiter")
+    wait_until(lambda: kind == "multi" or client.stats()["subscriptions"] > 0, 10.0, "a subscription")
+    return waiting
+
+
+def in_step(master: RedisServer) -> bool:
+    """Whether its replica has everything."""
+    found = master.admin.info("replication")
+    return bool(found["connected_slaves"] == 1 and found["slave0"]["offset"] == found["master_repl_offset"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_slot_moves_there_and_back(
+    cluster: Cluster, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str
+) -> None:
+    """Key by key, under a hold that is waited for: it stays, is renewed, and its release wakes who waits."""
+    holder, waiter = KINDS[kind](client, lock_name), KINDS[kind](other, lock_name)
+    home = cluster.master_of(lock_name)
+    for target in (cluster.others(home)[0], home):
+        assert holder.acquire(timeout=_WAIT)
+        waiting = waits(other, waiter, kind)
+        renewals = client.stats()["renewals"]
+        cluster.move_slot(lock_name, target)
+        wait_until(lambda: client.stats()["renewals"] > renewals, 10.0, "a renewal")
+        assert holder.owned() and not waiting.done
+        holder.release()
+        assert waiting.result(_WAIT) is True
+    assert client.stats()["lost"] == other.stats()["lost"] == 0
+
+
+@pytest.mark.parametrize("kind", ["mutex", "plain", "spin"])
+def test_names_of_a_slot_that_migrates(
+    cluster: Cluster, client: redlatch.Client, lock_name: str, kind: str
+) -> None:
+    """A key that is there stays there; one that is not is made on the target, which the source names once for each
+    command."""
+    make = {"mutex": client.lock, "plain": client.plain_lock, "spin": client.spin_lock}[kind]
+    held, late = make(f"{{{lock_name}}}:held"), make(f"{{{lock_name}}}:late")
+    source = cluster.master_of(lock_name)
+    target = cluster.others(source)[0]
+    assert held.acquire(timeout=5)
+    cluster.begin_move(lock_name, target)
+    try:
+        for _ in range(3):
+            assert late.acquire(timeout=5) and late.owned()
+            assert call(source, "CLUSTER", "COUNTKEYSINSLOT", cluster.slot_of(lock_name)) == 1
+            late.release()
+        assert held.owned()
+        held.release()
+        assert held.acquire(timeout=5)
+        held.release()
+    finally:
+        cluster.end_move(lock_name, target)
+    assert held.acquire(timeout=5)
+    held.release()
+
+
+@pytest.mark.parametrize("kind", ["fair", "fenced", "write"])
+def test_several_keys_wait_for_the_migration(
+    cluster: Cluster, client: redlatch.Client, lock_name: str, kind: str
+) -> None:
+    """Of the keys that a script needs some are on each side: nobody can run it until the slot has arrived."""
+    lock = KINDS[kind](client, lock_name)
+    assert lock.acquire(timeout=5)
+    lock.release()
+    target = cluster.others(cluster.master_of(lock_name))[0]
+    cluster.begin_move(lock_name, target)
+    waiting = Waiting(lock, _WAIT)
+    for key in call(cluster.master_of(lock_name), "CLUSTER", "GETKEYSINSLOT", cluster.slot_of(lock_name), 10)[:1]:
+        call(cluster.master_of(lock_name), "MIGRATE", "127.0.0.1", target.port, key, 0, 5000)
+    cluster.move_slot(lock_name, target)
+    assert waiting.result(_WAIT) is True
+
+
+@pytest.mark.parametrize("how", ["killed", "frozen", "ordered", "forced", "takeover"])
+def test_a_master_is_replaced(
+    cluster: Cluster, client: redlatch.Client, other: redlatch.Client, lock_name: str, how: str
+) -> None:
+    """Its replica has the hold: it is verified there, and its release wakes who waits."""
+    master = cluster.master_of(lock_name)
+    replica = cluster.replica_of(master)
+    holder = client.lock(lock_name)
+    assert holder.acquire(timeout=_WAIT)
+    waiting = waits(other, other.lock(lock_name), "mutex")
+    wait_until(lambda: in_step(master), 10.0, "the replica to have the hold")
+    if how == "killed":
+        master.kill()
+    elif how == "frozen":
+        master.sigstop()
+    else:
+        words = {"ordered": (), "forced": ("FORCE",), "takeover": ("TAKEOVER",)}[how]
+        call(replica, "CLUSTER", "FAILOVER", *words)
+    wait_until(lambda: cluster.master_of(lock_name, via=replica) is replica, 30.0, "the failover")
+    assert holder.owned() and not waiting.done
+    holder.release()
+    assert waiting.result(_WAIT) is True
+    if how == "killed":
+        master.start()
+    elif how == "frozen":
+        master.sigcont()
+    wait_until(cluster.is_ready, 30.0, "the cluster")
+    assert client.stats()["lost"] == other.stats()["lost"] == 0
+
+
+def test_a_hold_that_was_not_replicated_is_lost_at_once(
+    cluster: Cluster, client: redlatch.Client, lock_name: str
+) -> None:
+    """Long before its lease would end."""
+    master = cluster.master_of(lock_name)
+    replica = cluster.replica_of(master)
+    wait_until(lambda: in_step(master), 10.0, "the replica to be in step")
+    replica.sigstop()
+    assert call(master, "CLIENT", "KILL", "TYPE", "replica") == 1
+    lock = client.lock(lock_name, lease=60)
+    assert lock.acquire(timeout=_WAIT)
+    master.kill()
+    replica.sigcont()
+    wait_until(lambda: cluster.master_of(lock_name, via=replica) is replica, 30.0, "the failover")
+    started = time.monotonic()
+    wait_until(lambda: client.stats()["lost"] == 1, 20.0, "the loss")
+    assert time.monotonic() - started < 10
+    with pytest.raises(redlatch.LockLostError):
+        lock.release()
+    master.start()
+    wait_until(cluster.is_ready, 30.0, "the cluster")
+
+
+def test_a_slot_that_nobody_serves(lock_name: str) -> None:
+    """Whoever waits goes on when somebody does; others are told why they have to."""
+    with Cluster(masters=2, cluster_require_full_coverage=False) as cluster, redlatch.connect(cluster.url) as client:
+        slot, master = cluster.slot_of(lock_name), cluster.master_of(lock_name)
+        other = cluster.others(master)[0]
+        for server in cluster.servers:
+            call(server, "CLUSTER", "DELSLOTS", slot)
+        lock = client.lock(lock_name)
+        with pytest.raises(redlatch.ServerError, match="no node of the cluster serves|slot not served"):
+            lock.acquire(timeout=0)
+        started = time.monotonic()
+        with pytest.raises(redlatch.ServerError):
+            lock.acquire(timeout=1)
+        assert 0.9 < time.monotonic() - started < 3
+        waiting = Waiting(lock, _WAIT)
+        call(other, "CLUSTER", "ADDSLOTS", slot)
+        assert waiting.result(_WAIT) is True
