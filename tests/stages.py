@@ -169,6 +169,8 @@ STAGES = [
                        f" && {PYTHON} tests/soak/run.py --topology sentinel-unacknowledged --seconds 120 --failovers 20"
                        f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 120 --failovers 20",
           ("build",), alone=True, dear=True),
+    Stage("cluster", f"REDLATCH_TEST_CLUSTER=1 {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/cluster_moves.py",
+          ("build",), alone=True, dear=True),
     Stage("without-tls", variant("without-tls", f"-DREDLATCH_TLS=OFF {WITH_PYTHON}",
                                  "unit_tests redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/without-tls")

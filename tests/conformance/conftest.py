@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The servers and drivers of the conformance traces: a worker has the same for all of them, without what was before.
-With REDLATCH_TEST_TLS=1 clients reach the servers by TLS."""
+With REDLATCH_TEST_TLS=1 clients reach the servers by TLS; with REDLATCH_TEST_CLUSTER=1 each server is a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shared_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers
     if os.environ.get("REDLATCH_TEST_TLS") == "1":
         tls = Identity.make(tmp_path_factory.mktemp("certificates"))
         os.environ["SSL_CERT_FILE"] = str(tls.ca)
-    servers = Servers(tls)
+    servers = Servers(tls, clusters=os.environ.get("REDLATCH_TEST_CLUSTER") == "1")
     yield servers
     servers.close()
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster that is one node, through redis:// and redis+cluster://: every key of a script is in one slot, whatever the name looks like."""
+"""A cluster that is one node, through redis:// and redis+cluster://.
+
+Every key of a script is in one slot, whatever the name looks like.
+"""
 
 from __future__ import annotations
 

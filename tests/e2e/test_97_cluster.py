@@ -15,6 +15,10 @@ from support.tls_server import Identity
 from support.waiting import wait_until
 from waiters import Waiting
 
+_RIGHTS = (
+    "+evalsha +eval +subscribe +unsubscribe +ping +publish +pttl +pexpire +del +hdel +hexists +hget +hgetall +hkeys"
+    " +hlen +hscan +hset +cluster|slots +asking"
+)
 MakeLock = Callable[[redlatch.Client, str], redlatch.Lock]
 
 LOCKS: dict[str, MakeLock] = {
@@ -200,3 +204,21 @@ def test_tls(tmp_path_factory: pytest.TempPathFactory, lock_name: str) -> None:
         for i in range(10):
             with client.lock(f"{lock_name}:{i}", timeout=5):
                 pass
+
+
+def test_a_user_of_exactly_these_rights(cluster: Cluster, lock_name: str) -> None:
+    """Those of docs/how-to/access-rules.md: of a mutex, and of a cluster. A slot migrates meanwhile."""
+    for server in cluster.servers:
+        rules = f"~*{lock_name}* &redisson_lock__channel:* -@all {_RIGHTS}".split()
+        call(server, "ACL", "SETUSER", "worker", "on", ">secret", *rules)
+    with redlatch.connect(cluster.url.replace("//", "//worker:secret@")) as client:
+        for name in on_each_master(cluster, lock_name):
+            with client.lock(name, timeout=5):
+                pass
+        name = f"{{{lock_name}}}:moving"
+        source = cluster.master_of(name)
+        target = cluster.others(source)[0]
+        cluster.begin_move(name, target)
+        with client.lock(name, timeout=5):
+            assert call(source, "CLUSTER", "COUNTKEYSINSLOT", cluster.slot_of(name)) == 0
+        cluster.end_move(name, target)

@@ -39,6 +39,15 @@ def call(server: RedisServer, *words: Any) -> Any:
         connection.disconnect()
 
 
+def whole_cluster() -> RedisServer:
+    """A cluster of one node, which has all slots."""
+    server = RedisServer(cluster_enabled=True, cluster_port=_free_bus_port())
+    call(server, "CLUSTER", "ADDSLOTS", *range(SLOTS))
+    server.reached_by = f"redis+cluster://127.0.0.1:{server.port}"
+    wait_until(lambda: "cluster_state:ok" in call(server, "CLUSTER", "INFO"), _TIMEOUT, "the cluster")
+    return server
+
+
 class Cluster:
     """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers."""
 

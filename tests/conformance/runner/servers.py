@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Any, Dict, Optional, Set
 
 from support import RedisServer
+from support.cluster import whole_cluster
 from support.tls_server import Identity
 
 FIRST = "first"
@@ -16,10 +17,12 @@ _DEFAULTS = {"maxmemory": "0", "min-replicas-to-write": "0", "requirepass": ""}
 
 
 class Servers:
-    """Servers by their words in traces. They run until close(). With an identity clients reach them by TLS."""
+    """Servers by their words in traces. They run until close(). With an identity clients reach them by TLS; as clusters
+    each of them is one, of one node."""
 
-    def __init__(self, tls: Optional[Identity] = None) -> None:
+    def __init__(self, tls: Optional[Identity] = None, *, clusters: bool = False) -> None:
         self._tls = tls
+        self.clusters = clusters
         self._stack = ExitStack()
         self._started: Dict[str, RedisServer] = {}
         self._used: Set[str] = set()
@@ -34,6 +37,8 @@ class Servers:
         return self._started[word]
 
     def _start(self) -> RedisServer:
+        if self.clusters:
+            return whole_cluster()
         server = RedisServer(**(self._tls.options() if self._tls else {}))
         if self._tls:
             server.reached_by = f"rediss://127.0.0.1:{server.announced_port}/0"
@@ -58,7 +63,8 @@ class Servers:
 def _bring_back(server: RedisServer) -> None:
     """The server as it is when it starts: a master without keys, scripts, users and limits."""
     admin: Any = server.admin
-    admin.execute_command("REPLICAOF", "NO", "ONE")
+    if not server.reached_by.startswith("redis+cluster:"):
+        admin.execute_command("REPLICAOF", "NO", "ONE")
     for name, value in _DEFAULTS.items():
         admin.config_set(name, value)
     for user in set(admin.acl_users()) - {"default", b"default"}:

@@ -34,6 +34,7 @@ class Trace:
     steps: List[Step]
     leaves_holds: bool = False
     redis_since: Tuple[int, ...] = ()
+    single_server: bool = False
 
 
 @cache
@@ -43,7 +44,7 @@ def load(path: Path) -> Trace:
         raise ValueError(f"{path.name}: {'; '.join(complaints_of(path))}")
     content = json.loads(path.read_text(encoding="utf-8"))
     return Trace(path.stem, content["summary"], content["steps"], content.get("leaves_holds", False),
-                 tuple(content.get("redis_since", ())))
+                 tuple(content.get("redis_since", ())), content.get("single_server", False))
 
 
 def complaints(content: Any) -> List[str]:

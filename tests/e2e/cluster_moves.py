@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots that migrate and masters that are replaced, while locks are held, waited for and renewed."""
+"""Slots that migrate and masters that are replaced, while locks are held, waited for and renewed.
+
+A stage of its own, as it takes minutes.
+"""
 
 from __future__ import annotations
 
@@ -175,6 +178,27 @@ def test_a_hold_that_was_not_replicated_is_lost_at_once(
         lock.release()
     master.start()
     wait_until(cluster.is_ready, 30.0, "the cluster")
+
+
+def test_replicas_acknowledge(cluster: Cluster, lock_name: str) -> None:
+    """Those of the name's own master."""
+    with redlatch.connect(cluster.url, min_replicas=1, replica_timeout=0.5, watchdog_lease=6.0) as client:
+        master = cluster.master_of(lock_name)
+        lock = client.lock(lock_name)
+        assert lock.acquire(timeout=_WAIT)
+        lock.release()
+        replica = cluster.replica_of(master)
+        replica.sigstop()
+        try:
+            with pytest.raises(redlatch.NotReplicatedError):
+                lock.acquire(timeout=0)
+            elsewhere = next(n for n in (f"{lock_name}:{i}" for i in range(50)) if cluster.master_of(n) is not master)
+            with client.lock(elsewhere, timeout=5):
+                pass
+        finally:
+            replica.sigcont()
+        assert lock.acquire(timeout=_WAIT)
+        lock.release()
 
 
 def test_a_slot_that_nobody_serves(lock_name: str) -> None:
