@@ -199,7 +199,7 @@ def test_a_password(lock_name: str) -> None:
 def test_tls(tmp_path_factory: pytest.TempPathFactory, lock_name: str) -> None:
     """Nodes announce their TLS ports to whoever asks by TLS."""
     identity = Identity.make(tmp_path_factory.mktemp("certificates"))
-    with Cluster(masters=2, tls=identity) as cluster, redlatch.connect(cluster.url, tls_ca_file=identity.ca) as client:
+    with Cluster(masters=2, tls=identity) as cluster, redlatch.connect(cluster.url) as client:
         assert cluster.url.startswith("rediss+cluster://")
         for i in range(10):
             with client.lock(f"{lock_name}:{i}", timeout=5):

@@ -49,13 +49,15 @@ def whole_cluster() -> RedisServer:
 
 
 class Cluster:
-    """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers."""
+    """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers.
+
+    In a lopsided one the first master has all slots but one of each other master, and all replicas: the others only vote.
+    """
 
     def __init__(
-        self, *, masters: int = 3, replicas: int = 0, tls: Optional[Identity] = None, **options: OptionValue
+        self, *, masters: int = 3, replicas: int = 0, lopsided: bool = False, tls: Optional[Identity] = None, **options: OptionValue
     ) -> None:
         self._tls = tls
-        self._replicas = replicas
         self._options: Dict[str, OptionValue] = {
             "cluster_enabled": True, "cluster_node_timeout": NODE_TIMEOUT_MS, "repl_diskless_sync_delay": 0,
             "cluster_migration_barrier": 99,  # a replica stays with its master
@@ -72,9 +74,11 @@ class Cluster:
             wait_until(self._all_joined, _TIMEOUT)
             for i, master in enumerate(self.servers[:masters]):
                 begin, end = i * SLOTS // masters, (i + 1) * SLOTS // masters
+                if lopsided:
+                    begin, end = (masters - 1, SLOTS) if i == 0 else (i - 1, i)
                 call(master, "CLUSTER", "ADDSLOTS", *range(begin, end))
             for i, replica in enumerate(self.servers[masters:]):
-                call(replica, "CLUSTER", "REPLICATE", self.id_of(self.servers[i % masters]))
+                call(replica, "CLUSTER", "REPLICATE", self.id_of(self.servers[0 if lopsided else i % masters]))
             wait_until(self.is_ready, _TIMEOUT)
         except BaseException:
             self.close()
@@ -93,7 +97,8 @@ class Cluster:
         """Whether all servers that run say the same: every slot is served, and each master has its replicas."""
         running = [one for one in self.servers if one.running]
         views = [sorted(self._view(one)) for one in running]
-        whole = all(nodes == 1 + self._replicas for *_, nodes in views[0]) or len(running) < len(self.servers)
+        nodes = {port: nodes for _, _, port, nodes in views[0]}
+        whole = sum(nodes.values()) == len(self.servers) or len(running) < len(self.servers)
         return whole and all(view == views[0] for view in views) and all(self._is_well(one) for one in running)
 
     def _view(self, via: RedisServer) -> List[List[int]]:
@@ -160,9 +165,9 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """redis+cluster:// of the servers that run."""
+        """redis+cluster:// of the servers that run; with TLS rediss+cluster://, which says its CA."""
         hosts = ",".join(f"127.0.0.1:{one.announced_port}" for one in self.servers[:16] if one.running)
-        return f"{'rediss' if self._tls else 'redis'}+cluster://{hosts}"
+        return f"rediss+cluster://{hosts}?tls_ca_file={self._tls.ca}" if self._tls else f"redis+cluster://{hosts}"
 
     def close(self) -> None:
         """Kill everything."""

@@ -57,7 +57,7 @@ def servers(url: str, several: str) -> Dict[str, Any]:
     scheme, _, form = parts.scheme.partition("+")
     login, at, hosts = parts.netloc.rpartition("@")
     found: Dict[str, Any] = {
-        "mode": {"": "single", "sentinel": "sentinel", "replicas": several}[form],
+        "mode": {"": "single", "sentinel": "sentinel", "cluster": "cluster", "replicas": several}[form],
         "addresses": [f"{scheme}://{login}{at}{host}" for host in hosts.split(",")],
     }
     if form == "sentinel":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers as people run them: one alone, a master with replicas, with sentinels, over TLS.
+"""Servers as people run them: one alone, a master with replicas, with sentinels, a cluster, over TLS.
 
     with make("sentinel-tls", folder) as topology:
         redlatch.connect(topology.master.url)      # clients reach any topology by the URL of its master
@@ -12,26 +12,29 @@ Redisson uses them.
 from __future__ import annotations
 
 import os
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, List, Optional, Type
 
+from .cluster import Cluster, call
 from .sentinels import DOWN_AFTER_MS, Watched
 from .server import RedisServer
 from .tls_server import Identity
 from .waiting import wait_until
 
-NAMES = ("single", "replicas", "replicated", "sentinel", "tls", "sentinel-tls")
+NAMES = ("single", "replicas", "replicated", "sentinel", "cluster", "tls", "sentinel-tls", "cluster-tls")
 NAME = os.environ.get("REDLATCH_TEST_TOPOLOGY", "single")
 # Those whose clients, on both sides, find a new master.
-CHANGING = ("replicated", "sentinel", "sentinel-tls")
+CHANGING = ("replicated", "sentinel", "cluster", "sentinel-tls", "cluster-tls")
 # How the master is changed: without its failure, or since it was killed, or stopped until another one is there.
 WAYS = ("in-order", "killed", "stopped")
 # How Redisson uses a master and replicas.
 SEVERAL = "master-slave" if NAME == "replicas" else "replicated"
 
 _TIMEOUT = 30.0
+_NAME = "any"
 
 
 class Topology:
@@ -142,6 +145,38 @@ class Sentinels(Topology):
         return master
 
 
+class Clustered(Topology):
+    """Three masters and three replicas. The first master has the slots of all names that tests use, and the replicas; the
+    others vote."""
+
+    def __init__(self, tls: Optional[Identity]) -> None:
+        super().__init__()
+        self._cluster = self._stack.enter_context(Cluster(masters=3, replicas=1, lopsided=True, tls=tls))
+        for server in self._cluster.servers:
+            server.reached_by = self._cluster.url
+
+    @property
+    def master(self) -> RedisServer:
+        return self._cluster.master_of(_NAME)
+
+    def in_step(self) -> bool:
+        found = self.master.admin.info("replication")
+        replicas = [state for name, state in found.items() if re.fullmatch(r"slave\d+", name)]
+        return bool(replicas) and all(state["offset"] == found["master_repl_offset"] for state in replicas)
+
+    def change(self, way: str) -> RedisServer:
+        old = self.master
+        replica = self._cluster.replica_of(old)
+        strike(old, way)
+        if way == "in-order":
+            call(replica, "CLUSTER", "FAILOVER")
+        wait_until(lambda: self._cluster.master_of(_NAME, via=replica) is not old, _TIMEOUT)
+        if way == "stopped":
+            old.sigcont()
+            wait_until(self._cluster.is_ready, _TIMEOUT)
+        return self._cluster.master_of(_NAME, via=replica)
+
+
 def strike(server: RedisServer, way: str) -> None:
     """Let a master fail, if the way of changing it says so."""
     if way == "killed":
@@ -155,6 +190,8 @@ def make(name: str, folder: Path, down_after_ms: int = DOWN_AFTER_MS) -> Topolog
     if name not in NAMES:
         raise RuntimeError(f"REDLATCH_TEST_TOPOLOGY is {name!r}; expected one of {', '.join(NAMES)}")
     tls = Identity.make(folder) if name.endswith("tls") else None
+    if name.startswith("cluster"):
+        return Clustered(tls)
     if name.startswith("sentinel"):
         return Sentinels(tls, down_after_ms)
     return Replicas() if name.startswith("replica") else Alone(tls)

@@ -38,11 +38,12 @@ final class Servers {
             case "single" -> single(config.useSingleServer().setAddress(first));
             case "sentinel" -> several(config.useSentinelServers().addSentinelAddress(all(addresses)))
                     .setMasterName(where.get("service").getAsString());
+            case "cluster" -> several(config.useClusterServers().addNodeAddress(all(addresses)));
             case "replicated" -> several(config.useReplicatedServers().addNodeAddress(all(addresses)));
             case "master-slave" -> several(config.useMasterSlaveServers().setMasterAddress(first)
                     .addSlaveAddress(all(addresses.subList(1, addresses.size()))));
             default -> throw new IllegalArgumentException("there is no mode '" + mode
-                    + "'; expected single, sentinel, replicated or master-slave");
+                    + "'; expected single, sentinel, cluster, replicated or master-slave");
         };
         if (where.has("caFile")) { // deprecated here by the newer Redisson, the only place of the older one
             servers.setSslTrustManagerFactory(trust(Path.of(where.get("caFile").getAsString())));
