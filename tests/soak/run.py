@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 import checkers
+import cluster_faults
 import counts
 import failovers
 import leftovers
@@ -48,7 +49,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=None, help="what the plan is drawn from; a new one")
     parser.add_argument("--topology", choices=TOPOLOGIES, default="servers",
                         help="sentinel: a master, its replicas, sentinels, and failovers; sentinel-unacknowledged: the"
-                        " same, and no replica has to acknowledge a grant; servers")
+                        " same, and no replica has to acknowledge a grant; cluster: masters with a replica each, failovers and migrations; servers")
     parser.add_argument("--failovers", type=int, default=0, help="how many there have to be, a quarter of each way; 0")
     parser.add_argument("--kinds", default=None, help="all that the topology has")
     parser.add_argument("--languages", default=None, help="all that the topology has")
@@ -130,6 +131,22 @@ def play_sentinel(given: argparse.Namespace, folder: Path, processes: Sequence[P
     return Played(history, found + verdict.violations)
 
 
+def play_cluster(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
+    """Runs everything on a cluster whose masters are replaced and whose slots migrate."""
+    histories = write_plans(given, folder, processes)
+    with cluster_faults.make() as cluster:
+        end = time.monotonic_ns() + int(given.seconds * 1e9)
+        working = Workers(processes, histories, [cluster_faults.url(cluster)] * SERVERS, end)
+        try:
+            nemesis = cluster_faults.ClusterFaults(cluster, working, histories / "nemesis.jsonl", given.kinds)
+            nemesis.run(given.seed, given.seconds, processes)
+            found = working.finish()
+            found += leftovers.check(cluster.masters, given.kinds)
+        finally:
+            working.close()
+    return Played(read_history(histories), found)
+
+
 def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
     """Runs everything on servers of its own, through proxies."""
     histories = write_plans(given, folder, processes)
@@ -166,6 +183,7 @@ class Topology(NamedTuple):
 
 TOPOLOGIES = {
     "servers": Topology(list(KINDS), LANGUAGES, NEMESES, play),
+    "cluster": Topology(failovers.KINDS, OURS, cluster_faults.NEMESES, play_cluster),
     "sentinel": Topology(failovers.KINDS, OURS, failovers.NEMESES, play_sentinel),
     # Where a new master lacks grants, holds are lost and tokens are drawn twice: that is left to replicated.judge().
     "sentinel-unacknowledged": Topology(

@@ -51,13 +51,16 @@ def whole_cluster() -> RedisServer:
 class Cluster:
     """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers.
 
-    In a lopsided one the first master has all slots but one of each other master, and all replicas: the others only vote.
+    In a lopsided one the first master has all slots but one of each other master, and all replicas: the others only vote. Spares are
+    nodes without slots.
     """
 
     def __init__(
-        self, *, masters: int = 3, replicas: int = 0, lopsided: bool = False, tls: Optional[Identity] = None, **options: OptionValue
+        self, *, masters: int = 3, replicas: int = 0, lopsided: bool = False, spares: int = 0,
+        tls: Optional[Identity] = None, **options: OptionValue
     ) -> None:
         self._tls = tls
+        self._spares = spares
         self._options: Dict[str, OptionValue] = {
             "cluster_enabled": True, "cluster_node_timeout": NODE_TIMEOUT_MS, "repl_diskless_sync_delay": 0,
             "cluster_migration_barrier": 99,  # a replica stays with its master
@@ -66,7 +69,7 @@ class Cluster:
         self.servers: List[RedisServer] = []
         self._bus_ports: Dict[int, int] = {}
         try:
-            for _ in range(masters * (1 + replicas)):
+            for _ in range(masters * (1 + replicas) + spares):
                 self._add_server()
             first = self.servers[0]
             for other in self.servers[1:]:
@@ -77,7 +80,7 @@ class Cluster:
                 if lopsided:
                     begin, end = (masters - 1, SLOTS) if i == 0 else (i - 1, i)
                 call(master, "CLUSTER", "ADDSLOTS", *range(begin, end))
-            for i, replica in enumerate(self.servers[masters:]):
+            for i, replica in enumerate(self.servers[masters : masters * (1 + replicas)]):
                 call(replica, "CLUSTER", "REPLICATE", self.id_of(self.servers[0 if lopsided else i % masters]))
             wait_until(self.is_ready, _TIMEOUT)
         except BaseException:
@@ -98,7 +101,7 @@ class Cluster:
         running = [one for one in self.servers if one.running]
         views = [sorted(self._view(one)) for one in running]
         nodes = {port: nodes for _, _, port, nodes in views[0]}
-        whole = sum(nodes.values()) == len(self.servers) or len(running) < len(self.servers)
+        whole = sum(nodes.values()) == len(self.servers) - self._spares or len(running) < len(self.servers)
         return whole and all(view == views[0] for view in views) and all(self._is_well(one) for one in running)
 
     def _view(self, via: RedisServer) -> List[List[int]]:
@@ -160,8 +163,13 @@ class Cluster:
 
     def others(self, server: RedisServer) -> Sequence[RedisServer]:
         """All masters but that one."""
+        return [one for one in self.masters if one is not server]
+
+    @property
+    def masters(self) -> List[RedisServer]:
+        """Who serves slots."""
         ports = {view[2] for view in self._view(self._any())}
-        return [one for one in self.servers if one.port in ports and one is not server]
+        return [one for one in self.servers if one.port in ports]
 
     @property
     def url(self) -> str:
