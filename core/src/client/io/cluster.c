@@ -111,7 +111,8 @@ bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_
     bool known = redirect_read(reply->text, reply->size, &io->node->endpoint, &client->uri.address_map, &slot,
                                &endpoint);
     struct node *node = known ? node_at(client, &endpoint) : NULL;
-    if (!node) {
+    if (!node) { /* it does not say where; the topology may */
+        cluster_doubted(client, now);
         return false;
     }
     if (!moved) {
