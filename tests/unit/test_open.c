@@ -98,7 +98,9 @@ static void nobody_there(void) {
     CHECK(strstr(redlatch_last_error(), "not_a_host.invalid:6379: the host name"));
     CHECK_EQ_INT(redlatch_client_open("redis://u:SECRET@h:x", NULL, &client), REDLATCH_INVALID);
     CHECK(!strstr(redlatch_last_error(), "SECRET"));
-    CHECK_EQ_INT(redlatch_client_open("rediss+cluster://u:SECRET@h", NULL, &client), REDLATCH_UNSUPPORTED);
+    CHECK_EQ_INT(redlatch_client_open("redis+cluster://u:SECRET@127.0.0.1:1,127.0.0.1:2", NULL, &client),
+                 REDLATCH_UNREACHABLE);
+    CHECK(strstr(redlatch_last_error(), "127.0.0.1:2: "));
     CHECK(client == NULL && !strstr(redlatch_last_error(), "SECRET"));
 }
 
