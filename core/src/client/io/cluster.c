@@ -3,8 +3,8 @@
 #include "cluster.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "error_reply.h"
 #include "node.h"
 #include "reroute.h"
 
@@ -96,16 +96,12 @@ void cluster_doubted(struct client *client, int64_t now) {
     }
 }
 
-static bool begins_with(const struct reply *reply, const char *prefix, size_t size) {
-    return reply->size > size && memcmp(reply->text, prefix, size) == 0;
-}
-
 bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now) {
     struct client *client = io->client;
-    bool moved = begins_with(reply, "MOVED ", 6);
-    if (!client->cluster || reply->kind != REPLY_ERROR || (!moved && !begins_with(reply, "ASK ", 4))) {
+    if (!client->cluster || reply->kind != REPLY_ERROR || !is_redirection(reply->text, reply->size)) {
         return false;
     }
+    bool moved = reply->text[0] == 'M'; /* else ASK */
     struct endpoint endpoint;
     uint16_t slot;
     bool known = redirect_read(reply->text, reply->size, &io->node->endpoint, &client->uri.address_map, &slot,
