@@ -194,10 +194,12 @@ static void a_release_is_repeated_until_nodes_agree(void) {
     rig_open_cluster();
     rig_grant_for("a", 1, 60000);
     struct call *call = rig_release("a", 1);
-    CHECK_EQ_INT(redirect_for_ever(first), 8);
-    rig_error(PIPELINE, MOVED);
-    CHECK(!call->done);
-    rig_pass(200 * MILLISECOND);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ_INT(redirect_for_ever(first), 8);
+        rig_error(PIPELINE, MOVED);
+        CHECK(!call->done);
+        rig_pass(200 * MILLISECOND);
+    }
     struct command *again = send_to(first, PIPELINE);
     CHECK(again && !again->repeated);
     rig_integer(PIPELINE, 1);
