@@ -27,10 +27,14 @@ void play_reroute(void) {
     check_engine();
 }
 
-/* The oldest command of a pipeline is redirected, for good or for once; too often it gets the error. */
+/* The oldest command of a pipeline that has one is redirected, for good or for once; too often it gets the error. */
 static void redirect(void) {
     uint8_t how = input_byte(play.input);
-    struct pipeline *pipeline = &rig.at->pipelines[how % PIPELINE_COUNT];
+    int number = how % PIPELINE_COUNT;
+    for (int i = 0; i < PIPELINE_COUNT && list_is_empty(&rig.at->pipelines[number].sent); i++) {
+        number = (number + 1) % PIPELINE_COUNT;
+    }
+    struct pipeline *pipeline = &rig.at->pipelines[number];
     if (list_is_empty(&pipeline->sent)) {
         return;
     }
