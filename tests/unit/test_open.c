@@ -104,6 +104,21 @@ static void nobody_there(void) {
     CHECK(client == NULL && !strstr(redlatch_last_error(), "SECRET"));
 }
 
+static void clusters_have_one_database(void) {
+    static const char url[] = "redis+cluster://u:SECRET@one,[::1]:7001";
+    redlatch_client_options options;
+    redlatch_client *client = NULL;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.lazy = 1;
+    options.database = 3;
+    CHECK_EQ_INT(redlatch_client_open(url, &options, &client), REDLATCH_INVALID);
+    CHECK(client == NULL && strstr(redlatch_last_error(), "database is 3: expected 0"));
+    options.database = 0;
+    CHECK_EQ_INT(redlatch_client_open(url, &options, &client), REDLATCH_OK);
+    CHECK_STR(redlatch_client_url(client), "redis+cluster://one:6379,[::1]:7001/0");
+    redlatch_client_free(client);
+}
+
 /* Opens, takes and gives back a lock, and says what the server heard. */
 static void use(const char *url, const redlatch_client_options *options) {
     redlatch_client *client = NULL;
@@ -187,6 +202,7 @@ int main(void) {
     unsetenv("REDIS_URL");
     RUN(servers_that_refuse);
     RUN(nobody_there);
+    RUN(clusters_have_one_database);
     RUN(the_url_counts);
     RUN(options_win_over_the_url);
     RUN(the_environment_is_the_url_of_those_who_give_none);
