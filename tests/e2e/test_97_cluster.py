@@ -166,9 +166,9 @@ def test_a_client_of_one_server_names_the_right_url(cluster: Cluster, lock_name:
 
 
 @pytest.mark.parametrize("part, complaint", [
-    ("/1", "database is 1: expected 0, a cluster has no other"),
+    ("/1", 'database "1": expected 0: a cluster has no other'),
     ("?sentinel_username=u", "sentinel_username"),
-    ("?db=7", "database is 7: expected 0"),
+    ("?db=7", 'db "7": expected 0'),
 ])
 def test_what_a_cluster_has_not(cluster: Cluster, part: str, complaint: str) -> None:
     with pytest.raises(redlatch.InvalidArgumentError, match=complaint):

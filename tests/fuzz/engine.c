@@ -86,6 +86,8 @@ static void (*const steps[])(void) = {
     play_owner_end,
 };
 
+enum { STEPS = sizeof steps / sizeof steps[0] };
+
 /* --------------------------------------------------------------------------------------------------------- end -- */
 
 static void end_calls(void) {
@@ -143,14 +145,20 @@ static void end_holds(void) {
     check_engine();
 }
 
+/* One after the other; the second one is idle unless there is a cluster. */
+static struct server *const servers[] = {&rig.server, &rig.second};
+
 static void resolve_connections(void) {
-    for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
-        rig_lost((enum pipeline_role)pipeline);
-        rig_ready((enum pipeline_role)pipeline, RESOLVED_BY_KILL);
-        check_engine();
+    for (int i = 0; i < 2; i++) {
+        rig.at = servers[i];
+        for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
+            rig_lost((enum pipeline_role)pipeline);
+            rig_ready((enum pipeline_role)pipeline, RESOLVED_BY_KILL);
+            check_engine();
+        }
+        engine_subscriptions_lost(&rig.engine, rig.at, rig.now);
+        rig_turn();
     }
-    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
-    rig_turn();
 }
 
 /* Answers whatever is asked, until nothing is left; that comes, as all that is repeated has an end. */
@@ -158,14 +166,19 @@ static void end_commands(void) {
     for (int round = 0;; round++) {
         MUST(round < ROUNDS_MAX);
         bool requested = false;
-        for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
-            while (rig_send((enum pipeline_role)pipeline)) {
-                play_answer_plainly((enum pipeline_role)pipeline);
+        for (int number = 0; number < 2 * PIPELINE_COUNT; number++) {
+            enum pipeline_role pipeline = (enum pipeline_role)(number % PIPELINE_COUNT);
+            rig.at = servers[number / PIPELINE_COUNT];
+            while (rig_send(pipeline)) {
+                play_answer_plainly(pipeline);
                 requested = true;
                 MUST(++round < 100 * ROUNDS_MAX);
             }
         }
-        requested = rig_subscriptions() > 0 || requested;
+        for (int i = 0; i < 2; i++) {
+            rig.at = servers[i];
+            requested = rig_subscriptions() > 0 || requested;
+        }
         check_engine();
         if (!requested && engine_next_timer(&rig.engine) == NEVER) {
             return;
@@ -177,9 +190,14 @@ static void end_commands(void) {
     }
 }
 
-static void play_input(const uint8_t *bytes, size_t size, uint32_t min_replicas) {
+static void play_input(const uint8_t *bytes, size_t size, uint32_t min_replicas, bool cluster) {
     struct input input = {bytes, size};
-    rig_open();
+    play.cluster = cluster;
+    if (cluster) {
+        rig_open_cluster();
+    } else {
+        rig_open();
+    }
     rig.engine.settings.min_replicas = min_replicas;
     play.input = &input;
     list_init(&play.unanswered);
@@ -190,10 +208,15 @@ static void play_input(const uint8_t *bytes, size_t size, uint32_t min_replicas)
         play_tell("%s is a %s", play_name((unsigned)i), redlatch_kind_name(play.kinds[i]));
     }
     for (int i = 0; i < STEPS_MAX && input.size > 0; i++) {
-        steps[input_below(&input, sizeof steps / sizeof steps[0])]();
+        unsigned choice = input_byte(&input);
+        if (cluster) {
+            play_cluster(choice / STEPS);
+        }
+        steps[choice % STEPS]();
         check_engine();
     }
     play_tell("all is over");
+    play_reroute();
     resolve_connections();
     end_calls();
     end_holds();
@@ -205,9 +228,10 @@ static void play_input(const uint8_t *bytes, size_t size, uint32_t min_replicas)
     }
 }
 
-/* Once as usual, once with grants that a replica must acknowledge. */
+/* Once as usual, once with grants that a replica must acknowledge, once with a cluster. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    play_input(bytes, size, 0);
-    play_input(bytes, size, 1);
+    play_input(bytes, size, 0, false);
+    play_input(bytes, size, 1, false);
+    play_input(bytes, size, 0, true);
     return 0;
 }

@@ -90,16 +90,25 @@ static void check_command(const struct command *command) {
     }
 }
 
+/* Those of the first server, then those of the second one of a cluster. */
+enum { PIPELINES = 2 * PIPELINE_COUNT };
+
+static const struct pipeline *pipeline_number(int number) {
+    const struct server *server = number < PIPELINE_COUNT ? &rig.server : &rig.second;
+    return &server->pipelines[number % PIPELINE_COUNT];
+}
+
 static void check_pipelines(void) {
-    for (int number = 0; number < PIPELINE_COUNT; number++) {
-        const struct pipeline *pipeline = &rig.engine.server->pipelines[number];
+    for (int number = 0; number < PIPELINES; number++) {
+        const struct pipeline *pipeline = pipeline_number(number);
         const struct list *lists[] = {&pipeline->unsent, &pipeline->sent, &pipeline->in_doubt};
         MUST(length(&pipeline->sent) == pipeline->in_flight);
         for (int i = 0; i < 3; i++) {
             length(lists[i]);
             for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {
                 const struct command *command = container_of(link, struct command, link);
-                MUST(command->pipeline == number);
+                MUST(command->pipeline == pipeline->role && command->server == pipeline->server);
+                MUST(!command->importing || (play.cluster && i < 2));
                 MUST(!timer_is_armed(&command->timer));
                 MUST(i == 0 || command->was_sent || command->kind == COMMAND_RENEW);
                 check_command(command);
@@ -110,7 +119,7 @@ static void check_pipelines(void) {
 
 /* Whether a command is in a pipeline, or waits to be: one that is given back is in neither. */
 static bool is_under_way(const struct command *command) {
-    const struct pipeline *pipeline = &rig.engine.server->pipelines[command->pipeline];
+    const struct pipeline *pipeline = &command->server->pipelines[command->pipeline];
     return timer_is_armed(&command->timer) || is_in(&pipeline->unsent, &command->link) ||
            is_in(&pipeline->sent, &command->link) || is_in(&pipeline->in_doubt, &command->link);
 }
@@ -300,8 +309,10 @@ static void check_subscription(const struct subscription *subscription, const st
     MUST(subscription->queue == queue && !list_is_linked(&subscription->notified));
     tally.subscriptions += subscription->state == SUBSCRIPTION_ACTIVE;
     bool changes = subscription->state == SUBSCRIPTION_WANTED || subscription->state == SUBSCRIPTION_LEAVING;
+    bool is_there = changes || subscription->state == SUBSCRIPTION_ACTIVE;
+    MUST(!is_there || !play.cluster || subscription->server == queue->resource->server);
     MUST(!list_is_linked(&subscription->link) ||
-         (changes && is_in(&rig.engine.server->subscription_changes, &subscription->link)));
+         (changes && is_in(&subscription->server->subscription_changes, &subscription->link)));
     if (subscription->listener) {
         MUST(subscription->listener->wake_channel == subscription &&
              subscription->listener->id == subscription->waiter);
@@ -356,7 +367,8 @@ static void check_wait_queue(const struct wait_queue *queue) {
 
 static void check_wait_queues(void) {
     length(&rig.engine.wait_queues);
-    length(&rig.engine.server->subscription_changes);
+    length(&rig.server.subscription_changes);
+    length(&rig.second.subscription_changes);
     for (struct list_link *link = NULL; (link = next_in(&rig.engine.wait_queues, link)) != NULL;) {
         check_wait_queue(container_of(link, struct wait_queue, all));
     }
@@ -406,8 +418,8 @@ static uint32_t references_of_calls(const struct resource *resource) {
 
 static uint32_t references_of_pipelines(const struct resource *resource) {
     uint32_t count = 0;
-    for (int number = 0; number < PIPELINE_COUNT; number++) {
-        const struct pipeline *pipeline = &rig.engine.server->pipelines[number];
+    for (int number = 0; number < PIPELINES; number++) {
+        const struct pipeline *pipeline = pipeline_number(number);
         const struct list *lists[] = {&pipeline->unsent, &pipeline->sent, &pipeline->in_doubt};
         for (int i = 0; i < 3; i++) {
             for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {
@@ -428,6 +440,7 @@ static uint32_t contenders_of(const struct resource *resource) {
 }
 
 static void check_resource(const struct resource *resource) {
+    MUST(!play.cluster || resource->server == rig.routes[resource->slot]);
     uint32_t references = 1; /* the rig's own */
     for (const struct hold *hold = resource->holds; hold; hold = hold->next) {
         MUST(hold->resource == resource);
@@ -493,5 +506,6 @@ void check_engine(void) {
     check_pools();
     MUST(rig.engine.stats.held == tally.held && rig.engine.stats.waiters == tally.waiters);
     MUST(rig.engine.subscriptions == tally.subscriptions);
+    MUST(rig.server.subscriptions + rig.second.subscriptions == tally.subscriptions);
     MUST(!rig.engine.dead_resources);
 }

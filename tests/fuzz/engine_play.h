@@ -14,6 +14,7 @@ struct play {
     uint8_t kinds[NAMES];
     struct list unanswered; /* subscriptions that are sent, by their links `sent` */
     bool tells;             /* each step, in words */
+    bool cluster;           /* of two servers */
 };
 
 extern struct play play;
@@ -43,6 +44,11 @@ void play_connection(void);
 void play_subscriptions(void);
 void play_message(void);
 void play_answer_plainly(enum pipeline_role pipeline); /* so that nothing goes on because of the answer */
+
+/* engine_cluster.c: steps of a cluster */
+void play_cluster(unsigned what);
+void play_reroute(void);                               /* commands go to where their names are */
+void play_import_replied(enum pipeline_role pipeline); /* ASKING is answered, if it comes next */
 
 /* engine_checks.c: what must hold after every step */
 void check_engine(void);

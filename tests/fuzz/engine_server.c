@@ -39,7 +39,7 @@ static enum pipeline_role a_pipeline(uint8_t how) {
 }
 
 static void send_next(enum pipeline_role pipeline) {
-    const struct command *command = engine_first_to_send(&rig.engine, engine_pipeline(&rig.engine, pipeline));
+    const struct command *command = engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline]);
     write_command(command);
     MUST(rig_send(pipeline) == command);
     play_tell("lane %d: command %d of id %llu is sent", (int)pipeline, command->kind, (unsigned long long)command->id);
@@ -49,7 +49,7 @@ void play_send(void) {
     uint8_t how = input_byte(play.input);
     enum pipeline_role pipeline = a_pipeline(how);
     unsigned count = 1 + how / PIPELINE_COUNT % 4;
-    while (count-- > 0 && engine_first_to_send(&rig.engine, engine_pipeline(&rig.engine, pipeline))) {
+    while (count-- > 0 && engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline])) {
         send_next(pipeline);
     }
 }
@@ -240,7 +240,7 @@ static void put_anything(struct answer *answer) {
 }
 
 static struct command *oldest_sent(enum pipeline_role pipeline) {
-    struct list_link *link = list_first(&rig.engine.server->pipelines[pipeline].sent);
+    struct list_link *link = list_first(&rig.at->pipelines[pipeline].sent);
     return link ? container_of(link, struct command, link) : NULL;
 }
 
@@ -255,7 +255,7 @@ static struct acknowledgement acknowledgement_of(const struct command *command) 
 
 static void give_answer(struct answer *answer, enum pipeline_role pipeline) {
     struct acknowledgement acknowledgement;
-    if (engine_keeps_reply(engine_pipeline(&rig.engine, pipeline), &answer->reply)) {
+    if (engine_keeps_reply(&rig.at->pipelines[pipeline], &answer->reply)) {
         acknowledgement = acknowledgement_of(oldest_sent(pipeline));
         answer->reply.acknowledgement = &acknowledgement;
         play_tell("acknowledged by %d replicas, with status %d", (int)acknowledgement.replicas, acknowledgement.status);
@@ -275,6 +275,7 @@ static void answer(enum pipeline_role pipeline, enum answer_choice choice) {
     if (!command) {
         return;
     }
+    play_import_replied(pipeline);
     struct answer answer = {.text_count = 0};
     if (choice == AN_ERROR) {
         put_text(&answer, &answer.reply, REPLY_ERROR, errors[input_below(play.input, ERRORS)]);
@@ -299,7 +300,7 @@ void play_answer(void) {
 void play_round(void) {
     uint8_t how = input_byte(play.input);
     for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
-        for (int i = 0; i < 8 && engine_first_to_send(&rig.engine, engine_pipeline(&rig.engine, pipeline)); i++) {
+        for (int i = 0; i < 8 && engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline]); i++) {
             send_next((enum pipeline_role)pipeline);
             answer((enum pipeline_role)pipeline, how >> i & 1 ? USUAL_BAD : USUAL_GOOD);
             check_engine();
@@ -310,6 +311,7 @@ void play_round(void) {
 void play_answer_plainly(enum pipeline_role pipeline) {
     const struct command *command = oldest_sent(pipeline);
     struct answer answer = {.text_count = 0};
+    play_import_replied(pipeline);
     if (command->kind == COMMAND_RENEW) {
         put_array(&answer, command->batch_count);
     } else {
@@ -345,7 +347,7 @@ void play_connection(void) {
 }
 
 static struct subscription *next_change(void) {
-    struct list_link *link = list_first(&rig.engine.server->subscription_changes);
+    struct list_link *link = list_first(&rig.at->subscription_changes);
     return link ? container_of(link, struct subscription, link) : NULL;
 }
 
@@ -364,7 +366,7 @@ static void send_change(struct subscription *subscription, unsigned choice) {
         play_tell("%.*s is %s%s", (int)size, channel, choice < 6 ? "" : "to be ", leaves ? "left" : "subscribed to");
     }
     if (choice < 6 && list_is_linked(&subscription->sent)) {
-        engine_pubsub_received(&rig.engine, leaves ? PUBSUB_UNSUBSCRIBED : PUBSUB_SUBSCRIBED, channel, size, 0,
+        engine_pubsub_received(&rig.engine, rig.at, leaves ? PUBSUB_UNSUBSCRIBED : PUBSUB_SUBSCRIBED, channel, size, 0,
                                rig.now);
     }
     rig_turn();
@@ -385,7 +387,7 @@ void play_subscriptions(void) {
     switch (how / 8) {
     case 31:
         play_tell("the connection for messages breaks");
-        engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
+        engine_subscriptions_lost(&rig.engine, rig.at, rig.now);
         break;
     case 30:
         deny_oldest();
@@ -420,7 +422,7 @@ void play_message(void) {
     enum pubsub_reply what = how < 0xc0 ? PUBSUB_MESSAGE : how < 0xe0 ? PUBSUB_SUBSCRIBED : PUBSUB_UNSUBSCRIBED;
     int64_t number = input_number(play.input);
     play_tell("on %.*s is heard %d, %lld", (int)size, channel, (int)what, (long long)number);
-    engine_pubsub_received(&rig.engine, what, exact, size, number, rig.now);
+    engine_pubsub_received(&rig.engine, rig.at, what, exact, size, number, rig.now);
     free(exact);
     rig_turn();
 }

@@ -46,6 +46,7 @@ TARGETS = [
     Target("replies", 1, 5000),
     Target("greeting", 1, 5000),
     Target("sentinel", 1, 5000),
+    Target("topology", 1, 5000),
     Target("report", 1, 2000),
     Target("names", 1, 2000),
     Target("options", 1, 500),

@@ -49,7 +49,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=None, help="what the plan is drawn from; a new one")
     parser.add_argument("--topology", choices=TOPOLOGIES, default="servers",
                         help="sentinel: a master, its replicas, sentinels, and failovers; sentinel-unacknowledged: the"
-                        " same, and no replica has to acknowledge a grant; cluster: masters with a replica each, failovers and migrations; servers")
+                        " same, and no replica has to acknowledge a grant; cluster: masters with a replica each,"
+                        " failovers, and slots that migrate; servers")
     parser.add_argument("--failovers", type=int, default=0, help="how many there have to be, a quarter of each way; 0")
     parser.add_argument("--kinds", default=None, help="all that the topology has")
     parser.add_argument("--languages", default=None, help="all that the topology has")

@@ -46,10 +46,20 @@ void rig_open(void) {
     list_init(&rig.supplied);
     rig.now = 1000 * SECOND;
     rig.lock_kind = REDLATCH_MUTEX;
+    rig.at = &rig.server;
+    server_init(&rig.second);
     engine_init(&rig.engine, &rig.server, &settings, rig_uuid, 42);
     for (int queue = 0; queue < LOSS_QUEUES; queue++) {
         rig.engine.losses_wanted[queue] = true;
     }
+}
+
+void rig_open_cluster(void) {
+    rig_open();
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        rig.routes[slot] = &rig.server;
+    }
+    rig.engine.routes = rig.routes;
 }
 
 /* ----------------------------------------------------------------------------------------------------- memory -- */
@@ -151,7 +161,9 @@ static const char *left_over(void) {
         {engine->hold_pool_size != rig.holds, "a hold"},
         {engine->wait_queue_pool_size != rig.wait_queues, "a contest"},
         {!list_is_empty(&engine->wait_queues), "a contest in the list"},
-        {!list_is_empty(&engine->server->subscription_changes), "a change of a subscription"},
+        {!list_is_empty(&rig.server.subscription_changes), "a change of a subscription"},
+        {!list_is_empty(&rig.second.subscription_changes), "a change of a subscription on the second server"},
+        {rig.server.subscriptions != 0 || rig.second.subscriptions != 0, "a subscription of a server"},
         {engine->entries_pool_size != rig.lines, "lines of a command"},
         {engine->reserved_entries != 0, "reserved lines of a command"},
         {engine->reserved_commands != 0, "a reserved command"},
@@ -163,8 +175,9 @@ static const char *left_over(void) {
         {engine->stats.held != 0, "a hold in the gauge"},
         {engine->stats.waiters != 0, "a waiter in the gauge"},
     };
-    for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
-        const struct pipeline *at = &engine->server->pipelines[pipeline];
+    for (int pipeline = 0; pipeline < 2 * PIPELINE_COUNT; pipeline++) {
+        const struct server *server = pipeline < PIPELINE_COUNT ? &rig.server : &rig.second;
+        const struct pipeline *at = &server->pipelines[pipeline % PIPELINE_COUNT];
         if (!list_is_empty(&at->unsent) || !list_is_empty(&at->sent) || !list_is_empty(&at->in_doubt) ||
             at->in_flight) {
             return "something in a lane";
@@ -178,13 +191,34 @@ static const char *left_over(void) {
     return "nothing";
 }
 
+static int subscriptions_of(struct server *server) {
+    int changes = 0;
+    struct list_link *link;
+    while ((link = list_pop(&server->subscription_changes)) != NULL) {
+        struct subscription *subscription = container_of(link, struct subscription, link);
+        changes++;
+        if (subscription->state == SUBSCRIPTION_WANTED) {
+            engine_subscribed(&rig.engine, subscription, rig.now);
+        } else if (subscription->state == SUBSCRIPTION_LEAVING) {
+            engine_unsubscribed(&rig.engine, subscription, rig.now);
+        }
+        rig_turn();
+    }
+    return changes;
+}
+
+static void end_subscriptions(void) {
+    while (subscriptions_of(&rig.server) + subscriptions_of(&rig.second) > 0) {
+    }
+}
+
 const char *rig_close(void) {
     for (int queue = 0; queue < LOSS_QUEUES; queue++) {
         rig_losses((enum loss_queue)queue, NULL);
     }
-    rig_subscriptions();
+    end_subscriptions();
     rig_pass((RIG_LINGER_MS + 1) * MILLISECOND);
-    rig_subscriptions();
+    end_subscriptions();
     while (rig.handles) {
         struct rig_handle *handle = rig.handles;
         rig.handles = handle->next;
@@ -238,6 +272,10 @@ struct resource *rig_name(const char *name) {
     resource->name_size = (uint32_t)size;
     resource->kind = kind_of_names(rig.lock_kind);
     memcpy(resource->name, name, size);
+    if (rig.engine.routes) {
+        resource->slot = key_slot(name, size);
+        resource->server = rig.routes[resource->slot];
+    }
     resource->value_count = rig.value_count;
     for (uint32_t i = 0; i < rig.value_count; i++) { /* in order */
         memset(resource->name + size + (size_t)i * GROUP_VALUE_SIZE, 'a' + (char)i, GROUP_VALUE_SIZE);
@@ -366,11 +404,11 @@ void rig_claim(struct call *call) {
 /* ----------------------------------------------------------------------------------------------------- server -- */
 
 struct command *rig_send(enum pipeline_role pipeline) {
-    return engine_next_to_send(&rig.engine, engine_pipeline(&rig.engine, pipeline), rig.now);
+    return engine_next_to_send(&rig.engine, &rig.at->pipelines[pipeline], rig.now);
 }
 
 void rig_reply(enum pipeline_role pipeline, const struct reply *reply) {
-    engine_replied(&rig.engine, engine_pipeline(&rig.engine, pipeline), reply, rig.now);
+    engine_replied(&rig.engine, &rig.at->pipelines[pipeline], reply, rig.now);
     rig_turn();
 }
 
@@ -417,35 +455,23 @@ void rig_drain_background(void) {
 }
 
 void rig_lost(enum pipeline_role pipeline) {
-    engine_pipeline_lost(&rig.engine, engine_pipeline(&rig.engine, pipeline), rig.now);
+    engine_pipeline_lost(&rig.engine, &rig.at->pipelines[pipeline], rig.now);
     rig_turn();
 }
 
 void rig_ready(enum pipeline_role pipeline, enum resolution how) {
-    engine_pipeline_ready(&rig.engine, engine_pipeline(&rig.engine, pipeline), how, rig.now);
+    engine_pipeline_ready(&rig.engine, &rig.at->pipelines[pipeline], how, rig.now);
     rig_turn();
 }
 
 void rig_failed(enum pipeline_role pipeline, int status) {
-    engine_pipeline_failed(&rig.engine, engine_pipeline(&rig.engine, pipeline), status,
-                           status != REDLATCH_AUTHENTICATION, rig.now);
+    engine_pipeline_failed(&rig.engine, &rig.at->pipelines[pipeline], status, status != REDLATCH_AUTHENTICATION,
+                           rig.now);
     rig_turn();
 }
 
 int rig_subscriptions(void) {
-    int changes = 0;
-    struct list_link *link;
-    while ((link = list_pop(&rig.engine.server->subscription_changes)) != NULL) {
-        struct subscription *subscription = container_of(link, struct subscription, link);
-        changes++;
-        if (subscription->state == SUBSCRIPTION_WANTED) {
-            engine_subscribed(&rig.engine, subscription, rig.now);
-        } else if (subscription->state == SUBSCRIPTION_LEAVING) {
-            engine_unsubscribed(&rig.engine, subscription, rig.now);
-        }
-        rig_turn();
-    }
-    return changes;
+    return subscriptions_of(rig.at);
 }
 
 void rig_message(const char *name) {

@@ -15,7 +15,7 @@
 #ifndef ENGINE_FIXTURE_H
 #define ENGINE_FIXTURE_H
 
-#include "engine.h"
+#include "routes.h"
 #include "unit.h"
 
 enum {
@@ -48,6 +48,9 @@ struct rig_handle;
 struct rig {
     struct engine engine;
     struct server server;
+    struct server second; /* of a cluster */
+    struct server *at;    /* whose pipelines and channels the functions below are about; the first one's */
+    struct server *routes[SLOT_COUNT];
     int64_t now;
     uint8_t lock_kind;    /* of the calls made; a mutex */
     uint32_t value_count; /* of a group that is named for the first time; none */
@@ -61,6 +64,9 @@ struct rig {
 extern struct rig rig;
 
 void rig_open(void);
+
+/* The same with a cluster of two servers. The first one serves all slots, until rig.routes is changed. */
+void rig_open_cluster(void);
 
 /* Lets subscriptions linger out, gives up the names and frees everything; "nothing", or what the engine still held. */
 const char *rig_close(void);

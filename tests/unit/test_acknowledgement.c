@@ -261,12 +261,12 @@ static void others_are_held_back(void) {
     struct command *undo = rig_send(PIPELINE);
     CHECK(undo->kind == COMMAND_RELEASE && undo->id == id);
     rig_pass(400 * MILLISECOND);
-    engine_refuse_late(&rig.engine, rig.now); /* nothing is yet free to be sent */
+    engine_refuse_late(&rig.engine, &rig.server, rig.now); /* nothing is yet free to be sent */
     CHECK(!third->done);
     grant(2);
     CHECK_EQ_INT(second->status, REDLATCH_OK);
     rig_integer(PIPELINE, 1);
-    engine_refuse_late(&rig.engine, rig.now);
+    engine_refuse_late(&rig.engine, &rig.server, rig.now);
     rig_turn();
     CHECK_EQ_INT(third->status, REDLATCH_NOT_REPLICATED);
     CHECK(rig_send(PIPELINE) == NULL);

@@ -111,9 +111,54 @@ static void questions_to_a_sentinel(void) {
     fake_close(&sentinel);
 }
 
+/* A node that tells its slots to a client that has no memory to read them: the same. */
+static void topologies_of_a_cluster(void) {
+    static const _Atomic bool going_on = false;
+    static struct search search;
+    static struct topology topology;
+    struct fake_server node;
+    struct uri uri;
+    char url[100];
+    char why[100];
+    fake_open_tcp(&node);
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", node.port);
+    CHECK_EQ_INT(uri_parse(url, &uri, why, sizeof why), REDLATCH_OK);
+    const struct connection_settings settings = {.uri = &uri, .name = "unit", .connect_timeout = 80 * SECOND};
+    int failures = 0;
+    for (bool failed = true; failed && failures < FAKE_PEERS - 1; failures += failed) {
+        search_init(&search, &uri, NULL, &settings, &topology, &going_on);
+        search_begin(&search, SECOND);
+        CHECK_EQ_INT(search_step(&search, SECOND), REDLATCH_AGAIN);
+        CHECK(fake_accept(&node));
+        fake_say(&node, "+OK\r\n$1\r\nx\r\n");
+        failing_arm(failures + 1);
+        int status = REDLATCH_AGAIN;
+        bool replied = false;
+        for (int i = 0; i < 200 && status == REDLATCH_AGAIN; i++) {
+            if (search.requested && !replied) {
+                fake_say(&node, "*1\r\n*3\r\n:0\r\n:9\r\n*2\r\n$1\r\nh\r\n:1\r\n");
+                replied = true;
+            }
+            struct pollfd socket = {search.connection.fd, POLLIN, 0};
+            poll(&socket, 1, 20);
+            status = search_step(&search, SECOND);
+        }
+        failed = failing_disarm();
+        CHECK_EQ_INT(status, failed ? REDLATCH_NO_MEMORY : REDLATCH_OK);
+        CHECK(!failed || strstr(search.discovery.why, ": out of memory"));
+        CHECK_EQ_INT(topology.count, !failed);
+        search_close(&search);
+    }
+    CHECK(failures >= 2); /* for the topology, and for its master */
+    topology_free(&topology);
+    uri_free(&uri);
+    fake_close(&node);
+}
+
 int main(void) {
     RUN(clients_of_sentinels);
     RUN(clients_over_tls);
     RUN(questions_to_a_sentinel);
+    RUN(topologies_of_a_cluster);
     return unit_done();
 }

@@ -1,4 +1,4 @@
-/* The search for a master: who is asked next, what is believed, and what a search that failed says.
+/* The search for a master or a topology: who is asked next, what is believed, and what a search that failed says.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "discovery.h"
 
@@ -11,7 +11,7 @@ static struct endpoint at(const char *host, int port) {
     return endpoint;
 }
 
-static struct discovery searching(const char *service) {
+static struct discovery begun(const char *service, bool of_cluster) {
     struct endpoints sources = {.count = 0};
     const char *const hosts[] = {"a", "b", "c"};
     for (int i = 0; i < 3; i++) {
@@ -19,10 +19,14 @@ static struct discovery searching(const char *service) {
         CHECK(endpoints_add(&sources, &source));
     }
     struct discovery discovery;
-    discovery_init(&discovery, &sources, service, false);
+    discovery_init(&discovery, &sources, service, of_cluster);
     CHECK_EQ_INT(discovery.step, DISCOVERY_IDLE);
     discovery_begin(&discovery);
     return discovery;
+}
+
+static struct discovery searching(const char *service) {
+    return begun(service, false);
 }
 
 static void check_step(const struct discovery *discovery, enum discovery_step step, const char *host) {
@@ -133,6 +137,70 @@ static void servers_are_candidates_themselves(void) {
     check_step(&discovery, DISCOVERY_FOUND, "c");
 }
 
+static void a_node_knows_the_topology(void) {
+    struct discovery discovery = begun(NULL, true);
+    const struct endpoint masters[] = {at("m", 1), at("b", 1), at("n", 1)};
+    check_step(&discovery, DISCOVERY_ASK, "a");
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "a:1: refused");
+    check_step(&discovery, DISCOVERY_ASK, "b"); /* nobody is verified */
+    discovery_topology_known(&discovery, masters, 3);
+    check_step(&discovery, DISCOVERY_FOUND, "b");
+    CHECK_EQ_INT(discovery.sources.count, 5);
+    discovery_begin(&discovery); /* with the one that was right */
+    const char *const order[] = {"b", "c", "m", "n", "a"};
+    for (int i = 0; i < 5; i++) {
+        check_step(&discovery, DISCOVERY_ASK, order[i]);
+        discovery_target_failed(&discovery, i == 1 ? REDLATCH_AUTHENTICATION : REDLATCH_UNREACHABLE, order[i]);
+    }
+    CHECK_EQ_INT(discovery.step, DISCOVERY_FAILED);
+    CHECK_EQ_INT(discovery.status, REDLATCH_AUTHENTICATION); /* the most telling one */
+    CHECK_STR(discovery.why, "c");
+}
+
+/* Masters that are none any more are not asked; nodes of the URL are. */
+static void masters_are_sources_as_long_as_they_are(void) {
+    struct discovery discovery = begun(NULL, true);
+    const struct endpoint before[] = {at("m", 1), at("n", 1)};
+    const struct endpoint after[] = {at("o", 1), at("n", 1)};
+    discovery_topology_known(&discovery, before, 2);
+    discovery_begin(&discovery);
+    for (int i = 0; i < 4; i++) {
+        discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "refused");
+    }
+    check_step(&discovery, DISCOVERY_ASK, "n");
+    discovery_topology_known(&discovery, after, 2);
+    CHECK_EQ_INT(discovery.sources.count, 5);
+    discovery_begin(&discovery);
+    check_step(&discovery, DISCOVERY_ASK, "n");
+    discovery_topology_known(&discovery, after, 1);
+    discovery_begin(&discovery); /* the one that was right is none of them any more */
+    check_step(&discovery, DISCOVERY_ASK, "a");
+    CHECK_EQ_INT(discovery.sources.count, 4);
+    CHECK_STR(discovery.sources.list[3].host, "o");
+}
+
+static void more_masters_than_sources(void) {
+    struct discovery discovery = begun(NULL, true);
+    struct endpoint masters[2 * ENDPOINTS_MAX];
+    for (int i = 0; i < 2 * ENDPOINTS_MAX; i++) {
+        masters[i] = at("many", i + 1);
+    }
+    discovery_topology_known(&discovery, masters, 2 * ENDPOINTS_MAX);
+    CHECK_EQ_INT(discovery.sources.count, ENDPOINTS_MAX);
+    CHECK_STR(discovery.sources.list[0].host, "a");
+    CHECK_EQ_INT(discovery.sources.list[ENDPOINTS_MAX - 1].port, ENDPOINTS_MAX - 3);
+}
+
+static void a_search_for_a_topology_ends_with_its_time(void) {
+    struct discovery discovery = begun(NULL, true);
+    discovery_give_up(&discovery, "too late");
+    CHECK_EQ_INT(discovery.step, DISCOVERY_FAILED);
+    CHECK_EQ_INT(discovery.status, REDLATCH_UNREACHABLE);
+    CHECK_STR(discovery.why, "too late");
+    discovery_begin(&discovery);
+    check_step(&discovery, DISCOVERY_ASK, "b");
+}
+
 static void endpoints_are_checked(void) {
     struct endpoint endpoint;
     char host[ENDPOINT_HOST_SIZE + 1];
@@ -173,6 +241,10 @@ int main(void) {
     RUN(a_refused_password_is_reported);
     RUN(sentinels_are_learned);
     RUN(servers_are_candidates_themselves);
+    RUN(a_node_knows_the_topology);
+    RUN(masters_are_sources_as_long_as_they_are);
+    RUN(more_masters_than_sources);
+    RUN(a_search_for_a_topology_ends_with_its_time);
     RUN(endpoints_are_checked);
     RUN(lists_of_endpoints);
     return unit_done();

@@ -99,7 +99,25 @@ static void nobody_there(void) {
     CHECK_EQ_INT(redlatch_client_open("redis://u:SECRET@h:x", NULL, &client), REDLATCH_INVALID);
     CHECK(!strstr(redlatch_last_error(), "SECRET"));
     CHECK_EQ_INT(redlatch_client_open("rediss+cluster://u:SECRET@h/2", NULL, &client), REDLATCH_INVALID);
+    CHECK_EQ_INT(redlatch_client_open("redis+cluster://u:SECRET@127.0.0.1:1,127.0.0.1:2", NULL, &client),
+                 REDLATCH_UNREACHABLE);
+    CHECK(strstr(redlatch_last_error(), "127.0.0.1:2: "));
     CHECK(client == NULL && !strstr(redlatch_last_error(), "SECRET"));
+}
+
+static void clusters_have_one_database(void) {
+    static const char url[] = "redis+cluster://u:SECRET@one,[::1]:7001";
+    redlatch_client_options options;
+    redlatch_client *client = NULL;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.lazy = 1;
+    options.database = 3;
+    CHECK_EQ_INT(redlatch_client_open(url, &options, &client), REDLATCH_INVALID);
+    CHECK(client == NULL && strstr(redlatch_last_error(), "database is 3: expected 0"));
+    options.database = 0;
+    CHECK_EQ_INT(redlatch_client_open(url, &options, &client), REDLATCH_OK);
+    CHECK_STR(redlatch_client_url(client), "redis+cluster://one:6379,[::1]:7001/0");
+    redlatch_client_free(client);
 }
 
 /* Opens, takes and gives back a lock, and says what the server heard. */
@@ -185,6 +203,7 @@ int main(void) {
     unsetenv("REDIS_URL");
     RUN(servers_that_refuse);
     RUN(nobody_there);
+    RUN(clusters_have_one_database);
     RUN(the_url_counts);
     RUN(options_win_over_the_url);
     RUN(the_environment_is_the_url_of_those_who_give_none);

@@ -1,5 +1,5 @@
-/* The search for a master over sockets: what sentinels and candidates are asked, what their replies mean, and when each
- * of them, and all, are given up. The clock is the test's own.
+/* The search for a master or a topology over sockets: what sentinels, candidates and nodes receive, what their replies
+ * mean, and when each of them, and all, are given up. The clock is the test's own.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "search.h"
 
@@ -27,6 +27,7 @@ static struct uri uri;
 static struct connection_settings settings;
 static struct credentials login, sentinel_login; /* the URI's texts */
 static struct search search;
+static struct topology topology;
 static const _Atomic bool going_on = false;
 
 /* A search that has begun, by sentinels, or without a service by a list of servers. */
@@ -49,8 +50,8 @@ static void begin_with(const char *scheme, const char *credentials, const char *
                                             .name = "redlatch:unit",
                                             .connect_timeout = TIMEOUT,
                                             .dead_peer_timeout = 10 * SECOND,
-                                            .master_only = true};
-    search_init(&search, &uri, &sentinel_login, &settings, NULL, &going_on);
+                                            .master_only = !uri.cluster};
+    search_init(&search, &uri, &sentinel_login, &settings, uri.cluster ? &topology : NULL, &going_on);
     CHECK(!search_is_running(&search));
     CHECK(search_next_time(&search, START) == NEVER);
     search_begin(&search, START);
@@ -66,6 +67,7 @@ static void end(void) {
     CHECK(!search_is_running(&search));
     CHECK_EQ_INT(search.connection.fd, -1);
     uri_free(&uri);
+    topology_free(&topology);
     fake_close(&master);
     for (int i = 0; i < SERVERS; i++) {
         fake_close(&servers[i]);
@@ -389,6 +391,142 @@ static void a_search_is_forgotten(void) {
     end();
 }
 
+/* ------------------------------------------------------------------------------------------------- of a cluster -- */
+
+#define NO_SLOTS ": the peer tells no slots: expected a node of a cluster"
+
+static void begin_cluster(void) {
+    begin_with("redis+cluster", "", "");
+}
+
+/* A node that says that the master has all slots, by a host that it does not know. */
+static int knows_slots(struct fake_server *node, const char *greeting) {
+    char reply[200];
+    snprintf(reply, sizeof reply, "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$-1\r\n:%d\r\n$2\r\nid\r\n", master.port);
+    return replied(node, greeting, reply);
+}
+
+static void a_topology_is_found(void) {
+    begin_with("redis+cluster", "me:secret@", "");
+    CHECK_EQ_INT(knows_slots(&servers[0], "+OK\r\n" GREETED), REDLATCH_OK);
+    CHECK_EQ_INT(search.discovery.step, DISCOVERY_FOUND);
+    CHECK(search_next_time(&search, START) == NEVER);
+    CHECK_EQ_INT(search.connection.fd, -1);
+    CHECK_EQ_INT(topology.count, 1);
+    CHECK_EQ_INT(topology.master_of[SLOT_COUNT - 1], 0);
+    CHECK_STR(topology.masters[0].host, "127.0.0.1"); /* as the node that was asked */
+    CHECK_EQ_INT(topology.masters[0].port, master.port);
+    check_received(&servers[0], "AUTH me secret"); /* not as a sentinel */
+    check_received(&servers[0], "CLIENT SETNAME redlatch:unit");
+    check_received(&servers[0], "INFO server"); /* no SELECT, no role */
+    check_received(&servers[0], "CLUSTER SLOTS");
+    CHECK(!fake_hear(&servers[0], (char[10]){""}, 10)); /* it hung up */
+    search_begin(&search, START);                       /* with the one that was right */
+    CHECK_EQ_INT(search.discovery.target.port, servers[0].port);
+    end();
+}
+
+/* A node of the URL need not be there for ever. */
+static void masters_are_sources_of_the_next_search(void) {
+    begin_cluster();
+    CHECK_EQ_INT(knows_slots(&servers[0], GREETED), REDLATCH_OK);
+    CHECK_EQ_INT(search.discovery.sources.count, SERVERS + 1);
+    search_begin(&search, START);
+    for (int i = 0; i < SERVERS; i++) {
+        CHECK_EQ_INT(verified(&servers[i], NULL), REDLATCH_AGAIN);
+    }
+    CHECK_EQ_INT(knows_slots(&master, GREETED), REDLATCH_OK);
+    end();
+}
+
+static void a_topology_may_come_in_pieces(void) {
+    begin_cluster();
+    const char *pieces[] = {"*1\r\n*3\r\n:0\r\n:1", "6383\r\n*4\r\n$4\r\nho",
+                            "st\r\n:7001\r\n$2\r\nid\r\n*2\r\n$2\r\nip\r", "\n$7\r\n1.2.3.4\r", "\n"};
+    greeted(&servers[0], GREETED, START);
+    int status = REDLATCH_AGAIN;
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        CHECK_EQ_INT(search.discovery.step, DISCOVERY_ASK);
+        fake_say(&servers[0], pieces[i]);
+        for (int turn = 0; turn < 3; turn++) {
+            status = step_soon(START);
+        }
+    }
+    CHECK_EQ_INT(status, REDLATCH_OK);
+    CHECK_STR(topology.masters[topology.master_of[0]].host, "host");
+    end();
+}
+
+/* As long as it gets: each slot is a range. No sentinel says so much. */
+static void a_topology_may_be_long(void) {
+    char range[200];
+    char node[] = "*3\r\n$4\r\nhost\r\n:7001\r\n$40\r\n0123456789012345678901234567890123456789\r\n";
+    begin_cluster();
+    greeted(&servers[0], GREETED, START);
+    fake_say(&servers[0], "*16384\r\n");
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        snprintf(range, sizeof range, "*4\r\n:%d\r\n:%d\r\n%s%s", slot, slot, node, node);
+        fake_say(&servers[0], range);
+        if (slot % 10 == 0) { /* before the socket is full */
+            CHECK_EQ_INT(search_step(&search, START), REDLATCH_AGAIN);
+        }
+    }
+    CHECK_EQ_INT(step_on(START), REDLATCH_OK);
+    CHECK_EQ_INT(topology.count, 1);
+    CHECK_EQ_INT(topology.master_of[SLOT_COUNT - 1], 0);
+    end();
+}
+
+static void a_node_that_tells_no_slots_is_reported(void) {
+    static const struct {
+        const char *reply;
+        int status;
+        const char *why;
+    } rows[] = {
+        {"-ERR This instance has cluster support disabled\r\n", REDLATCH_SERVER, ": ERR This instance has cluster"},
+        {"-NOAUTH Authentication\trequired.\r\n", REDLATCH_AUTHENTICATION, ": NOAUTH Authentication.required."},
+        {"-NOPERM this user\r\n", REDLATCH_NO_PERMISSION, ": NOPERM this user"},
+        {"-ERR unknown command 'CLUSTER'\r\n", REDLATCH_NO_PERMISSION, ": ERR unknown command"},
+        {"*0\r\n", REDLATCH_PROTOCOL, NO_SLOTS}, /* it has joined nobody */
+        {"*-1\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
+        {"$-1\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
+        {":1\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
+        {"+OK\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
+        {"*1\r\n*0\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
+        {"*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$1\r\nh\r\n:1\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
+        {"*16385\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
+        {"?\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin_cluster();
+        CHECK_EQ_INT(knows_slots(&servers[0], GREETED), REDLATCH_OK);
+        search_begin(&search, START);
+        search.discovery.sources.count = SERVERS;
+        CHECK_EQ_INT(replied(&servers[0], GREETED, rows[i].reply), REDLATCH_AGAIN);
+        end_in_failure(1, rows[i].status, rows[i].why);
+        CHECK_EQ_INT(topology.count, 1); /* what was known stays */
+        CHECK_EQ_INT(topology.masters[0].port, master.port);
+        end();
+    }
+}
+
+static void silent_nodes_are_given_up(void) {
+    const int64_t first = START + TIMEOUT / 4;
+    const int64_t last = START + TIMEOUT;
+    begin_cluster();
+    greeted(&servers[0], GREETED, START);
+    CHECK_EQ_INT(search_next_time(&search, START), first);
+    CHECK_EQ_INT(search_step(&search, first - 1), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.tried, 0);
+    CHECK_EQ_INT(search_step(&search, first), REDLATCH_AGAIN);
+    CHECK_EQ_INT(search.discovery.tried, 1);
+    CHECK(strstr(search.discovery.why, ": no reply before the connect timeout"));
+    connected(&servers[1], last - 1);
+    CHECK_EQ_INT(search_step(&search, last), REDLATCH_UNREACHABLE);
+    CHECK_STR(search.discovery.why, "no node of the cluster was found before the connect timeout");
+    end();
+}
+
 int main(void) {
     RUN(a_master_is_found);
     RUN(sentinels_have_credentials_of_their_own);
@@ -403,5 +541,11 @@ int main(void) {
     RUN(servers_are_candidates_themselves);
     RUN(further_addresses_are_tried);
     RUN(a_search_is_forgotten);
+    RUN(a_topology_is_found);
+    RUN(masters_are_sources_of_the_next_search);
+    RUN(a_topology_may_come_in_pieces);
+    RUN(a_topology_may_be_long);
+    RUN(a_node_that_tells_no_slots_is_reported);
+    RUN(silent_nodes_are_given_up);
     return unit_done();
 }

@@ -104,6 +104,30 @@ static void sentinels(void) {
     uri_free(&uri);
 }
 
+static void clusters(void) {
+    struct uri uri = parsed("redis+cluster://u:p@one:1,two,[::1]:3/0?address_map=10.0.0.1%3Dpublic&name_prefix=x");
+    CHECK(uri.cluster && !uri.tls && uri.service == NULL);
+    CHECK_EQ_INT(uri.servers.count, 3);
+    check_endpoint(&uri, 0, "one", 1);
+    check_endpoint(&uri, 1, "two", 6379);
+    check_endpoint(&uri, 2, "::1", 3);
+    CHECK_STR(uri.host, "one");
+    CHECK_STR(uri.username, "u");
+    CHECK_STR(uri.password, "p");
+    CHECK_STR(uri.name_prefix, "x");
+    CHECK_EQ_INT(uri.address_map.count, 1);
+    CHECK_STR(uri.address_map.list[0].to.host, "public");
+    uri_free(&uri);
+    uri = parsed("rediss+cluster://one/");
+    CHECK(uri.cluster && uri.tls);
+    CHECK_EQ_INT(uri.servers.count, 1);
+    CHECK_EQ_INT(uri.database, -1);
+    uri_free(&uri);
+    uri = parsed("redis+replicas://one");
+    CHECK(!uri.cluster);
+    uri_free(&uri);
+}
+
 static void credentials(void) {
     check_tcp("redis://user@h", "h", 6379, "user", NULL, -1);
     check_tcp("redis://user:pass@h:7", "h", 7, "user", "pass", -1);
@@ -210,6 +234,15 @@ static const struct error_reply_row {
     {"redis+replicas://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis+replicas://h?sentinel_password=SECRET", REDLATCH_INVALID, "URL option \"sentinel_password\"",
      "name_prefix"},
+    {"redis+cluster://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"rediss+cluster://:SECRET@a,,b", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis+cluster://h:0", REDLATCH_INVALID, "port \"0\"", "a number from 1 to 65535"},
+    {"redis+cluster://h/1", REDLATCH_INVALID, "database \"1\"", "0: a cluster has no other"},
+    {"redis+cluster://h/00", REDLATCH_INVALID, "database \"00\"", "0: a cluster has no other"},
+    {"redis+cluster://h/orders", REDLATCH_INVALID, "database \"orders\"", "0: a cluster has no other"},
+    {"redis+cluster://h?db=1", REDLATCH_INVALID, "db \"1\"", "0: a cluster has no other"},
+    {"redis+cluster://h?sentinel_password=SECRET", REDLATCH_INVALID, "URL option \"sentinel_password\"", "name_prefix"},
+    {"redis+cluster://h?address_map=x", REDLATCH_INVALID, "address_map \"x\"", "announced[:port]=reached[:port]"},
     {"redis://h,i", REDLATCH_INVALID, "host \"h,i\"", "a host name without blanks, control bytes and commas"},
     {"redis://h?sentinel_password=SECRET", REDLATCH_INVALID, "URL option \"sentinel_password\"", "name_prefix"},
     {"redis://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
@@ -348,6 +381,7 @@ int main(void) {
     RUN(hosts_ports_and_databases);
     RUN(tls);
     RUN(sentinels);
+    RUN(clusters);
     RUN(replicas);
     RUN(credentials);
     RUN(unix_paths);

@@ -11,6 +11,7 @@ void discovery_init(struct discovery *discovery, const struct endpoints *sources
                     bool of_cluster) {
     memset(discovery, 0, sizeof *discovery);
     discovery->sources = *sources;
+    discovery->given = sources->count;
     discovery->service = service;
     discovery->of_cluster = of_cluster;
 }
@@ -84,9 +85,20 @@ void discovery_learned(struct discovery *discovery, const struct endpoint *senti
     endpoints_add(&discovery->sources, sentinel);
 }
 
-void discovery_topology_known(struct discovery *discovery) {
+void discovery_topology_known(struct discovery *discovery, const struct endpoint *masters, int count) {
+    struct endpoints *sources = &discovery->sources;
     discovery->step = DISCOVERY_FOUND;
     discovery->found_before = true;
+    sources->count = discovery->given; /* masters of before may be no nodes any more */
+    for (int i = 0; i < count; i++) {
+        endpoints_add(sources, &masters[i]);
+    }
+    discovery->next = 0;
+    for (int i = 0; i < sources->count; i++) { /* the next search begins with the one that was right */
+        if (endpoint_equal(&sources->list[i], &discovery->target)) {
+            discovery->next = i;
+        }
+    }
 }
 
 void discovery_verified(struct discovery *discovery, enum server_role role) {

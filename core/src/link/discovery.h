@@ -7,7 +7,8 @@
  *   VERIFY    the announced one   master, or its role is kept from us        FOUND
  *                                 replica, unreachable, error reply          ASK of the next one; FAILED after the last
  *
- * With a list of nodes of a cluster, any of them is asked for the topology: ASK, told, FOUND.
+ * With a list of nodes of a cluster, each is asked for the topology: ASK of one after the other, until one knows it:
+ * FOUND. Its masters are asked, too, in the next search: those of the list may have been replaced by then.
  *
  * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other. The search
  * begins with the one that was right last. Every sentinel is asked, even if it announces what another one did: the
@@ -28,6 +29,7 @@ struct discovery {
     const char *service; /* as the sentinels name it; NULL: the list has servers, not sentinels */
     bool of_cluster;     /* these are asked for the topology */
     struct endpoints sources;
+    int given; /* how many of them the URL named */
     int next;  /* of the sources, the one that is asked now */
     int tried; /* how many have been */
     enum discovery_step step;
@@ -48,8 +50,8 @@ void discovery_announced(struct discovery *discovery, const struct endpoint *mas
 void discovery_service_unknown(struct discovery *discovery);
 void discovery_learned(struct discovery *discovery, const struct endpoint *sentinel);
 
-/* Of ASK: a node of the cluster told the topology. */
-void discovery_topology_known(struct discovery *discovery);
+/* Of ASK: a node of the cluster knows the topology, with so many masters. */
+void discovery_topology_known(struct discovery *discovery, const struct endpoint *masters, int count);
 
 /* Of VERIFY: what the candidate says it is. */
 void discovery_verified(struct discovery *discovery, enum server_role role);

@@ -1,4 +1,4 @@
-/* The connections of a search for a master.
+/* The connections of a search for a master, or for the topology of a cluster.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "search.h"
 
@@ -189,11 +189,13 @@ static void refused(struct search *search, const struct reply *reply, int64_t no
 
 static void take_topology(struct search *search, int64_t now) {
     const struct reply *reply = &search->holder.reply;
-    int status = reply->kind == REPLY_ARRAY && reply->count > 0
-                     ? topology_read(search->topology, search->holder.parsed, &search->discovery.target, search->map)
-                     : REDLATCH_PROTOCOL;
+    struct topology *topology = search->topology;
+    int status = topology_read(topology, search->holder.parsed, &search->discovery.target, search->map);
     if (status == REDLATCH_OK) {
-        discovery_topology_known(&search->discovery);
+        discovery_topology_known(&search->discovery, topology->masters, topology->count);
+    } else if (status == REDLATCH_NO_MEMORY) {
+        connection_fail(&search->connection, "out of memory", now);
+        discovery_target_failed(&search->discovery, status, search->connection.detail);
     } else {
         refused(search, reply, now);
     }
@@ -271,7 +273,9 @@ int search_step(struct search *search, int64_t now) {
             return status;
         }
         if (status == REDLATCH_AGAIN) {
-            discovery_give_up(discovery, "no master was found before the connect timeout");
+            discovery_give_up(discovery, search->topology
+                                             ? "no node of the cluster was found before the connect timeout"
+                                             : "no master was found before the connect timeout");
         } else if (status != REDLATCH_OK && step == discovery->step && tried == discovery->tried) {
             if (status == REDLATCH_READ_ONLY) {
                 discovery_verified(discovery, ROLE_REPLICA);

@@ -1,5 +1,6 @@
-/* The search for a master, over sockets: short-lived connections to sentinels and to the servers that they announce.
- * Never blocks, but for a name that is looked up; the owner polls search_descriptor and calls search_step.
+/* The search for a master, over sockets: short-lived connections to sentinels and to the servers that they announce;
+ * or for the topology of a cluster, to its nodes. Never blocks, but for a name that is looked up; the owner polls
+ * search_descriptor and calls search_step.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SEARCH_H
 #define SEARCH_H
@@ -38,8 +39,8 @@ void search_init(struct search *search, const struct uri *uri, const struct cred
 void search_begin(struct search *search, int64_t now);
 bool search_is_running(const struct search *search);
 
-/* AGAIN while it goes on; OK: search->discovery.target is the master, `found` its address; else why it failed, with the
- * words in search->discovery.why. */
+/* AGAIN while it goes on; OK: search->discovery.target is the master, `found` its address, or the topology is there;
+ * else why it failed, with the words in search->discovery.why. */
 int search_step(struct search *search, int64_t now);
 
 /* What to poll, -1 for nothing, and when to step at the latest. */

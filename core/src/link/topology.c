@@ -9,66 +9,91 @@
 #include "numbers.h"
 #include "redlatch.h"
 
-/* Where a node is that does not know its own host, or knows it by a name that it must not say. */
-static bool is_unknown(const char *host, size_t size) {
-    return size == 0 || (size == 1 && host[0] == '?');
+/* What a node is called that is to be announced by its host name and has none. */
+static bool is_nameless(const char *host, size_t size) {
+    return size == 1 && host[0] == '?';
 }
 
-static bool read_endpoint(const redisReply *node, const struct endpoint *source, struct endpoint *endpoint_out) {
+/* A text out of metadata, names and values in turn; NULL: it is not there. */
+static const redisReply *find_text(const redisReply *metadata, const char *name) {
+    for (size_t i = 0; metadata->type == REDIS_REPLY_ARRAY && i + 1 < metadata->elements; i += 2) {
+        const redisReply *key = metadata->element[i];
+        const redisReply *value = metadata->element[i + 1];
+        if (key->type == REDIS_REPLY_STRING && strcmp(key->str, name) == 0 && value->type == REDIS_REPLY_STRING) {
+            return value;
+        }
+    }
+    return NULL;
+}
+
+/* Reads where a node is, [host, port, id, metadata]: OK, PROTOCOL, or UNREACHABLE if it does not say. */
+static int read_endpoint(const redisReply *node, const struct endpoint *source, struct endpoint *endpoint_out) {
     if (node->type != REDIS_REPLY_ARRAY || node->elements < 2 || node->element[1]->type != REDIS_REPLY_INTEGER) {
-        return false;
+        return REDLATCH_PROTOCOL;
     }
     const redisReply *host = node->element[0];
-    bool none = host->type == REDIS_REPLY_NIL;
-    if (!none && host->type != REDIS_REPLY_STRING) {
-        return false;
+    if (host->type != REDIS_REPLY_NIL && host->type != REDIS_REPLY_STRING) {
+        return REDLATCH_PROTOCOL;
     }
-    none = none || is_unknown(host->str, host->len);
-    return endpoint_set(endpoint_out, none ? source->host : host->str, none ? strlen(source->host) : host->len,
-                        node->element[1]->integer);
+    if (host->type == REDIS_REPLY_STRING && is_nameless(host->str, host->len)) {
+        host = node->elements > 3 ? find_text(node->element[3], "ip") : NULL;
+        if (!host) {
+            return REDLATCH_UNREACHABLE;
+        }
+    }
+    bool none = host->type == REDIS_REPLY_NIL || host->len == 0;
+    bool good = endpoint_set(endpoint_out, none ? source->host : host->str, none ? strlen(source->host) : host->len,
+                             node->element[1]->integer);
+    return good ? REDLATCH_OK : REDLATCH_PROTOCOL;
 }
 
-/* The index of a master, which is added if it is new; -1 without memory, and for one too many. */
-static int master_index(struct topology *topology, const struct endpoint *master) {
+/* Finds the index of a master, which is added if it is new: OK, NO_MEMORY, or PROTOCOL for one too many. */
+static int find_master(struct topology *topology, const struct endpoint *master, int *index_out) {
     for (int i = topology->count - 1; i >= 0; i--) { /* ranges of one master often follow each other */
         if (endpoint_equal(&topology->masters[i], master)) {
-            return i;
+            *index_out = i;
+            return REDLATCH_OK;
         }
+    }
+    if (topology->count == TOPOLOGY_MASTERS_MAX) {
+        return REDLATCH_PROTOCOL;
     }
     if (topology->count == topology->room) {
         int room = topology->room ? 2 * topology->room : 8;
-        struct endpoint *masters = topology->count < TOPOLOGY_MASTERS_MAX
-                                       ? realloc(topology->masters, (size_t)room * sizeof *masters)
-                                       : NULL;
+        struct endpoint *masters = realloc(topology->masters, (size_t)room * sizeof *masters);
         if (!masters) {
-            return -1;
+            return REDLATCH_NO_MEMORY;
         }
         topology->masters = masters;
         topology->room = room;
     }
     topology->masters[topology->count] = *master;
-    return topology->count++;
+    *index_out = topology->count++;
+    return REDLATCH_OK;
 }
 
-/* [first slot, last slot, master, replica...], the nodes as [host, port, id, ...]. */
+/* [first slot, last slot, master, replica...] */
 static int read_range(struct topology *topology, const redisReply *range, const struct endpoint *source,
                       const struct address_map *map) {
-    struct endpoint master;
     if (range->type != REDIS_REPLY_ARRAY || range->elements < 3 || range->element[0]->type != REDIS_REPLY_INTEGER ||
-        range->element[1]->type != REDIS_REPLY_INTEGER || !read_endpoint(range->element[2], source, &master)) {
+        range->element[1]->type != REDIS_REPLY_INTEGER) {
         return REDLATCH_PROTOCOL;
     }
     long long first = range->element[0]->integer;
     long long last = range->element[1]->integer;
-    if (first < 0 || last < first || last >= SLOT_COUNT) {
-        return REDLATCH_PROTOCOL;
+    struct endpoint master;
+    int index;
+    int status = first < 0 || last < first || last >= SLOT_COUNT ? REDLATCH_PROTOCOL
+                                                                 : read_endpoint(range->element[2], source, &master);
+    if (status != REDLATCH_OK) {
+        return status == REDLATCH_UNREACHABLE ? REDLATCH_OK : status;
     }
     address_map_apply(map, &master);
-    int index = master_index(topology, &master);
-    for (long long slot = first; slot <= last && index >= 0; slot++) {
+    status = find_master(topology, &master, &index);
+    for (long long slot = first; slot <= last && status == REDLATCH_OK; slot++) {
         topology->master_of[slot] = (uint16_t)index;
     }
-    return index >= 0 ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+    return status;
 }
 
 int topology_read(struct topology *topology, const void *parsed, const struct endpoint *source,
@@ -84,6 +109,9 @@ int topology_read(struct topology *topology, const void *parsed, const struct en
     int status = REDLATCH_OK;
     for (size_t i = 0; i < reply->elements && status == REDLATCH_OK; i++) {
         status = read_range(read, reply->element[i], source, map);
+    }
+    if (status == REDLATCH_OK && read->count == 0) {
+        status = REDLATCH_PROTOCOL; /* a node that has joined nobody */
     }
     if (status == REDLATCH_OK) {
         struct topology before = *topology;
@@ -112,12 +140,12 @@ bool redirect_read(const char *text, size_t size, const struct endpoint *source,
         return false;
     }
     size_t host_size = (size_t)(port - 1 - (host + 1));
-    bool none = is_unknown(host + 1, host_size);
-    *slot_out = (uint16_t)slot_number;
-    if (!endpoint_set(endpoint_out, none ? source->host : host + 1, none ? strlen(source->host) : host_size,
-                      port_number)) {
+    bool none = host_size == 0;
+    if (is_nameless(host + 1, host_size) || !endpoint_set(endpoint_out, none ? source->host : host + 1,
+                                                          none ? strlen(source->host) : host_size, port_number)) {
         return false;
     }
+    *slot_out = (uint16_t)slot_number;
     address_map_apply(map, endpoint_out);
     return true;
 }

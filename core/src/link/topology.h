@@ -16,13 +16,16 @@ struct topology {
     uint16_t master_of[SLOT_COUNT]; /* an index of `masters`; NO_MASTER: nobody serves the slot */
 };
 
-/* Reads the reply to CLUSTER SLOTS, a redisReply. A node without a host is where `source` is, which was asked. OK,
- * PROTOCOL or NO_MEMORY; the topology is not changed on failure. */
+/* Reads the reply to CLUSTER SLOTS, a redisReply. A node without a host (nil, or an empty text) is where `source` is,
+ * which was asked. A node that should have a host name and has none ("?") is at the address of its metadata; without
+ * one nobody is known to serve its slots. Of several ranges with the same slot the last one counts. OK,
+ * NO_MEMORY, or PROTOCOL, also for a reply that names no master; the topology is not changed on failure. */
 int topology_read(struct topology *topology, const void *parsed, const struct endpoint *source,
                   const struct address_map *map);
 
-/* Reads "MOVED slot host:port" or "ASK slot host:port", whose host may be missing: that of `source`, which said so.
- * false for another text. */
+/* Reads "MOVED slot host:port" or "ASK slot host:port", whose host may be missing: that of `source`, which said so. The
+ * port follows the last colon, as Redis puts no brackets around IPv6 addresses. false for another text, and for the
+ * host "?". */
 bool redirect_read(const char *text, size_t size, const struct endpoint *source, const struct address_map *map,
                    uint16_t *slot_out, struct endpoint *endpoint_out);
 

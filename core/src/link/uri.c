@@ -152,6 +152,13 @@ static int address_map(struct parse *parse, const char *value, size_t size) {
     return status;
 }
 
+static int database(struct parse *parse, const char *name, const char *text, size_t size) {
+    if (parse->uri->cluster && (size != 1 || text[0] != '0')) {
+        return refuse(parse, REDLATCH_INVALID, name, text, size, "0: a cluster has no other");
+    }
+    return number(parse, name, text, size, 0, 1000000, &parse->uri->database);
+}
+
 static int option(struct parse *parse, const char *key, size_t key_size, const char *value, size_t value_size) {
     struct uri *uri = parse->uri;
     if (is(key, key_size, "connect_timeout")) {
@@ -176,7 +183,7 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
         return number(parse, "durable", value, value_size, 0, 1, &uri->durable);
     }
     if (is(key, key_size, "db")) {
-        return number(parse, "db", value, value_size, 0, 1000000, &uri->database);
+        return database(parse, "db", value, value_size);
     }
     if (is(key, key_size, "name_prefix")) {
         return unescape(parse, "name_prefix", false, value, value_size, &uri->name_prefix);
@@ -352,7 +359,7 @@ static int redis_url(struct parse *parse, const char *text, bool sentinels, bool
     if (status == REDLATCH_OK && *text == '/') {
         size_t size = strcspn(text + 1, "?");
         if (size > 0) {
-            status = number(parse, "database", text + 1, size, 0, 1000000, &parse->uri->database);
+            status = database(parse, "database", text + 1, size);
         }
         text += 1 + size;
     }

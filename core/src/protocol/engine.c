@@ -364,14 +364,23 @@ static void refuse(struct engine *engine, struct command *command, int64_t now) 
     hand_reply(engine, command, &late, now);
 }
 
-void engine_refuse_late(struct engine *engine, int64_t now) {
+void engine_refuse_late(struct engine *engine, struct server *server, int64_t now) {
     for (int i = 0; i < PIPELINE_COUNT && engine_wants_acknowledgements(engine); i++) {
         struct command *command;
-        struct pipeline *pipeline = &engine->server->pipelines[i];
+        struct pipeline *pipeline = &server->pipelines[i];
         while ((command = engine_first_to_send(engine, pipeline)) && is_late(engine, command, now)) {
             refuse(engine, command, now);
         }
     }
+}
+
+/* A redirection that the driver does not follow: the nodes do not agree where the name is, or one does not say where.
+ * They will. */
+static const struct reply *followed_reply(const struct engine *engine, const struct reply *reply) {
+    static const char text[] = "CLUSTERDOWN the nodes do not agree who serves the slot";
+    static const struct reply not_followed = {.kind = REPLY_ERROR, .text = text, .size = sizeof text - 1};
+    bool redirects = engine->routes && reply->kind == REPLY_ERROR && is_redirection(reply->text, reply->size);
+    return redirects ? &not_followed : reply;
 }
 
 void engine_replied(struct engine *engine, struct pipeline *pipeline, const struct reply *reply, int64_t now) {
@@ -388,6 +397,7 @@ void engine_replied(struct engine *engine, struct pipeline *pipeline, const stru
     if (sent_as_text(engine, command, reply)) {
         return;
     }
+    reply = followed_reply(engine, reply);
     if (command->needs_acknowledgement && reply->kind != REPLY_ERROR) {
         acknowledgement_script_ran(command);
     }
@@ -415,6 +425,7 @@ void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int6
     while ((link = list_pop(&pipeline->sent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         list_append(&pipeline->in_doubt, link);
+        command->importing = false; /* that ASKING is not answered any more */
         if (command->operation) {
             note_unusable(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
         }
@@ -428,11 +439,6 @@ void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int6
     renewal_verify_soon(engine, pipeline->server, now);
 }
 
-/* Not to be sent again as a matter of course: its record may be over. */
-static bool is_recorded(const struct command *command) {
-    return command->kind == COMMAND_CHANGE || command->kind == COMMAND_UNDO;
-}
-
 void engine_pipeline_ready(struct engine *engine, struct pipeline *pipeline, enum resolution how, int64_t now) {
     if (engine->broken) {
         return;
@@ -444,7 +450,7 @@ void engine_pipeline_ready(struct engine *engine, struct pipeline *pipeline, enu
     while ((link = list_pop(&pipeline->unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         in_doubt_resolve_unsent(engine, command, how, now);
-        list_append(is_recorded(command) && command->was_sent ? &pipeline->in_doubt : &later, link);
+        list_append(in_doubt_before_sent(command) ? &pipeline->in_doubt : &later, link);
     }
     while ((link = list_pop(&pipeline->in_doubt)) != NULL) {
         in_doubt_resolve(engine, container_of(link, struct command, link), how, now);

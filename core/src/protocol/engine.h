@@ -134,8 +134,8 @@ void engine_run_timers(struct engine *engine, int64_t now);
 struct command *engine_first_to_send(struct engine *engine, struct pipeline *pipeline);
 struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipeline, int64_t now);
 
-/* Ends commands that were held back for too long, without sending them (acknowledgement.h). */
-void engine_refuse_late(struct engine *engine, int64_t now);
+/* Ends commands to a server that were held back for too long, without sending them (acknowledgement.h). */
+void engine_refuse_late(struct engine *engine, struct server *server, int64_t now);
 
 /* The reply to the oldest unanswered command of a pipeline. */
 void engine_replied(struct engine *engine, struct pipeline *pipeline, const struct reply *reply, int64_t now);
@@ -178,8 +178,8 @@ enum pubsub_reply { PUBSUB_MESSAGE, PUBSUB_SUBSCRIBED, PUBSUB_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now);
-void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size,
-                            int64_t number, int64_t now);
+void engine_pubsub_received(struct engine *engine, const struct server *server, enum pubsub_reply what,
+                            const char *channel, size_t size, int64_t number, int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, struct server *server, int64_t now);
 

@@ -199,6 +199,10 @@ void in_doubt_resolve_unsent(struct engine *engine, struct command *command, enu
     }
 }
 
+bool in_doubt_before_sent(const struct command *command) {
+    return command->was_sent && (command->kind == COMMAND_CHANGE || command->kind == COMMAND_UNDO);
+}
+
 void in_doubt_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     bool forgotten = command->abandoned && !PLANTED(FAULT_ABANDONED_IS_RESENT);
     (forgotten ? resolve_forget : engine->machines->of_command[command->kind].in_doubt)(engine, command, how, now);

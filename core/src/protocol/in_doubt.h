@@ -8,6 +8,9 @@
 void in_doubt_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void in_doubt_resolve_unsent(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 
+/* Whether a command that is to be sent again is resolved first: its record may be over. */
+bool in_doubt_before_sent(const struct command *command);
+
 /* What commands.def says of each command. */
 void resolve_resend(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_forget(struct engine *engine, struct command *command, enum resolution how, int64_t now);

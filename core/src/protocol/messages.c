@@ -141,7 +141,7 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
     machine_of(engine, queue->resource)->notified(engine, queue, number, now);
 }
 
-/* The connection is gone, and with it what was subscribed to: what is still wanted is asked for again. */
+/* What is still wanted is asked for again. */
 static void lost(struct engine *engine, struct subscription *subscription, const struct server *server, int64_t now) {
     if (subscription->server != server) {
         return;
@@ -160,18 +160,22 @@ static void lost(struct engine *engine, struct subscription *subscription, const
     }
 }
 
+void queue_channels_lost(struct engine *engine, struct wait_queue *queue, const struct server *server, int64_t now) {
+    const struct resource *resource = queue->resource;
+    for (int i = 0; i < WAKE_CHANNELS && resource->queue == queue; i++) {
+        lost(engine, &queue->wake_channels[i], server, now);
+    }
+    if (resource->queue == queue) { /* it goes with its last subscription */
+        lost(engine, &queue->subscription, server, now);
+    }
+}
+
 void engine_subscriptions_lost(struct engine *engine, struct server *server, int64_t now) {
     struct list_link *link = list_first(&engine->wait_queues);
     while (link) {
         struct wait_queue *queue = container_of(link, struct wait_queue, all);
-        const struct resource *resource = queue->resource;
         link = list_next(&engine->wait_queues, link);
-        for (int i = 0; i < WAKE_CHANNELS && resource->queue == queue; i++) {
-            lost(engine, &queue->wake_channels[i], server, now);
-        }
-        if (resource->queue == queue) { /* it goes with its last subscription */
-            lost(engine, &queue->subscription, server, now);
-        }
+        queue_channels_lost(engine, queue, server, now);
     }
 }
 
@@ -239,8 +243,8 @@ static void find_served(struct engine *engine, const char *channel, size_t size,
     find_wake_channels(engine, channel, size, found);
 }
 
-void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size,
-                            int64_t number, int64_t now) {
+void engine_pubsub_received(struct engine *engine, const struct server *server, enum pubsub_reply what,
+                            const char *channel, size_t size, int64_t number, int64_t now) {
     if (engine->broken) {
         return;
     }
@@ -251,6 +255,8 @@ void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const
         struct subscription *subscription = container_of(link, struct subscription, notified);
         if (what == PUBSUB_MESSAGE) {
             engine_message(engine, subscription, number, now);
+        } else if (subscription->server != server) {
+            continue; /* its name was there before */
         } else if (what == PUBSUB_SUBSCRIBED) {
             engine_subscribed(engine, subscription, now);
         } else {

@@ -335,7 +335,8 @@ struct wait_queue {
 struct resource {
     struct resource *next; /* in its bucket */
     struct wait_queue *queue;
-    struct server *server; /* of a cluster, where its commands go */
+    struct server *server; /* of a cluster, where its commands go, and since when; 0: they have gone nowhere else */
+    int64_t moved_at;
     struct hold *holds;
     uint32_t references;       /* handles, operations, holds, commands, wait queue */
     uint32_t wait_queue_users; /* operations under way that may need the wait queue */

@@ -199,8 +199,10 @@ static bool is_written(const struct renewal *entry, int64_t left_ms) {
  * longer. */
 static void believe_this_server(const struct server *server, struct hold *hold, const struct renewal *entry,
                                 int64_t left_ms, int64_t sent_at) {
-    bool known = hold->confirmed_at >= server->since || left_ms < 0;
-    if (known || sent_at < server->since || PLANTED(FAULT_LEASE_OF_LEFT_SERVER)) {
+    int64_t moved_at = entry->name->moved_at;
+    int64_t since = server->since > moved_at ? server->since : moved_at;
+    bool known = hold->confirmed_at >= since || left_ms < 0;
+    if (known || sent_at < since || PLANTED(FAULT_LEASE_OF_LEFT_SERVER)) {
         return;
     }
     int64_t deadline = hold_deadline(hold, sent_at, left_ms > entry->lease_ms ? left_ms : entry->lease_ms);

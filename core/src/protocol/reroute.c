@@ -5,48 +5,21 @@
  *   not sent, or to be sent again     goes to the new server, in order
  *   sent, no reply yet                redirected by the old server; in doubt when its connection ends
  *   redirected                        goes to the new server; one that was given up on is dropped
+ *   the same, for once                goes to the importer; back if that cannot be reached
  *   in doubt                          as after a restart of the server: the new one may have less than the old one had,
  *                                     and nothing that is under way to the old one reaches it */
 #include "reroute.h"
 
 #include "in_doubt.h"
+#include "messages.h"
 #include "operations.h"
 #include "pools.h"
 #include "renewal.h"
 #include "routes.h"
-#include "subscription.h"
 #include "wait_queue.h"
 
 /* Two nodes that redirect to each other, or one to itself, are not followed for ever. */
 enum { REDIRECTIONS_MAX = 8 };
-
-static void move_subscription(struct engine *engine, struct subscription *subscription, int64_t now) {
-    switch ((enum subscription_state)subscription->state) {
-    case SUBSCRIPTION_ACTIVE:
-        subscription_count(engine, subscription, -1);
-        break;
-    case SUBSCRIPTION_WANTED:
-        break;
-    case SUBSCRIPTION_LEAVING:
-        engine_unsubscribed(engine, subscription, now);
-        return;
-    default:
-        return;
-    }
-    list_remove(&subscription->link);
-    list_remove(&subscription->sent);
-    subscription_change(engine, subscription, SUBSCRIPTION_WANTED);
-}
-
-static void move_subscriptions(struct engine *engine, struct resource *resource, int64_t now) {
-    struct wait_queue *queue = resource->queue;
-    for (int i = 0; i < WAKE_CHANNELS && resource->queue == queue; i++) {
-        move_subscription(engine, &queue->wake_channels[i], now);
-    }
-    if (resource->queue == queue) { /* it goes with its last subscription */
-        move_subscription(engine, &queue->subscription, now);
-    }
-}
 
 /* Whoever waits for a name that moves may miss a message, or waits for what is lost. */
 static void recheck_waiters(struct engine *engine, int64_t now) {
@@ -74,11 +47,13 @@ void engine_routes_changed(struct engine *engine, int64_t now) {
             if (resource->server == server) {
                 continue;
             }
+            const struct server *left = resource->server;
             resource->server = server;
+            resource->moved_at = now;
             resource_keep(resource); /* its wait queue may end with its subscription */
             renewal_verify(engine, resource, now);
             if (resource->queue) {
-                move_subscriptions(engine, resource, now);
+                queue_channels_lost(engine, resource->queue, left, now);
             }
             next = resource->next;
             resource_drop(engine, resource);
@@ -86,25 +61,35 @@ void engine_routes_changed(struct engine *engine, int64_t now) {
     }
 }
 
-static void reroute(struct engine *engine, struct pipeline *pipeline, int64_t now) {
-    struct list moved;
-    list_init(&moved);
-    for (struct list_link *link = list_first(&pipeline->in_doubt), *next; link; link = next) {
-        next = list_next(&pipeline->in_doubt, link);
-        if (destination(engine, container_of(link, struct command, link)) != pipeline->server) {
+/* Takes the commands off a list whose names are elsewhere, but for those that an importer is to get. */
+static void take_moved(const struct engine *engine, struct list *list, const struct server *server,
+                       struct list *moved) {
+    for (struct list_link *link = list_first(list), *next; link; link = next) {
+        next = list_next(list, link);
+        const struct command *command = container_of(link, const struct command, link);
+        if (!command->importing && destination(engine, command) != server) {
             list_remove(link);
-            list_append(&moved, link);
+            list_append(moved, link);
         }
     }
+}
+
+static void reroute(struct engine *engine, struct pipeline *pipeline, int64_t now) {
+    struct list in_doubt;
+    struct list unsent;
     struct list_link *link;
-    while ((link = list_pop(&moved)) != NULL) {
+    list_init(&in_doubt);
+    list_init(&unsent);
+    take_moved(engine, &pipeline->in_doubt, pipeline->server, &in_doubt);
+    take_moved(engine, &pipeline->unsent, pipeline->server, &unsent);
+    while ((link = list_pop(&in_doubt)) != NULL) {
         in_doubt_resolve(engine, container_of(link, struct command, link), RESOLVED_BY_RESTART, now);
     }
-    for (struct list_link *next = link = list_first(&pipeline->unsent); link; link = next) {
-        next = list_next(&pipeline->unsent, link);
+    while ((link = list_pop(&unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
-        if (!command->importing && destination(engine, command) != pipeline->server) {
-            list_remove(link);
+        if (in_doubt_before_sent(command)) {
+            in_doubt_resolve(engine, command, RESOLVED_BY_RESTART, now);
+        } else {
             push_command(engine, command);
         }
     }
@@ -113,6 +98,17 @@ static void reroute(struct engine *engine, struct pipeline *pipeline, int64_t no
 void engine_reroute(struct engine *engine, struct server *server, int64_t now) {
     for (int i = 0; i < PIPELINE_COUNT && !engine->broken; i++) {
         reroute(engine, &server->pipelines[i], now);
+    }
+}
+
+void engine_importer_failed(struct engine *engine, struct pipeline *importer) {
+    for (struct list_link *link = list_first(&importer->unsent), *next; link && !engine->broken; link = next) {
+        next = list_next(&importer->unsent, link);
+        struct command *command = container_of(link, struct command, link);
+        if (command->importing && destination(engine, command) != importer->server) {
+            list_remove(link);
+            push_command(engine, command);
+        }
     }
 }
 
@@ -154,8 +150,6 @@ bool engine_redirected_to_importer(struct engine *engine, struct pipeline *pipel
     }
     struct command *command = take_redirected(engine, pipeline, now);
     if (command) {
-        push_command(engine, command);
-        list_remove(&command->link);
         command->server = server;
         command->importing = true;
         list_append(&server->pipelines[command->pipeline].unsent, &command->link);

@@ -14,13 +14,17 @@ void engine_routes_changed(struct engine *engine, int64_t now);
 void engine_reroute(struct engine *engine, struct server *server, int64_t now);
 
 /* The reply to the oldest unanswered command says that its name is at another server: it was not carried out, and goes
- * to where engine->routes leads now. false if it has been redirected so often that its machine gets the reply. */
+ * to where engine->routes leads now. false if it has been redirected so often that engine_replied is to get the reply,
+ * which makes a transient error of it. */
 bool engine_redirected(struct engine *engine, struct pipeline *pipeline, int64_t now);
 
 /* The same, for this once: the slot of the name is on its way to `server`, and the key is not at the old one any more.
  * The driver writes ASKING before it: see command->importing. */
 bool engine_redirected_to_importer(struct engine *engine, struct pipeline *pipeline, struct server *server,
                                    int64_t now);
+
+/* No connection to an importer: what was to be sent there goes back to where its names are, and is redirected anew. */
+void engine_importer_failed(struct engine *engine, struct pipeline *importer);
 
 /* Takes the next reply of the pipeline if it is that to ASKING; false if it is not. */
 bool engine_import_replied(struct pipeline *pipeline);

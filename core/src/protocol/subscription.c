@@ -6,7 +6,7 @@
  *   WANTED    confirmed                               ACTIVE, and whoever is parked looks
  *             the access rules forbid it              DENIED, and waiters poll
  *             nobody waits, and it was never sent     NONE
- *   ACTIVE    the connection broke                    WANTED
+ *   ACTIVE    the connection broke, the name moved    WANTED
  *             nobody waits for the linger time        LEAVING
  *   LEAVING   confirmed, or refused                   NONE; WANTED if somebody waits again
  */
@@ -22,7 +22,11 @@ void subscription_count(struct engine *engine, const struct subscription *subscr
 void subscription_change(struct engine *engine, struct subscription *subscription, enum subscription_state state) {
     subscription->state = (uint8_t)state;
     if (state == SUBSCRIPTION_WANTED) {
-        subscription->server = server_of(engine, subscription->queue->resource);
+        struct server *server = server_of(engine, subscription->queue->resource);
+        if (subscription->server != server) {
+            list_remove(&subscription->link); /* it was to be requested of another one */
+        }
+        subscription->server = server;
     }
     if (!list_is_linked(&subscription->link)) {
         list_append(&subscription->server->subscription_changes, &subscription->link);

@@ -202,7 +202,7 @@ void owners_collect(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         struct client *client = &world->clients[i];
         struct list_link *link;
-        engine_refuse_late(&client->engine, world->now);
+        engine_refuse_late(&client->engine, client->engine.server, world->now);
         while ((link = list_pop(&client->engine.finished)) != NULL) {
             struct operation *operation = container_of(link, struct operation, link);
             ended(world, client, container_of(operation, struct owner, operation));

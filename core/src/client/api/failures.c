@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "drive.h"
+#include "error_reply.h"
 #include "errors.h"
 #include "kinds.h"
 
@@ -202,8 +203,7 @@ int request_failed_of(const struct client *client, const struct request *request
                    status == REDLATCH_NOT_WRITABLE;
     if (replied && request && request->answer.error_text[0]) {
         detail = request->answer.error_text;
-        bool redirects = strncmp(detail, "MOVED ", 6) == 0 || strncmp(detail, "ASK ", 4) == 0;
-        if (redirects) {
+        if (is_redirection(detail, strlen(detail))) {
             return fail_with(status,
                              "%s %s: %s (the server is one node of a cluster: expected redis+cluster:// in the URL)",
                              verb, names, redlatch_strerror(status));

@@ -162,13 +162,12 @@ static int read_options(const redlatch_client_options *given, const struct uri *
         out->name_prefix = uri->name_prefix;
         out->name_prefix_size = strlen(uri->name_prefix);
     }
+    if (uri->cluster && out->database > 0) {
+        return fail_with(REDLATCH_INVALID, "database is %d: expected 0, as a cluster has no other", (int)out->database);
+    }
     if (!uri->service && (out->sentinel_username || out->sentinel_password)) {
         return fail_with(REDLATCH_INVALID, "%s is given: expected a redis+sentinel:// URL with it",
                          out->sentinel_username ? "sentinel_username" : "sentinel_password");
-    }
-    int database = out->database != REDLATCH_DEFAULT ? out->database : uri->database;
-    if (uri->cluster && database > 0) {
-        return fail_with(REDLATCH_INVALID, "database is %d: expected 0, a cluster has no other", database);
     }
     return check_options(out);
 }
@@ -241,7 +240,7 @@ static void set_up_connections(struct client *client, const redlatch_client_opti
     node_init(&client->node, client, settings);
 }
 
-/* redis+sentinel://host:port,host:port/service/database, or redis+replicas:// without a service */
+/* redis+sentinel://host:port,host:port/service/database, or redis+replicas:// or redis+cluster:// without a service */
 static bool make_url_of_several(struct client *client, int database) {
     const struct uri *uri = &client->uri;
     const char *service = uri->service ? uri->service : "";
@@ -250,8 +249,8 @@ static bool make_url_of_several(struct client *client, int database) {
     if (!client->shown_url) {
         return false;
     }
-    int used = snprintf(client->shown_url, size, "redis%s+%s://", uri->tls ? "s" : "",
-                        uri->service ? "sentinel" : "replicas");
+    const char *what = uri->service ? "sentinel" : uri->cluster ? "cluster" : "replicas";
+    int used = snprintf(client->shown_url, size, "redis%s+%s://", uri->tls ? "s" : "", what);
     for (int i = 0; i < uri->servers.count; i++) {
         char text[ENDPOINT_TEXT_SIZE];
         endpoint_text(&uri->servers.list[i], text);

@@ -3,8 +3,8 @@
 #include "cluster.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "error_reply.h"
 #include "node.h"
 #include "reroute.h"
 
@@ -105,34 +105,19 @@ void cluster_doubted(struct client *client, int64_t now) {
     }
 }
 
-static bool begins_with(const struct reply *reply, const char *prefix, size_t size) {
-    return reply->size > size && memcmp(reply->text, prefix, size) == 0;
-}
-
-static bool is_redirection(const struct client *client, const struct reply *reply) {
-    return client->cluster && reply->kind == REPLY_ERROR &&
-           (begins_with(reply, "MOVED ", 6) || begins_with(reply, "ASK ", 4));
-}
-
-/* Nodes that redirect to each other do not agree yet, which passes. */
-const struct reply *cluster_reply(const struct client *client, const struct reply *reply) {
-    static const char text[] = "CLUSTERDOWN the nodes of the cluster redirect to each other";
-    static const struct reply down = {.kind = REPLY_ERROR, .text = text, .size = sizeof text - 1};
-    return is_redirection(client, reply) ? &down : reply;
-}
-
 bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now) {
     struct client *client = io->client;
-    if (!is_redirection(client, reply)) {
+    if (!client->cluster || reply->kind != REPLY_ERROR || !is_redirection(reply->text, reply->size)) {
         return false;
     }
-    bool moved = reply->text[0] == 'M';
+    bool moved = reply->text[0] == 'M'; /* else ASK */
     struct endpoint endpoint;
     uint16_t slot;
     bool known = redirect_read(reply->text, reply->size, &io->node->endpoint, &client->uri.address_map, &slot,
                                &endpoint);
     struct node *node = known ? node_at(client, &endpoint) : NULL;
-    if (!node) {
+    if (!node) { /* it does not say where; the topology may */
+        cluster_doubted(client, now);
         return false;
     }
     if (!moved) {

@@ -28,9 +28,7 @@ struct server *cluster_next_server(struct client *client, struct server *server)
 /* A node may have been replaced: the topology is searched for by the background thread. */
 void cluster_doubted(struct client *client, int64_t now);
 
-/* Takes an error reply that says that a name is at another node; false if it is none, or has come too often: then its
- * command gets cluster_reply. */
+/* Takes an error reply that says that a name is at another node; false if it is none, or has come too often. */
 bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now);
-const struct reply *cluster_reply(const struct client *client, const struct reply *reply);
 
 #endif

@@ -84,7 +84,9 @@ static void give_up_broken(struct client *client) {
 void client_outputs(struct client *client, int64_t now) {
     struct engine *engine = &client->engine;
     struct list_link *link;
-    engine_refuse_late(engine, now);
+    for (struct node *node = &client->node; node; node = node->next) {
+        engine_refuse_late(engine, &node->server, now);
+    }
     if (engine->broken && !atomic_load(&client->broken)) {
         give_up_broken(client);
     }

@@ -125,6 +125,7 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
     }
     engine_pipeline_lost(&client->engine, io->pipeline, now);
     if (client->cluster) {
+        engine_importer_failed(&client->engine, io->pipeline);
         engine_reroute(&client->engine, &io->node->server, now);
         cluster_doubted(client, now);
     }
@@ -399,7 +400,7 @@ static void take_reply(struct pipeline_io *io, int64_t now) {
         }
     }
     if (!cluster_redirects(io, &io->holder.reply, now)) {
-        engine_replied(engine, io->pipeline, cluster_reply(io->client, &io->holder.reply), now);
+        engine_replied(engine, io->pipeline, &io->holder.reply, now);
     }
     io_follow_routes(io->client, now);
 }
@@ -545,6 +546,7 @@ void io_failed(struct pipeline_io *io, int status, int64_t now) {
     status = status == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : status;
     bool passes = redlatch_status_is_retryable(status) || (io->connection.refused && io->client->credentials_change);
     engine_pipeline_failed(&io->client->engine, io->pipeline, status, passes, now);
+    engine_importer_failed(&io->client->engine, io->pipeline);
 }
 
 /* No connection could be made to where the master was; AGAIN if it may be somewhere else now. */

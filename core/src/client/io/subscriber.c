@@ -111,11 +111,11 @@ void subscriber_received(struct node *node, const struct reply *reply, int64_t n
     if (kind->size == 7 && memcmp(kind->text, "message", 7) == 0) {
         bool has_payload = reply->count > 2 && reply->elements[2].kind == REPLY_STRING;
         int64_t number = has_payload ? message_number(&reply->elements[2]) : 0;
-        engine_pubsub_received(engine, PUBSUB_MESSAGE, channel->text, channel->size, number, now);
+        engine_pubsub_received(engine, &node->server, PUBSUB_MESSAGE, channel->text, channel->size, number, now);
     } else if (kind->size == 9 && memcmp(kind->text, "subscribe", 9) == 0) {
-        engine_pubsub_received(engine, PUBSUB_SUBSCRIBED, channel->text, channel->size, 0, now);
+        engine_pubsub_received(engine, &node->server, PUBSUB_SUBSCRIBED, channel->text, channel->size, 0, now);
     } else if (kind->size == 11 && memcmp(kind->text, "unsubscribe", 11) == 0) {
-        engine_pubsub_received(engine, PUBSUB_UNSUBSCRIBED, channel->text, channel->size, 0, now);
+        engine_pubsub_received(engine, &node->server, PUBSUB_UNSUBSCRIBED, channel->text, channel->size, 0, now);
     }
 }
 
