@@ -99,7 +99,7 @@ void client_outputs(struct client *client, int64_t now) {
         client->refused.pending[LOSS_EVENTS]) {
         raise_event(client);
     }
-    if (engine->losses[LOSS_THREADS] || client->server.moves[LOSS_THREADS].pending ||
+    if (engine->losses[LOSS_THREADS] || engine->losses[LATE_THREADS] || client->server.moves[LOSS_THREADS].pending ||
         client->refused.pending[LOSS_THREADS]) {
         wake_threads(client);
     }
