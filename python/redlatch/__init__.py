@@ -44,6 +44,7 @@ from redlatch.errors import (
 from redlatch.holds import Hold
 from redlatch.latches import Latch
 from redlatch.locks import Lock, LockKind, LockState
+from redlatch.losses import OnLost
 from redlatch.multi import MultiLock, RedLock, multi_lock, redlock
 from redlatch.opening import connect
 from redlatch.permits import NoPermit, Permit, PermitSemaphore
@@ -76,6 +77,7 @@ __all__ = [
     "NotFoundError",
     "NotOwnedError",
     "NotReplicatedError",
+    "OnLost",
     "Party",
     "PermissionDeniedError",
     "Permit",

@@ -16,7 +16,7 @@ from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import LockName, failure
 from redlatch.latches import Latch
 from redlatch.locks import Lock
-from redlatch.losses import Losses
+from redlatch.losses import Losses, OnLost
 from redlatch.options import name_bytes, pattern_bytes, values_of_group
 from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
@@ -39,7 +39,7 @@ class Client:
         self._handle: CData = ffi.gc(handle, lib.redlatch_client_free)
         self._uuid = text(lib.redlatch_client_uuid(self._handle))
         self._url = text(lib.redlatch_client_url(self._handle))
-        self._losses = Losses(self._handle)
+        self._losses = Losses(self._handle, self._uuid)
         # Runs at the latest when the interpreter ends, so that what is held is released then.
         self._renewal = renewal
         self._end = weakref.finalize(self, _end, self._handle, self._losses, renewal, os.getpid())
@@ -57,6 +57,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Lock:
         """A mutex.
@@ -67,6 +68,9 @@ class Client:
             lease: None means one that is renewed for as long as the lock is held; seconds mean a fixed one.
             max_hold: A lock that is renewed is so for at most this long; None means for ever.
             owner: Who holds it, and may acquire it again: "thread", the calling one, or "handle", the returned object.
+            on_lost: What follows when a hold is lost, which is logged in any case: "raise" has the end of the `with`
+                raise a LockLostError, and "log" not. A callable is called once with the Hold, by another thread, and
+                the end of the `with` raises.
             reentrant: False makes a second acquire by the owner an AlreadyHeldError.
 
         Example:
@@ -74,7 +78,7 @@ class Client:
             ...     hold.count
             1
         """
-        return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, reentrant=reentrant)
+        return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, on_lost, reentrant=reentrant)
 
     def fenced_lock(
         self,
@@ -84,6 +88,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
         token_from_time: bool = False,
     ) -> Lock:
@@ -96,6 +101,7 @@ class Client:
             lease: Renewed or fixed.
             max_hold: The longest hold.
             owner: "thread" or "handle".
+            on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
             token_from_time: No token is smaller than the server's time in microseconds, so that tokens go on rising
                 when the server loses their counter. To be the same for all who use the name.
@@ -108,9 +114,17 @@ class Client:
             ...     second.token > first.token
             True
         """
-        kind = lib.REDLATCH_FENCED
         return Lock(
-            self, kind, name, timeout, lease, max_hold, owner, reentrant=reentrant, token_from_time=token_from_time
+            self,
+            lib.REDLATCH_FENCED,
+            name,
+            timeout,
+            lease,
+            max_hold,
+            owner,
+            on_lost,
+            reentrant=reentrant,
+            token_from_time=token_from_time,
         )
 
     def fair_lock(
@@ -121,6 +135,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Lock:
         """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
@@ -133,7 +148,7 @@ class Client:
             ...     printer.state().waiters
             0
         """
-        return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, reentrant=reentrant)
+        return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, on_lost, reentrant=reentrant)
 
     def spin_lock(
         self,
@@ -143,6 +158,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
         back_off_initial: Seconds = 0.001,
         back_off_max: Seconds = 0.128,
@@ -157,6 +173,7 @@ class Client:
             lease: Renewed or fixed.
             max_hold: The longest hold.
             owner: "thread" or "handle".
+            on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
             back_off_initial: The first pause between two attempts.
             back_off_max: The longest pause; as long as the first for pauses of one length.
@@ -175,6 +192,7 @@ class Client:
             lease,
             max_hold,
             owner,
+            on_lost,
             reentrant=reentrant,
             back_off_initial=back_off_initial,
             back_off_max=back_off_max,
@@ -190,6 +208,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
     ) -> Lock:
         """A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
         owner as its value. The owner cannot acquire it a second time before it releases: that is an
@@ -204,6 +223,7 @@ class Client:
             lease: Renewed or fixed.
             max_hold: The longest hold.
             owner: "thread" or "handle".
+            on_lost: "raise", "log" or a callable.
 
         Example:
             >>> with client.plain_lock("shared", key_template="lock:{name}", lease=10):
@@ -211,7 +231,7 @@ class Client:
             'plain'
         """
         return Lock(
-            self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
+            self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, on_lost, key_template=key_template
         )
 
     def semaphore(
@@ -283,6 +303,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> ReadWriteLock:
         """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone.
@@ -296,7 +317,7 @@ class Client:
             ...     catalogue.read.state().holders
             1
         """
-        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, reentrant)
+        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, on_lost, reentrant)
 
     def group_lock(
         self,
@@ -307,6 +328,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Lock:
         """A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when
@@ -320,6 +342,7 @@ class Client:
             lease: Renewed or fixed.
             max_hold: The longest hold.
             owner: "thread" or "handle".
+            on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
 
         Example:
@@ -335,6 +358,7 @@ class Client:
             lease,
             max_hold,
             owner,
+            on_lost,
             values=values_of_group(values),
             reentrant=reentrant,
         )

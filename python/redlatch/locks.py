@@ -25,7 +25,8 @@ from redlatch.durations import (
 )
 from redlatch.errors import LockLostError, LockName, failure, left_badly
 from redlatch.holds import Hold
-from redlatch.options import lock_options, name_bytes, value_list
+from redlatch.losses import OnLost
+from redlatch.options import lock_options, name_bytes, on_lost_option, value_list
 from redlatch.owners import Wait, current, pause
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ class Lock:
         'done'
     """
 
-    __slots__ = ("_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "__weakref__")
+    __slots__ = (
+        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "_on_lost", "__weakref__"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -96,11 +99,13 @@ class Lock:
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        on_lost: OnLost = "raise",
         *,
         values: Optional[List[bytes]] = None,
         **settings: Any,
     ) -> None:
         data = name_bytes(name)
+        on_lost = on_lost_option(on_lost)
         options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
         wait = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
@@ -114,10 +119,18 @@ class Lock:
             )
         if status:
             raise failure(status, name)
-        self._set_up(client, cast(LockKind, text(lib.redlatch_kind_name(kind))), name, lock_out[0], wait, owner)
+        kind_name = cast(LockKind, text(lib.redlatch_kind_name(kind)))
+        self._set_up(client, kind_name, name, lock_out[0], wait, owner, on_lost)
 
     def _set_up(
-        self, client: Client, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
+        self,
+        client: Client,
+        kind: LockKind,
+        name: LockName,
+        handle: CData,
+        wait_ms: int,
+        owner: str,
+        on_lost: OnLost,
     ) -> None:
         self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
         self._client = client
@@ -126,6 +139,8 @@ class Lock:
         self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
         self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner
+        self._on_lost = on_lost
+        client._losses.watch()
 
     @property
     def name(self) -> LockName:
@@ -182,8 +197,10 @@ class Lock:
         if status:
             error = failure(status, self._name)
             if isinstance(error, LockLostError):
-                self._client._losses.note(serial[0], error.reason)
+                self._client._losses.found(serial[0], "lock", self._name, error.reason)
             raise error
+        if callable(self._on_lost):
+            self._client._losses.released(serial[0], self, number)
 
     def state(self) -> LockState:
         """Asks the server about the lock, whoever holds it.
@@ -309,6 +326,8 @@ class Lock:
             self._leave(number, hold._outer)
         if status:
             self._left_badly(status, hold, error)
+        elif callable(self._on_lost) and hold is not None:
+            self._client._losses.released(hold._serial, self, number)
 
     def __call__(self, function: Function) -> Function:
         """As a decorator: every call of the function holds the lock."""
@@ -362,6 +381,8 @@ class Lock:
                 hold = Hold(self, number, wait.hold[:], outer)
                 if entering:
                     entered[number] = hold
+                if callable(self._on_lost):
+                    self._client._losses.expect(hold._serial, self._on_lost, hold)
             elif status != _TIMEOUT:
                 raise failure(status, self._name)
             caller.idle_wait = wait
@@ -383,8 +404,11 @@ class Lock:
     def _left_badly(self, status: int, hold: Optional[Hold], error: Optional[BaseException]) -> None:
         """The release at the end of a `with` failed."""
         failed = failure(status, self._name)
-        if isinstance(failed, LockLostError) and hold is not None:
-            hold._note_lost(failed.reason)
+        if isinstance(failed, LockLostError):
+            if hold is not None:
+                hold._found_lost(failed.reason)
+            if self._on_lost == "log":
+                return
         left_badly(f"the lock {self._name!r}", failed, error)
 
     def _number(self) -> int:
