@@ -18,6 +18,7 @@ from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses, OnLost
 from redlatch.options import name_bytes, pattern_bytes, values_of_group
+from redlatch.other_names import explain_other_names
 from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
@@ -49,6 +50,7 @@ class Client:
         if renewal is not None:
             renewal.start(self._handle)
 
+    @explain_other_names
     def lock(
         self,
         name: LockName,
@@ -80,6 +82,7 @@ class Client:
         """
         return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, on_lost, reentrant=reentrant)
 
+    @explain_other_names
     def fenced_lock(
         self,
         name: LockName,
@@ -127,6 +130,7 @@ class Client:
             token_from_time=token_from_time,
         )
 
+    @explain_other_names
     def fair_lock(
         self,
         name: LockName,
@@ -150,6 +154,7 @@ class Client:
         """
         return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, on_lost, reentrant=reentrant)
 
+    @explain_other_names
     def spin_lock(
         self,
         name: LockName,
@@ -199,6 +204,7 @@ class Client:
             back_off_multiplier=back_off_multiplier,
         )
 
+    @explain_other_names
     def plain_lock(
         self,
         name: LockName,
@@ -234,6 +240,7 @@ class Client:
             self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, on_lost, key_template=key_template
         )
 
+    @explain_other_names
     def semaphore(
         self,
         name: LockName,
@@ -257,6 +264,7 @@ class Client:
         """
         return Semaphore(self, name, timeout, limit, wait_for_creation)
 
+    @explain_other_names
     def permit_semaphore(
         self,
         name: LockName,
@@ -282,6 +290,7 @@ class Client:
         """
         return PermitSemaphore(self, name, timeout, lease, limit, wait_for_creation)
 
+    @explain_other_names
     def latch(self, name: LockName, *, timeout: Optional[Seconds] = None) -> Latch:
         """A count-down latch.
 
@@ -295,6 +304,7 @@ class Client:
         """
         return Latch(self, name, timeout)
 
+    @explain_other_names
     def read_write_lock(
         self,
         name: LockName,
@@ -319,6 +329,7 @@ class Client:
         """
         return ReadWriteLock(self, name, timeout, lease, max_hold, owner, on_lost, reentrant)
 
+    @explain_other_names
     def group_lock(
         self,
         group: LockName,

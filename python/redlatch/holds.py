@@ -19,6 +19,7 @@ from redlatch.errors import (
     failure,
     reason_name,
 )
+from redlatch.other_names import explain_other_names
 
 if TYPE_CHECKING:
     from redlatch.locks import Lock
@@ -137,6 +138,7 @@ class Hold:
             self._raise_failed(status)
         self._lock._client._losses.released(self._serial, self._lock, self._number)
 
+    @explain_other_names
     def extend(self, seconds: Seconds) -> None:
         """Lets the lease end so many seconds from now, also if that is sooner than it was.
 

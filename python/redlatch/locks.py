@@ -27,6 +27,7 @@ from redlatch.errors import LockLostError, LockName, failure, left_badly
 from redlatch.holds import Hold
 from redlatch.losses import OnLost
 from redlatch.options import lock_options, name_bytes, on_lost_option, value_list
+from redlatch.other_names import explain_other_names
 from redlatch.owners import Wait, current, pause
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class Lock:
         """What kind of lock it is, such as "mutex" or "fenced"."""
         return self._kind
 
+    @explain_other_names
     def acquire(
         self,
         blocking: bool = True,
@@ -267,6 +269,7 @@ class Lock:
         now = self._standing(number)
         return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:], None)
 
+    @explain_other_names
     def extend(self, seconds: Seconds) -> None:
         """Lets the caller's lease end so many seconds from now, also if that is sooner than it was. A lock that is
         renewed goes on being renewed.

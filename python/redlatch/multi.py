@@ -13,6 +13,7 @@ from redlatch.errors import InvalidArgumentError, failure
 from redlatch.locks import Lock, LockKind
 from redlatch.losses import OnLost
 from redlatch.options import lock_options, on_lost_option
+from redlatch.other_names import explain_other_names
 
 
 class MultiLock(Lock):
@@ -111,6 +112,7 @@ class RedLock(MultiLock):
         return status
 
 
+@explain_other_names
 def multi_lock(
     *members: Lock,
     timeout: Optional[Seconds] = None,
@@ -139,6 +141,7 @@ def multi_lock(
     return MultiLock(members, timeout, lease, max_hold, owner, on_lost)
 
 
+@explain_other_names
 def redlock(
     *members: Lock,
     allow_few: bool = False,

@@ -13,9 +13,11 @@ from redlatch.credentials import CredentialProvider, Renewal
 from redlatch.durations import Seconds
 from redlatch.errors import InvalidArgumentError, LockName, failure
 from redlatch.options import FilePath, c_string, client_options
+from redlatch.other_names import explain_other_names
 from redlatch.tuning import COMMAND_TIMEOUT, CONNECT_TIMEOUT, REPLICA_TIMEOUT, Tuning
 
 
+@explain_other_names
 def connect(
     url: Optional[str] = None,
     *,

@@ -25,6 +25,7 @@ from redlatch.errors import (
     left_badly,
     reason_name,
 )
+from redlatch.other_names import explain_other_names
 from redlatch.watching import new_status, wait_for
 
 if TYPE_CHECKING:
@@ -273,6 +274,7 @@ class PermitSemaphore(Limited):
         self._entered = _Entered()
         client._losses.watch()
 
+    @explain_other_names
     def acquire(
         self,
         *,
