@@ -43,6 +43,7 @@ from redlatch.errors import (
 )
 from redlatch.holds import Hold
 from redlatch.latches import Latch
+from redlatch.like import connect_like
 from redlatch.locks import Lock, LockKind, LockState
 from redlatch.losses import OnLost
 from redlatch.multi import MultiLock, RedLock, multi_lock, redlock
@@ -99,6 +100,7 @@ __all__ = [
     "WouldDeadlockError",
     "WrongTypeError",
     "connect",
+    "connect_like",
     "multi_lock",
     "redlock",
 ]
