@@ -360,11 +360,12 @@ class Lock:
             "a redlatch.Lock cannot be pickled or copied: open a client, and make its locks, in each process"
         )
 
-    def _obtain(self, wait_ms: int, lease_ms: int, entering: bool) -> Optional[Hold]:
-        """Acquires, or returns None after a time-out. Whatever exception comes in between, Ctrl-C above all, leaves
-        nothing held or queued, so a grant is in a caller's hands only after the last line of the `try`."""
+    def _obtain(self, wait_ms: int, lease_ms: int, entering: bool, owner: Optional[int] = None) -> Optional[Hold]:
+        """Acquires for an owner, usually the lock's own, or returns None after a time-out. Whatever exception comes in
+        between, Ctrl-C above all, leaves nothing held or queued, so a grant is in a caller's hands only after the last
+        line of the `try`."""
         caller = current()
-        number = 0 if self._by_handle else caller.number
+        number = (0 if self._by_handle else caller.number) if owner is None else owner
         wait = caller.idle_wait
         if wait is None:
             wait = Wait(caller.max_block_ms)
