@@ -12,6 +12,7 @@ from redlatch.compat.redis_py import Lock
 
 MODULE = "tests.test_lock"
 TOKEN = "acquire(token=...) is refused: the value of the key is redlatch's own"
+# docs/how-to/migrate.md says the same.
 CANNOT_PASS: Dict[str, str] = {
     "TestLock::test_lock": "a lock without timeout is renewed, so its key has a TTL",
     "TestLock::test_lock_token": TOKEN,
