@@ -54,7 +54,8 @@ class Losses:
         self._pid = os.getpid()
         self._reasons: OrderedDict[int, Optional[LossReason]] = OrderedDict()  # by serial
         self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()  # a signal handler, or a finaliser, may come in between and make a lock, too
+        self._starting = False
         self._logged: OrderedDict[int, None] = OrderedDict()  # the serials of losses that were logged
         self._logging = threading.Condition()
         self._thread: Optional[threading.Thread] = None
@@ -120,7 +121,9 @@ class Losses:
         with self._guard:
             if len(self._calls) >= self._sweep_at:
                 # A release through another lock of that name does not look here.
-                self._calls = {each: calls for each, calls in self._calls.items() if calls[0][1]._now() is not None}
+                for each, calls in list(self._calls.items()):
+                    if calls[0][1]._now() is None:
+                        self._calls.pop(each, None)
                 self._sweep_at = SWEEP + 2 * len(self._calls)
             self._calls.setdefault(serial, []).append((call, hold))
         if self.knows(serial):  # it was lost before anybody expected it
@@ -155,15 +158,19 @@ class Losses:
             thread.join(END)
 
     def _watch(self) -> None:
-        if self._thread is not None:
+        if self._thread is not None or self._starting:
             return
-        # The core keeps losses from the first such call on, so none is missed while the thread is starting.
-        lib.redlatch_client_wait_lost(self._handle, 0, new_record("redlatch_event"))
-        thread = threading.Thread(
-            target=_watch, args=(self._handle, weakref.ref(self)), name="redlatch-losses", daemon=True
-        )
-        thread.start()
-        self._thread = thread  # not before: a signal handler may raise in start(), and the next call starts another
+        self._starting = True
+        try:
+            # The core keeps losses from the first such call on, so none is missed while the thread is starting.
+            lib.redlatch_client_wait_lost(self._handle, 0, new_record("redlatch_event"))
+            thread = threading.Thread(
+                target=_watch, args=(self._handle, weakref.ref(self)), name="redlatch-losses", daemon=True
+            )
+            thread.start()
+            self._thread = thread  # not before: a signal handler may raise in start(), and the next call starts another
+        finally:
+            self._starting = False
 
 
 def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:

@@ -344,3 +344,28 @@ def test_a_lock_is_made_where_no_thread_can_start(
                 _ = held.lost_event
             monkeypatch.setattr(threading.Thread, "start", start)
             assert not held.lost_event.is_set()
+
+
+def test_a_signal_handler_makes_a_lock_as_the_watching_thread_starts(
+    server: RedisServer, lock_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for nobody, and one thread watches."""
+    start = threading.Thread.start
+    started = []
+
+    def interrupted(thread: threading.Thread) -> None:
+        started.append(thread.name)
+        if len(started) == 1:
+            with client.lock(f"{lock_name}:handler", timeout=5) as held:
+                assert not held.lost_event.is_set()
+        start(thread)
+
+    with redlatch.connect(server.url) as client:
+        monkeypatch.setattr(threading.Thread, "start", interrupted)
+        lock = client.lock(lock_name, lease=0.2)
+        lock.acquire()
+        hold = lock.held()
+        assert hold is not None and hold.lost_event.wait(20)
+        assert started == ["redlatch-losses"]
+        with pytest.raises(redlatch.LockLostError):
+            lock.release()
