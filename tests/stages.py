@@ -162,6 +162,8 @@ STAGES = [
                      f" PYTHONPATH=build/address/python {PYTEST} -n 2 tests/e2e/test_87_tls*.py"
                      " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py -k 'not lua and not command'",
           ("address",), alone=True, dear=True),
+    # redis-py's own tests, of its source distribution. They judge how long a wait takes.
+    Stage("redis-py", f"{PYTHON} tests/redis_py/run.py", ("build",), alone=True, dear=True),
     # Peers and the proxies of the traces stay without.
     Stage("over-tls", f"export REDLATCH_TEST_TLS=1 && {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/test_84_hostile.py",
           ("build",), alone=True, dear=True),

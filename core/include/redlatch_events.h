@@ -38,8 +38,10 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_FREE = 8,      /* a started wait until a name is free is done; see status */
     REDLATCH_EVENT_ANSWERED = 9,  /* any other started call is done; see status */
     REDLATCH_EVENT_MOVED = 10,    /* redis+sentinel: the client moved to another master; see old_address */
-    REDLATCH_EVENT_CREDENTIALS_REFUSED = 11 /* the server refused the user or the password; see message and
-                                               redlatch_client_set_credentials */
+    REDLATCH_EVENT_CREDENTIALS_REFUSED = 11, /* the server refused the user or the password; see message and
+                                                redlatch_client_set_credentials */
+    REDLATCH_EVENT_RENEWED_LATE = 12 /* a lease was renewed after more than half of it; redlatch_client_wait_lost alone
+                                        reports it */
 };
 
 /* An event: the completion of a started call, a loss, or what became of the client. Since 0.1. */
@@ -54,7 +56,9 @@ typedef struct redlatch_event {
     uint64_t name_size;             /* bytes in the name, prefix included; more than 255 if `name` is cut */
     char name[256];                 /* NUL-terminated; of a scan its pattern */
     int64_t number;                 /* completion with OK: the number that the blocking call hands out, 1 for yes and 0
-                                       for no; 0 if it hands out none */
+                                       for no; 0 if it hands out none. LOST: for how many ms the lease was over when
+                                       that was found out. RENEWED_LATE: ms since the confirmation before was
+                                       requested */
     struct redlatch_report *report; /* inspection, scan: the report, or NULL. The caller owns it and frees it with
                                      redlatch_report_free. A caller whose struct ends before this field gets none */
     const redlatch_lock_state *state; /* query: the state, or NULL. Valid until the next redlatch_client_next_event of
@@ -84,13 +88,14 @@ REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
  * Since 0.1. */
 REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_event *event_out);
 
-/* Waits until a hold of this client is lost or abandoned, the client moves to another master, or the server refuses its
- * user or password, and hands out that event. One thread at a time may call it.
+/* Waits until a hold of this client is lost, abandoned or renewed late, the client moves to another master, or the
+ * server refuses its user or password, and hands out that event. One thread at a time may call it.
  *
  * wait_ms: how long to wait; REDLATCH_FOREVER: without a deadline.
  *
  * AGAIN: nothing was lost until the deadline. Losses are kept for this call from its first use on. It and
- * redlatch_client_next_event both report every loss, move and refusal. Since 0.1. */
+ * redlatch_client_next_event both report every loss, move and refusal. A late renewal that was not collected before the
+ * next one of its hold is one event with it. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
 
 /* Starts redlatch_lock_acquire_as. It completes with an ACQUIRED event.

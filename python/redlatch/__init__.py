@@ -15,7 +15,7 @@ from typing import List
 
 from redlatch._ffi import lib as _lib
 from redlatch._ffi import text as _text
-from redlatch.client import Client, connect
+from redlatch.client import Client
 from redlatch.credentials import CredentialProvider
 from redlatch.durations import Seconds
 from redlatch.errors import (
@@ -43,8 +43,11 @@ from redlatch.errors import (
 )
 from redlatch.holds import Hold
 from redlatch.latches import Latch
+from redlatch.like import connect_like
 from redlatch.locks import Lock, LockKind, LockState
+from redlatch.losses import OnLost
 from redlatch.multi import MultiLock, RedLock, multi_lock, redlock
+from redlatch.opening import connect
 from redlatch.permits import NoPermit, Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import DetectedKind, Party, Report, Role
@@ -75,6 +78,7 @@ __all__ = [
     "NotFoundError",
     "NotOwnedError",
     "NotReplicatedError",
+    "OnLost",
     "Party",
     "PermissionDeniedError",
     "Permit",
@@ -96,6 +100,7 @@ __all__ = [
     "WouldDeadlockError",
     "WrongTypeError",
     "connect",
+    "connect_like",
     "multi_lock",
     "redlock",
 ]

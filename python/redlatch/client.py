@@ -8,126 +8,22 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import Any, Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
+from typing import Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
-from redlatch.credentials import CredentialProvider, Renewal, set_credentials
+from redlatch.credentials import Renewal, set_credentials
 from redlatch.durations import Seconds, wait_ms
-from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.errors import LockName, failure
 from redlatch.latches import Latch
 from redlatch.locks import Lock
-from redlatch.losses import Losses
-from redlatch.options import FilePath, c_string, client_options, name_bytes, pattern_bytes, values_of_group
+from redlatch.losses import Losses, OnLost
+from redlatch.options import name_bytes, pattern_bytes, values_of_group
+from redlatch.other_names import explain_other_names
 from redlatch.permits import PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import Report, inspect, scan
 from redlatch.semaphores import Semaphore
-from redlatch.tuning import COMMAND_TIMEOUT, CONNECT_TIMEOUT, REPLICA_TIMEOUT, Tuning
 from redlatch.watching import wait_free
-
-
-def connect(
-    url: Optional[str] = None,
-    *,
-    watchdog_lease: Seconds = 30,
-    name_prefix: LockName = "",
-    lazy: bool = False,
-    username: Optional[str] = None,
-    password: Optional[str] = None,
-    credentials: Optional[CredentialProvider] = None,
-    credentials_interval: Optional[Seconds] = None,
-    sentinel_username: Optional[str] = None,
-    sentinel_password: Optional[str] = None,
-    database: Optional[int] = None,
-    connect_timeout: Seconds = CONNECT_TIMEOUT,
-    command_timeout: Seconds = COMMAND_TIMEOUT,
-    unreachable_timeout: Seconds = 30,
-    fair_timeout: Seconds = 30,
-    min_replicas: Optional[int] = None,
-    replica_timeout: Seconds = REPLICA_TIMEOUT,
-    durable: Optional[bool] = None,
-    release_on_close: bool = True,
-    tls_ca_file: Optional[FilePath] = None,
-    tls_ca_dir: Optional[FilePath] = None,
-    tls_cert_file: Optional[FilePath] = None,
-    tls_key_file: Optional[FilePath] = None,
-    tls_server_name: Optional[str] = None,
-    tls_verify: Optional[Literal["full", "ca", "none"]] = None,
-    tls_min_version: Optional[Literal["1.2", "1.3"]] = None,
-    tuning: Optional[Tuning] = None,
-) -> Client:
-    """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas.
-
-    Args:
-        url: redis://[user[:password]@]host[:port][/database], with rediss:// for TLS, unix://[user[:password]@]/path,
-            redis+sentinel://host[:port],.../service[/database] or redis+replicas://host[:port],...[/database]; None
-            means the environment's REDIS_URL, else redis://127.0.0.1:6379/0. Options win over the URL.
-        watchdog_lease: The lease of a lock that is renewed.
-        name_prefix: Is put before every name.
-        lazy: Connects at the first use, for servers that may be down now.
-        username: For the server.
-        password: For the server; is never shown.
-        credentials: In place of both, a provider like redis-py's CredentialProvider or StreamingCredentialProvider.
-        credentials_interval: How often the provider is asked; needed unless it tells of new credentials by itself.
-        sentinel_username: For the sentinels of a redis+sentinel URL.
-        sentinel_password: For these sentinels; is never shown.
-        database: Its number.
-        connect_timeout: How long a connection may take.
-        command_timeout: How long a call may take that does not wait for others.
-        unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
-        fair_timeout: Waiters of a fair lock whose client is silent for this long lose their places; the same for all.
-        min_replicas: A grant counts only when so many replicas acknowledged it; None means the URL's, else 0.
-        replica_timeout: How long these may take; less than command_timeout, at most a third of watchdog_lease.
-        durable: Whether it must be in the server's append-only file on disk, too, which needs Redis 7.2 or newer; None
-            means the URL's, else False.
-        release_on_close: Whether close() releases what is held, or leaves it to run out.
-        tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
-        tls_ca_dir: A folder of them, as `openssl rehash` makes it.
-        tls_cert_file: The client's certificate chain in PEM.
-        tls_key_file: Its private key in PEM; None means that tls_cert_file has it.
-        tls_server_name: The name in the server's certificate; None means the URL's host.
-        tls_verify: "full", "ca" (the CA, not the name) or "none"; None means "full".
-        tls_min_version: The oldest version of TLS; None means "1.2".
-        tuning: Options that few programs change; None means its defaults.
-
-    Example:
-        >>> with redlatch.connect(client.url, command_timeout=2, tuning=redlatch.Tuning(linger=0)) as other:
-        ...     other.closed
-        False
-    """
-    return _open(dict(locals()))
-
-
-def _open(given: Dict[str, Any]) -> Client:
-    """A client for the arguments of connect()."""
-    url, tuning = given["url"], given["tuning"]
-    if url is not None and not isinstance(url, str):
-        raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
-    if not isinstance(tuning, (Tuning, type(None))):
-        raise TypeError(f"tuning is {tuning!r}, of type {type(tuning).__name__}; expected redlatch.Tuning or None")
-    renewal = _renewal(given)
-    options, alive = client_options({**given, **vars(tuning or Tuning())})
-    client_out = ffi.new("redlatch_client **")
-    status: int = lib.redlatch_client_open(ffi.NULL if url is None else c_string(url, "url"), options, client_out)
-    alive.clear()
-    if status:
-        raise failure(status)
-    return Client(client_out[0], renewal)
-
-
-def _renewal(given: Dict[str, Any]) -> Optional[Renewal]:
-    """Of the provider among the arguments, if there is one, whose first credentials replace it there."""
-    provider, interval = given["credentials"], given["credentials_interval"]
-    if provider is None:
-        if interval is not None:
-            raise InvalidArgumentError(f"credentials_interval is {interval!r}; expected credentials with it")
-        return None
-    for argument in ("username", "password"):
-        if given[argument] is not None:
-            raise InvalidArgumentError(f"{argument} and credentials are both given; expected one of the two")
-    renewal = Renewal(provider, interval)
-    given["username"], given["password"] = renewal.first()
-    return renewal
 
 
 class Client:
@@ -144,7 +40,7 @@ class Client:
         self._handle: CData = ffi.gc(handle, lib.redlatch_client_free)
         self._uuid = text(lib.redlatch_client_uuid(self._handle))
         self._url = text(lib.redlatch_client_url(self._handle))
-        self._losses = Losses(self._handle)
+        self._losses = Losses(self._handle, self._uuid)
         # Runs at the latest when the interpreter ends, so that what is held is released then.
         self._renewal = renewal
         self._end = weakref.finalize(self, _end, self._handle, self._losses, renewal, os.getpid())
@@ -154,6 +50,7 @@ class Client:
         if renewal is not None:
             renewal.start(self._handle)
 
+    @explain_other_names
     def lock(
         self,
         name: LockName,
@@ -162,6 +59,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Lock:
         """A mutex.
@@ -172,6 +70,9 @@ class Client:
             lease: None means one that is renewed for as long as the lock is held; seconds mean a fixed one.
             max_hold: A lock that is renewed is so for at most this long; None means for ever.
             owner: Who holds it, and may acquire it again: "thread", the calling one, or "handle", the returned object.
+            on_lost: What follows when a hold is lost, which is logged in any case: "raise" has the end of the `with`
+                raise a LockLostError, and "log" not. A callable is called once with the Hold, by another thread, and
+                the end of the `with` raises.
             reentrant: False makes a second acquire by the owner an AlreadyHeldError.
 
         Example:
@@ -179,8 +80,9 @@ class Client:
             ...     hold.count
             1
         """
-        return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, reentrant=reentrant)
+        return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, on_lost, reentrant=reentrant)
 
+    @explain_other_names
     def fenced_lock(
         self,
         name: LockName,
@@ -189,6 +91,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
         token_from_time: bool = False,
     ) -> Lock:
@@ -201,6 +104,7 @@ class Client:
             lease: Renewed or fixed.
             max_hold: The longest hold.
             owner: "thread" or "handle".
+            on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
             token_from_time: No token is smaller than the server's time in microseconds, so that tokens go on rising
                 when the server loses their counter. To be the same for all who use the name.
@@ -213,11 +117,20 @@ class Client:
             ...     second.token > first.token
             True
         """
-        kind = lib.REDLATCH_FENCED
         return Lock(
-            self, kind, name, timeout, lease, max_hold, owner, reentrant=reentrant, token_from_time=token_from_time
+            self,
+            lib.REDLATCH_FENCED,
+            name,
+            timeout,
+            lease,
+            max_hold,
+            owner,
+            on_lost,
+            reentrant=reentrant,
+            token_from_time=token_from_time,
         )
 
+    @explain_other_names
     def fair_lock(
         self,
         name: LockName,
@@ -226,6 +139,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Lock:
         """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
@@ -238,8 +152,9 @@ class Client:
             ...     printer.state().waiters
             0
         """
-        return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, reentrant=reentrant)
+        return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, on_lost, reentrant=reentrant)
 
+    @explain_other_names
     def spin_lock(
         self,
         name: LockName,
@@ -248,6 +163,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
         back_off_initial: Seconds = 0.001,
         back_off_max: Seconds = 0.128,
@@ -262,6 +178,7 @@ class Client:
             lease: Renewed or fixed.
             max_hold: The longest hold.
             owner: "thread" or "handle".
+            on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
             back_off_initial: The first pause between two attempts.
             back_off_max: The longest pause; as long as the first for pauses of one length.
@@ -280,12 +197,14 @@ class Client:
             lease,
             max_hold,
             owner,
+            on_lost,
             reentrant=reentrant,
             back_off_initial=back_off_initial,
             back_off_max=back_off_max,
             back_off_multiplier=back_off_multiplier,
         )
 
+    @explain_other_names
     def plain_lock(
         self,
         name: LockName,
@@ -295,6 +214,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
     ) -> Lock:
         """A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
         owner as its value. The owner cannot acquire it a second time before it releases: that is an
@@ -309,6 +229,7 @@ class Client:
             lease: Renewed or fixed.
             max_hold: The longest hold.
             owner: "thread" or "handle".
+            on_lost: "raise", "log" or a callable.
 
         Example:
             >>> with client.plain_lock("shared", key_template="lock:{name}", lease=10):
@@ -316,9 +237,10 @@ class Client:
             'plain'
         """
         return Lock(
-            self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
+            self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, on_lost, key_template=key_template
         )
 
+    @explain_other_names
     def semaphore(
         self,
         name: LockName,
@@ -342,6 +264,7 @@ class Client:
         """
         return Semaphore(self, name, timeout, limit, wait_for_creation)
 
+    @explain_other_names
     def permit_semaphore(
         self,
         name: LockName,
@@ -367,6 +290,7 @@ class Client:
         """
         return PermitSemaphore(self, name, timeout, lease, limit, wait_for_creation)
 
+    @explain_other_names
     def latch(self, name: LockName, *, timeout: Optional[Seconds] = None) -> Latch:
         """A count-down latch.
 
@@ -380,6 +304,7 @@ class Client:
         """
         return Latch(self, name, timeout)
 
+    @explain_other_names
     def read_write_lock(
         self,
         name: LockName,
@@ -388,6 +313,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> ReadWriteLock:
         """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone.
@@ -401,8 +327,9 @@ class Client:
             ...     catalogue.read.state().holders
             1
         """
-        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, reentrant)
+        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, on_lost, reentrant)
 
+    @explain_other_names
     def group_lock(
         self,
         group: LockName,
@@ -412,6 +339,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Lock:
         """A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when
@@ -425,6 +353,7 @@ class Client:
             lease: Renewed or fixed.
             max_hold: The longest hold.
             owner: "thread" or "handle".
+            on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
 
         Example:
@@ -440,6 +369,7 @@ class Client:
             lease,
             max_hold,
             owner,
+            on_lost,
             values=values_of_group(values),
             reentrant=reentrant,
         )

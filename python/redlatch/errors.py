@@ -235,11 +235,12 @@ def failure(status: int, lock_name: Optional[LockName] = None) -> RedlatchError:
 
 def left_badly(what: str, failed: RedlatchError, error: Optional[BaseException]) -> None:
     """The release at the end of a `with` failed. The exception of the block is not hidden by that, and the failure is
-    not silent: it is raised, or logged and added to the block's exception as a note."""
+    not silent: it is raised, or logged and added to the block's exception as a note. A loss is logged in any case."""
     if error is None:
         raise failed
     message = f"while the block ran, or when it was left, {what} failed: {failed}"
-    logger.warning("%s (the block raised %s)", message, type(error).__name__)
+    if not isinstance(failed, LockLostError):
+        logger.warning("%s (the block raised %s)", message, type(error).__name__)
     add_note = getattr(error, "add_note", None)  # from Python 3.11 on
     if add_note is not None:
         add_note(f"redlatch: {message}")

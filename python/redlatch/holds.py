@@ -19,6 +19,7 @@ from redlatch.errors import (
     failure,
     reason_name,
 )
+from redlatch.other_names import explain_other_names
 
 if TYPE_CHECKING:
     from redlatch.locks import Lock
@@ -86,7 +87,7 @@ class Hold:
         """Whether the hold ended without being released: its time ran out, or the server forgot it."""
         now = self._now()
         if now is not None and now.state == lib.REDLATCH_GONE:
-            self._note_lost(reason_name(now.reason))
+            self._lock._client._losses.note(self._serial, reason_name(now.reason))
         return self._lock._client._losses.knows(self._serial)
 
     @property
@@ -94,10 +95,25 @@ class Hold:
         """Why the hold was lost, as LockLostError.reason; None if it was not."""
         return self._lock._client._losses.reason(self._serial) if self.lost else None
 
+    def check(self) -> None:
+        """Raises when the hold is over, as far as this process knows. Nothing is sent.
+
+        Raises:
+            LockLostError: It was lost.
+            NotOwnedError: It was released.
+
+        Example:
+            >>> with client.lock("orders:42") as hold:
+            ...     hold.check()
+        """
+        if self._alive() is None:
+            self.lost  # noqa: B018 - notes the loss
+            self._raise_over()
+
     @property
     def lost_event(self) -> threading.Event:
         """Is set when the hold is lost: at once when its lease is over, with the next renewal when the server no longer
-        knows it, as after a release by force. The first use in a client starts a thread that watches."""
+        knows it, as after a release by force."""
         self._now()  # refuses in a forked child before any lock of the parent's is touched
         if self._lost_event is None:
             self._lost_event = self._lock._client._losses.event(self._serial)
@@ -120,7 +136,9 @@ class Hold:
         status: int = lib.redlatch_lock_release_as(self._lock._handle, self._number)
         if status:
             self._raise_failed(status)
+        self._lock._client._losses.released(self._serial, self._lock, self._number)
 
+    @explain_other_names
     def extend(self, seconds: Seconds) -> None:
         """Lets the lease end so many seconds from now, also if that is sooner than it was.
 
@@ -172,13 +190,13 @@ class Hold:
         now = self._now()
         return now if now is not None and now.state in _ALIVE else None
 
-    def _note_lost(self, reason: Optional[LossReason]) -> None:
-        self._lock._client._losses.note(self._serial, reason)
+    def _found_lost(self, reason: Optional[LossReason]) -> None:
+        self._lock._client._losses.found(self._serial, "lock", self._lock.name, reason)
 
     def _raise_failed(self, status: int) -> NoReturn:
         error = failure(status, self._lock.name)
         if isinstance(error, LockLostError):
-            self._note_lost(error.reason)
+            self._found_lost(error.reason)
         raise error
 
     def _raise_over(self) -> NoReturn:

@@ -25,7 +25,9 @@ from redlatch.durations import (
 )
 from redlatch.errors import LockLostError, LockName, failure, left_badly
 from redlatch.holds import Hold
-from redlatch.options import lock_options, name_bytes, value_list
+from redlatch.losses import OnLost
+from redlatch.options import lock_options, name_bytes, on_lost_option, value_list
+from redlatch.other_names import explain_other_names
 from redlatch.owners import Wait, current, pause
 
 if TYPE_CHECKING:
@@ -85,7 +87,9 @@ class Lock:
         'done'
     """
 
-    __slots__ = ("_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "__weakref__")
+    __slots__ = (
+        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "_on_lost", "__weakref__"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -96,11 +100,13 @@ class Lock:
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        on_lost: OnLost = "raise",
         *,
         values: Optional[List[bytes]] = None,
         **settings: Any,
     ) -> None:
         data = name_bytes(name)
+        on_lost = on_lost_option(on_lost)
         options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
         wait = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
@@ -114,10 +120,18 @@ class Lock:
             )
         if status:
             raise failure(status, name)
-        self._set_up(client, cast(LockKind, text(lib.redlatch_kind_name(kind))), name, lock_out[0], wait, owner)
+        kind_name = cast(LockKind, text(lib.redlatch_kind_name(kind)))
+        self._set_up(client, kind_name, name, lock_out[0], wait, owner, on_lost)
 
     def _set_up(
-        self, client: Client, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
+        self,
+        client: Client,
+        kind: LockKind,
+        name: LockName,
+        handle: CData,
+        wait_ms: int,
+        owner: str,
+        on_lost: OnLost,
     ) -> None:
         self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
         self._client = client
@@ -126,6 +140,8 @@ class Lock:
         self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
         self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner
+        self._on_lost = on_lost
+        client._losses.watch()
 
     @property
     def name(self) -> LockName:
@@ -137,6 +153,7 @@ class Lock:
         """What kind of lock it is, such as "mutex" or "fenced"."""
         return self._kind
 
+    @explain_other_names
     def acquire(
         self,
         blocking: bool = True,
@@ -182,8 +199,10 @@ class Lock:
         if status:
             error = failure(status, self._name)
             if isinstance(error, LockLostError):
-                self._client._losses.note(serial[0], error.reason)
+                self._client._losses.found(serial[0], "lock", self._name, error.reason)
             raise error
+        if callable(self._on_lost):
+            self._client._losses.released(serial[0], self, number)
 
     def state(self) -> LockState:
         """Asks the server about the lock, whoever holds it.
@@ -250,6 +269,7 @@ class Lock:
         now = self._standing(number)
         return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:], None)
 
+    @explain_other_names
     def extend(self, seconds: Seconds) -> None:
         """Lets the caller's lease end so many seconds from now, also if that is sooner than it was. A lock that is
         renewed goes on being renewed.
@@ -309,6 +329,8 @@ class Lock:
             self._leave(number, hold._outer)
         if status:
             self._left_badly(status, hold, error)
+        elif callable(self._on_lost) and hold is not None:
+            self._client._losses.released(hold._serial, self, number)
 
     def __call__(self, function: Function) -> Function:
         """As a decorator: every call of the function holds the lock."""
@@ -338,11 +360,12 @@ class Lock:
             "a redlatch.Lock cannot be pickled or copied: open a client, and make its locks, in each process"
         )
 
-    def _obtain(self, wait_ms: int, lease_ms: int, entering: bool) -> Optional[Hold]:
-        """Acquires, or returns None after a time-out. Whatever exception comes in between, Ctrl-C above all, leaves
-        nothing held or queued, so a grant is in a caller's hands only after the last line of the `try`."""
+    def _obtain(self, wait_ms: int, lease_ms: int, entering: bool, owner: Optional[int] = None) -> Optional[Hold]:
+        """Acquires for an owner, usually the lock's own, or returns None after a time-out. Whatever exception comes in
+        between, Ctrl-C above all, leaves nothing held or queued, so a grant is in a caller's hands only after the last
+        line of the `try`."""
         caller = current()
-        number = 0 if self._by_handle else caller.number
+        number = (0 if self._by_handle else caller.number) if owner is None else owner
         wait = caller.idle_wait
         if wait is None:
             wait = Wait(caller.max_block_ms)
@@ -362,6 +385,8 @@ class Lock:
                 hold = Hold(self, number, wait.hold[:], outer)
                 if entering:
                     entered[number] = hold
+                if callable(self._on_lost):
+                    self._client._losses.expect(hold._serial, self._on_lost, hold)
             elif status != _TIMEOUT:
                 raise failure(status, self._name)
             caller.idle_wait = wait
@@ -383,8 +408,11 @@ class Lock:
     def _left_badly(self, status: int, hold: Optional[Hold], error: Optional[BaseException]) -> None:
         """The release at the end of a `with` failed."""
         failed = failure(status, self._name)
-        if isinstance(failed, LockLostError) and hold is not None:
-            hold._note_lost(failed.reason)
+        if isinstance(failed, LockLostError):
+            if hold is not None:
+                hold._found_lost(failed.reason)
+            if self._on_lost == "log":
+                return
         left_badly(f"the lock {self._name!r}", failed, error)
 
     def _number(self) -> int:

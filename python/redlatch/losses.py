@@ -1,5 +1,5 @@
-"""Which holds of a client were lost, and who is to be told; also that the client moved to another server, and that a
-server refused its credentials.
+"""Which holds of a client were lost or renewed late, who is to be told, and what is logged of it; also that the client
+moved to another server, and that a server refused its credentials.
 
 The core says that a hold is lost for as long as it is not released. A Hold object may be asked later, so what was seen
 to be lost is remembered here by the hold's serial number.
@@ -14,33 +14,53 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from typing import Optional
+from contextlib import suppress
+from typing import TYPE_CHECKING, Callable, Dict, List, Literal, Optional, Tuple, Union
 
 from redlatch._ffi import FOREVER, CData, lib, new_record, text
-from redlatch.errors import LossReason, reason_name
+from redlatch.errors import LockName, LossReason, reason_name
 from redlatch.owners import GREEN
 
+if TYPE_CHECKING:
+    from redlatch.holds import Hold
+    from redlatch.locks import Lock
+
 logger = logging.getLogger("redlatch")
+
+# What is called when a hold is lost, and what a lock may have as `on_lost`.
+Call = Callable[["Hold"], object]
+OnLost = Union[Literal["raise", "log"], Call]
 
 # Losses remembered for Hold objects that somebody may still ask; far more than any program looks back.
 REMEMBERED = 4096
 # How long close() waits for the end of the watching thread, in seconds.
 END = 1.0
+# A call that finds a lease over leaves it to the watching thread to log that, which knows since when; so long, in
+# seconds.
+LEFT_TO_WATCH = 0.2
+# Of so many holds what is to be called is kept; then those are forgotten that are over.
+SWEEP = 64
 # Where threads are greenlets, the watching thread must not stay in a call at all: it looks this often, in seconds.
 GREEN_POLL = 0.05
 
 
 class Losses:
-    """The losses of one client. A daemon thread waits for them from the first use of an event on, from the first
-    new credentials on, or where the server may become another one, from the beginning."""
+    """The losses of one client. A daemon thread waits for them from the first lock on, from the first new credentials
+    on, or where the server may become another one, from the beginning."""
 
-    def __init__(self, handle: CData) -> None:
+    def __init__(self, handle: CData, uuid: str) -> None:
         self._handle = handle
+        self._uuid = uuid
         self._pid = os.getpid()
         self._reasons: OrderedDict[int, Optional[LossReason]] = OrderedDict()  # by serial
         self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()  # a signal handler, or a finaliser, may come in between and make a lock, too
+        self._starting = False
+        self._logged: OrderedDict[int, None] = OrderedDict()  # the serials of losses that were logged
+        self._logging = threading.Condition()
         self._thread: Optional[threading.Thread] = None
+        self._calls: Dict[int, List[Tuple[Call, Hold]]] = {}  # by serial
+        self._sweep_at = SWEEP
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Remembers that a hold is lost, and why, and tells who waits for that. Any thread, any number of times."""
@@ -50,6 +70,26 @@ class Losses:
         event = self._events.get(serial)
         if event is not None:
             event.set()
+
+    def found(self, serial: int, what: str, name: LockName, reason: Optional[LossReason]) -> None:
+        """A call has found a hold lost. What the last release finds is told to nobody else, so it is logged here."""
+        self.note(serial, reason)
+        if reason != "missing" and self._thread is not None and self._thread.is_alive():
+            with self._logging:
+                self._logging.wait_for(lambda: serial in self._logged, LEFT_TO_WATCH)
+        self.log(serial, what, name, reason, "was not over" if reason == "missing" else "was over")
+        self.act(serial)
+
+    def log(self, serial: int, what: str, name: LockName, reason: Optional[LossReason], lease: str) -> None:
+        """Logs a loss, unless it was."""
+        with self._logging:
+            if serial in self._logged:
+                return
+            self._logged[serial] = None
+            if len(self._logged) > REMEMBERED:
+                self._logged.popitem(last=False)
+            self._logging.notify_all()
+        logger.warning("%s %r was lost (%s): owner %s, its lease %s", what, name, reason, self.owner(serial), lease)
 
     def knows(self, serial: int) -> bool:
         """Whether this hold was seen to be lost."""
@@ -71,9 +111,45 @@ class Losses:
         return event
 
     def watch(self) -> None:
-        """Waits from now on."""
+        """Waits from now on, unless Python is ending, when no thread starts any more."""
+        if self._thread is None:
+            with self._guard, suppress(RuntimeError):
+                self._watch()
+
+    def expect(self, serial: int, call: Call, hold: Hold) -> None:
+        """Has something called when a hold is lost, by the thread that finds it out."""
         with self._guard:
-            self._watch()
+            if len(self._calls) >= self._sweep_at:
+                # A release through another lock of that name does not look here.
+                for each, calls in list(self._calls.items()):
+                    if calls[0][1]._now() is None:
+                        self._calls.pop(each, None)
+                self._sweep_at = SWEEP + 2 * len(self._calls)
+            self._calls.setdefault(serial, []).append((call, hold))
+        if self.knows(serial):  # it was lost before anybody expected it
+            self.act(serial)
+
+    def released(self, serial: int, lock: Lock, number: int) -> None:
+        """An owner released a hold once: if that was the last time, nothing is to be called."""
+        record = new_record("redlatch_hold")
+        status: int = lib.redlatch_lock_hold_status(lock._handle, number, record)
+        if status or record.serial != serial or record.state == lib.REDLATCH_NOT_HELD:
+            with self._guard:
+                self._calls.pop(serial, None)
+
+    def act(self, serial: int) -> None:
+        """Calls what is to be called of a hold that is lost; once."""
+        with self._guard:
+            calls = self._calls.pop(serial, [])
+        for call, hold in calls:
+            try:
+                call(hold)
+            except Exception:
+                logger.exception("on_lost of the lock %r failed", hold._lock.name)
+
+    def owner(self, serial: int) -> str:
+        """The owner id of a hold."""
+        return f"{self._uuid}:{serial}"
 
     def join(self) -> None:
         """Lets the thread end, after the client was closed; at most for a moment."""
@@ -82,15 +158,19 @@ class Losses:
             thread.join(END)
 
     def _watch(self) -> None:
-        if self._thread is not None:
+        if self._thread is not None or self._starting:
             return
-        # The core keeps losses from the first such call on, so none is missed while the thread is starting.
-        lib.redlatch_client_wait_lost(self._handle, 0, new_record("redlatch_event"))
-        thread = threading.Thread(
-            target=_watch, args=(self._handle, weakref.ref(self)), name="redlatch-losses", daemon=True
-        )
-        thread.start()
-        self._thread = thread  # not before: a signal handler may raise in start(), and the next call starts another
+        self._starting = True
+        try:
+            # The core keeps losses from the first such call on, so none is missed while the thread is starting.
+            lib.redlatch_client_wait_lost(self._handle, 0, new_record("redlatch_event"))
+            thread = threading.Thread(
+                target=_watch, args=(self._handle, weakref.ref(self)), name="redlatch-losses", daemon=True
+            )
+            thread.start()
+            self._thread = thread  # not before: a signal handler may raise in start(), and the next call starts another
+        finally:
+            self._starting = False
 
 
 def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
@@ -118,7 +198,18 @@ def _take(record: CData, losses: Losses) -> None:
     if record.kind == lib.REDLATCH_EVENT_CREDENTIALS_REFUSED:
         logger.warning("%s", text(record.message))
         return
+    name, serial, owner = text(record.name), record.serial, losses.owner(record.serial)
+    if record.kind == lib.REDLATCH_EVENT_RENEWED_LATE:
+        seconds = record.number / 1000
+        logger.warning("lock %r was renewed late: owner %s, %.3f s after the renewal before", name, owner, seconds)
+        return
+    reason = reason_name(record.reason)
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
         # Nobody renews it any more: whoever works under it has to stop, though its last lease is not over yet.
-        logger.warning("lock %r is no longer renewed: the thread that held it has ended", text(record.name))
-    losses.note(record.serial, reason_name(record.reason))
+        logger.warning("lock %r is no longer renewed: owner %s, the thread that held it has ended", name, owner)
+    else:
+        over = "was not over" if reason == "missing" else f"had been over for {record.number / 1000:.3f} s"
+        what = text(record.message).partition(" of ")[0]  # "hold", or "permit" with its id
+        losses.log(serial, "lock" if what == "hold" else f"{what} of", name, reason, over)
+    losses.note(serial, reason)
+    losses.act(serial)

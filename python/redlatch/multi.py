@@ -11,7 +11,9 @@ from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import Seconds, lease_ms, limit_ms, wait_ms
 from redlatch.errors import InvalidArgumentError, failure
 from redlatch.locks import Lock, LockKind
-from redlatch.options import lock_options
+from redlatch.losses import OnLost
+from redlatch.options import lock_options, on_lost_option
+from redlatch.other_names import explain_other_names
 
 
 class MultiLock(Lock):
@@ -36,8 +38,9 @@ class MultiLock(Lock):
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        on_lost: OnLost,
     ) -> None:
-        self._make("multi", members, (), timeout, lease, max_hold, owner)
+        self._make("multi", members, (), timeout, lease, max_hold, owner, on_lost)
 
     def _make(
         self,
@@ -48,12 +51,14 @@ class MultiLock(Lock):
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        on_lost: OnLost,
     ) -> None:
         for member in members:
             if not isinstance(member, Lock):
                 raise TypeError(f"a member is {member!r}, of type {type(member).__name__}; expected redlatch.Lock")
         if not members:
             raise InvalidArgumentError("there are no members; expected at least one lock")
+        on_lost = on_lost_option(on_lost)
         options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), {})
         wait = wait_ms(timeout, "timeout")
         lock_out = ffi.new("redlatch_lock **")
@@ -63,7 +68,7 @@ class MultiLock(Lock):
         if status:
             raise failure(status, name)
         self._members = members  # their clients live as long as this does
-        self._set_up(members[0]._client, kind, name, lock_out[0], wait, owner)
+        self._set_up(members[0]._client, kind, name, lock_out[0], wait, owner, on_lost)
 
     def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
         status: int = lib.redlatch_multi_lock_new(handles, count, options, lock_out)
@@ -96,22 +101,25 @@ class RedLock(MultiLock):
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        on_lost: OnLost,
     ) -> None:
         if not isinstance(allow_few, bool):
             raise TypeError(f"allow_few is {allow_few!r}, of type {type(allow_few).__name__}; expected True or False")
-        self._make("redlock", members, (int(allow_few),), timeout, lease, max_hold, owner)
+        self._make("redlock", members, (int(allow_few),), timeout, lease, max_hold, owner, on_lost)
 
     def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
         status: int = lib.redlatch_redlock_new(handles, count, *more, options, lock_out)
         return status
 
 
+@explain_other_names
 def multi_lock(
     *members: Lock,
     timeout: Optional[Seconds] = None,
     lease: Optional[Seconds] = None,
     max_hold: Optional[Seconds] = None,
     owner: Literal["thread", "handle"] = "thread",
+    on_lost: OnLost = "raise",
 ) -> MultiLock:
     """Locks that are held all together or not at all.
 
@@ -123,15 +131,17 @@ def multi_lock(
         lease: Of all members.
         max_hold: Of all members.
         owner: Who holds it: "thread" or "handle".
+        on_lost: As of Client.lock().
 
     Example:
         >>> with redlatch.multi_lock(client.lock("stock:7"), client.fenced_lock("invoice:7"), timeout=10):
         ...     "both, or neither"
         'both, or neither'
     """
-    return MultiLock(members, timeout, lease, max_hold, owner)
+    return MultiLock(members, timeout, lease, max_hold, owner, on_lost)
 
 
+@explain_other_names
 def redlock(
     *members: Lock,
     allow_few: bool = False,
@@ -139,6 +149,7 @@ def redlock(
     lease: Optional[Seconds] = None,
     max_hold: Optional[Seconds] = None,
     owner: Literal["thread", "handle"] = "thread",
+    on_lost: OnLost = "raise",
 ) -> RedLock:
     """A lock on a majority of independent servers, which outlives the loss of a minority of them.
 
@@ -150,6 +161,7 @@ def redlock(
         lease: Of all members.
         max_hold: Of all members.
         owner: Who holds it: "thread" or "handle".
+        on_lost: As of Client.lock().
 
     Example:
         >>> clients = [redlatch.connect(client.url, lazy=True)]  # better of three servers
@@ -158,7 +170,7 @@ def redlock(
         'a majority'
         >>> clients[0].close()
     """
-    return RedLock(members, allow_few, timeout, lease, max_hold, owner)
+    return RedLock(members, allow_few, timeout, lease, max_hold, owner, on_lost)
 
 
 def _shown(lock: Lock) -> str:

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterable
 from typing import Any, Callable, Dict, List, Mapping, Tuple, Union, cast
@@ -12,6 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple, Union, cast
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import delay_ms, span_ms
 from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.losses import OnLost
 from redlatch.tuning import UrlDefault
 
 FilePath = Union[str, "os.PathLike[str]"]
@@ -158,6 +160,17 @@ def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
         options.name_prefix = alive[-1]
         options.name_prefix_size = len(prefix)
     return options, alive
+
+
+def on_lost_option(value: OnLost) -> OnLost:
+    """What is to be done when a hold is lost."""
+    if value in ("raise", "log"):
+        return value
+    if not callable(value):
+        raise InvalidArgumentError(f"on_lost is {value!r}; expected 'raise', 'log' or a callable that takes the Hold")
+    if any(map(inspect.iscoroutinefunction, (value, type(value).__call__))):
+        raise TypeError(f"on_lost is {value!r}, a coroutine function; expected a function, as no loop would run it")
+    return value
 
 
 def lock_options(

@@ -25,6 +25,7 @@ from redlatch.errors import (
     left_badly,
     reason_name,
 )
+from redlatch.other_names import explain_other_names
 from redlatch.watching import new_status, wait_for
 
 if TYPE_CHECKING:
@@ -78,12 +79,35 @@ class Permit:
         """Whether the permit ended without being released: its time ran out, or the server forgot it."""
         now = self._semaphore._standing(self._serial)
         if now.state == lib.REDLATCH_GONE:
-            self._note_lost(reason_name(now.reason))
+            self._semaphore._client._losses.note(self._serial, reason_name(now.reason))
         return self._semaphore._client._losses.knows(self._serial)
 
     @property
+    def lost_reason(self) -> Optional[LossReason]:
+        """Why the permit was lost, as LockLostError.reason; None if it was not."""
+        return self._semaphore._client._losses.reason(self._serial) if self.lost else None
+
+    def check(self) -> None:
+        """Raises when the permit is over, as far as this process knows. Nothing is sent.
+
+        Raises:
+            LockLostError: It was lost.
+            NotOwnedError: It was released.
+
+        Example:
+            >>> with client.permit_semaphore("slots", limit=3) as permit:
+            ...     permit.check()
+        """
+        self._check_not_released()
+        if self.lost:
+            name, reason = self._semaphore.name, self.lost_reason
+            lost = LockLostError(f"permit {self._id} of semaphore {name!r} was lost ({reason})", lock_name=name)
+            lost.reason = reason
+            raise lost
+
+    @property
     def lost_event(self) -> threading.Event:
-        """Is set when the permit is lost. The first use in a client starts a thread that watches."""
+        """Is set when the permit is lost."""
         if self._lost_event is None:
             self._lost_event = self._semaphore._client._losses.event(self._serial)
             if self.lost:  # it may have been lost before anybody watched
@@ -128,7 +152,7 @@ class Permit:
         try:
             self._semaphore.extend(self._id, seconds)
         except LockLostError as lost:
-            self._note_lost(lost.reason)
+            self._found_lost(lost.reason)
             raise
 
     def __enter__(self) -> Permit:
@@ -161,15 +185,16 @@ class Permit:
         """The exception for a release that failed."""
         error = failure(status, self._semaphore.name)
         if isinstance(error, LockLostError):
-            self._note_lost(error.reason)
+            self._found_lost(error.reason)
         return error
 
     def _left_badly(self, status: int, error: Optional[BaseException]) -> None:
         """The release at the end of a `with` failed."""
         left_badly(f"the permit {self._id} of semaphore {self._semaphore.name!r}", self._failed(status), error)
 
-    def _note_lost(self, reason: Optional[LossReason]) -> None:
-        self._semaphore._client._losses.note(self._serial, reason)
+    def _found_lost(self, reason: Optional[LossReason]) -> None:
+        what = f"permit {self._id} of"
+        self._semaphore._client._losses.found(self._serial, what, self._semaphore.name, reason)
 
 
 class NoPermit:
@@ -247,7 +272,9 @@ class PermitSemaphore(Limited):
             client, name, "permit_semaphore", timeout, lease_ms(lease, "lease"), limit, wait_for_creation
         )
         self._entered = _Entered()
+        client._losses.watch()
 
+    @explain_other_names
     def acquire(
         self,
         *,

@@ -11,6 +11,7 @@ from redlatch._ffi import lib
 from redlatch.durations import Seconds
 from redlatch.errors import LockName
 from redlatch.locks import Lock
+from redlatch.losses import OnLost
 from redlatch.owners import new_number
 
 if TYPE_CHECKING:
@@ -43,13 +44,14 @@ class ReadWriteLock:
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        on_lost: OnLost,
         reentrant: bool,
     ) -> None:
         settings: Dict[str, Any] = {"reentrant": reentrant}
         if owner == "handle":
             settings["owner_number"] = new_number()  # by which the sides know that they are one's
-        self._read = Lock(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, owner, **settings)
-        self._write = Lock(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, owner, **settings)
+        self._read = Lock(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, owner, on_lost, **settings)
+        self._write = Lock(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, owner, on_lost, **settings)
 
     @property
     def name(self) -> LockName:

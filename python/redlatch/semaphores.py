@@ -12,6 +12,7 @@ from redlatch._ffi import CData, lib
 from redlatch.counts import Limited, whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, limit_ms
 from redlatch.errors import LockName, failure, left_badly
+from redlatch.other_names import explain_other_names
 from redlatch.watching import new_status, wait_for
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Semaphore(Limited):
             lib.redlatch_semaphore_try_set_permits, whole(permits, "permits", 0), limit_ms(ttl, "ttl")
         )
 
+    @explain_other_names
     def acquire(
         self,
         permits: int = 1,

@@ -305,7 +305,7 @@ def test_waiters_outlast_a_server_that_sleeps(server: RedisServer, client: redla
 def test_a_signal_handler_raises_as_the_watching_thread_starts(
     server: RedisServer, lock_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next lost_event starts another thread, and close() does not trip over the one that never ran."""
+    """The next lock starts another thread, and close() does not trip over the one that never ran."""
     start = threading.Thread.start
 
     def interrupted(thread: threading.Thread) -> None:
@@ -313,20 +313,59 @@ def test_a_signal_handler_raises_as_the_watching_thread_starts(
         raise KeyboardInterrupt(thread.name)
 
     client = redlatch.connect(server.url, watchdog_lease=LEASE)
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="redlatch-losses"):
+        client.lock(lock_name)
     lock = client.lock(lock_name)
     lock.acquire()
     hold = lock.held()
     assert hold is not None
-    monkeypatch.setattr(threading.Thread, "start", interrupted)
-    with pytest.raises(KeyboardInterrupt, match="redlatch-losses"):
-        _ = hold.lost_event
     server.admin.delete(lock_name)
     assert hold.lost_event.wait(20)
     monkeypatch.setattr(threading.Thread, "start", interrupted)
     with redlatch.connect(server.url) as other, pytest.raises(KeyboardInterrupt, match="redlatch-losses"):
-        other_lock = other.lock(f"{lock_name}2")
-        other_lock.acquire()
-        other_hold = other_lock.held()
-        assert other_hold is not None
-        _ = other_hold.lost_event
+        other.lock(f"{lock_name}2")
     client.close()
+
+
+def test_a_lock_is_made_where_no_thread_can_start(
+    server: RedisServer, lock_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when Python is ending: the lock works, and its loss is not logged."""
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with redlatch.connect(server.url) as client:
+        with client.lock(lock_name, timeout=5) as held:
+            with pytest.raises(RuntimeError, match="can't create new thread"):
+                _ = held.lost_event
+            monkeypatch.setattr(threading.Thread, "start", start)
+            assert not held.lost_event.is_set()
+
+
+def test_a_signal_handler_makes_a_lock_as_the_watching_thread_starts(
+    server: RedisServer, lock_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for nobody, and one thread watches."""
+    start = threading.Thread.start
+    started = []
+
+    def interrupted(thread: threading.Thread) -> None:
+        started.append(thread.name)
+        if len(started) == 1:
+            with client.lock(f"{lock_name}:handler", timeout=5) as held:
+                assert not held.lost_event.is_set()
+        start(thread)
+
+    with redlatch.connect(server.url) as client:
+        monkeypatch.setattr(threading.Thread, "start", interrupted)
+        lock = client.lock(lock_name, lease=0.2)
+        lock.acquire()
+        hold = lock.held()
+        assert hold is not None and hold.lost_event.wait(20)
+        assert started == ["redlatch-losses"]
+        with pytest.raises(redlatch.LockLostError):
+            lock.release()

@@ -80,7 +80,7 @@ def test_a_python_thread(
         assert time.monotonic() - ended_at < stalls.widen(NOISE), "the event comes at once"
     mark = monitor.mark()
     assert [record.getMessage() for record in caplog.records] == [
-        f"lock '{lock_name}' is no longer renewed: the thread that held it has ended"
+        f"lock '{lock_name}' is no longer renewed: owner {holds[0].owner}, the thread that held it has ended"
     ]
     assert holds[0].lost and client.stats()["held"] == 0
     check_runs_out(server, monitor, stalls, lock_name, mark, ended_at)

@@ -27,6 +27,8 @@ def everyday() -> None:
         assert_type(held.remaining(), float)
         assert_type(held.lost, bool)
         assert_type(held.lost_event, threading.Event)
+        assert_type(held.lost_reason, Optional[redlatch.LossReason])
+        held.check()
         assert_type(held.count, int)
         assert_type(held.owner, str)
         held.extend(timedelta(seconds=5))
@@ -51,6 +53,17 @@ def by_hand(client: redlatch.Client) -> None:
     assert_type(lock.held(), Optional[redlatch.Hold])
     assert_type(lock.force_release(), bool)
     lock.extend(30)
+
+
+def losses(client: redlatch.Client, stop: threading.Event) -> None:
+    def on_lost(hold: redlatch.Hold) -> None:
+        stop.set()
+
+    actions: List[redlatch.OnLost] = ["raise", "log", on_lost, lambda hold: print(hold.owner)]
+    for action in actions:
+        client.fair_lock("x", on_lost=action)
+    redlatch.multi_lock(client.lock("a", on_lost="log"), client.lock("b"), on_lost=on_lost)
+    client.lock("x", on_lost="cancel")  # type: ignore[arg-type]
 
 
 def kinds(client: redlatch.Client) -> None:
@@ -134,6 +147,7 @@ def failing(lock: redlatch.Lock) -> None:
 
 def mistaken(client: redlatch.Client) -> None:
     client.lock(42)  # type: ignore[arg-type]
+    client.lock("x", blocking_timeout=5)  # type: ignore[call-arg]
     client.lock("x", owner="process")  # type: ignore[arg-type]
     client.lock("x").acquire(timeout="5")  # type: ignore[arg-type]
     redlatch.connect(lazy="no")  # type: ignore[arg-type]

@@ -230,7 +230,7 @@ static void check_losses(void) {
         struct hold **end = &rig.engine.losses[queue];
         for (; *end; end = &(*end)->next_loss[queue]) {
             const struct hold *hold = *end;
-            MUST(hold->stage == HOLD_GONE && hold->reported >> queue & 1);
+            MUST((queue == LATE_THREADS || hold->stage == HOLD_GONE) && hold->reported >> queue & 1);
             bool first = (hold->reported & ((1 << queue) - 1)) == 0;
             tally.holds += hold->ended && first;
         }

@@ -28,6 +28,7 @@ static void a_lost_hold_is_seen_before_its_timer_fires(void) {
     rig_grant_for("a", 1, 1000);
     rig.now += SECOND;
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    CHECK_EQ_INT(engine_first_loss(&rig.engine, LOSS_EVENTS)->over_ms, 12); /* of the lease less its margin */
     CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }

@@ -198,20 +198,6 @@ static void a_lost_batch_is_followed_by_another(void) {
     RIG_CLOSE();
 }
 
-static void late_renewals_are_counted(void) {
-    rig_open();
-    struct hold *hold = rig_grant("a", 1);
-    rig_pass(10 * SECOND);
-    struct command *command = rig_send(BACKGROUND);
-    rig_pass(6 * SECOND);
-    CHECK_EQ_INT(hold_state_at(hold, rig.now), REDLATCH_SUSPECT);
-    answer_all(command, 20000);
-    CHECK_EQ_INT(rig.engine.stats.late_renewals, 1);
-    CHECK_EQ_INT(hold_state_at(hold, rig.now), REDLATCH_HELD);
-    rig_end("a", 1);
-    RIG_CLOSE();
-}
-
 static void a_renewal_answered_after_the_deadline_does_not_bring_the_hold_back(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
@@ -549,7 +535,6 @@ int main(void) {
     RUN(a_refused_batch_is_sent_again_until_the_deadline);
     RUN(an_answer_of_another_length_is_no_answer);
     RUN(a_lost_batch_is_followed_by_another);
-    RUN(late_renewals_are_counted);
     RUN(a_renewal_answered_after_the_deadline_does_not_bring_the_hold_back);
     RUN(what_was_renewed_after_the_hold_expired_is_released);
     RUN(a_whole_batch_that_expired_is_released);

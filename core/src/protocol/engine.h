@@ -6,7 +6,8 @@
  *
  *   server->pipelines[i].unsent  commands to write; take them with engine_next_to_send, answer them with engine_replied
  *   finished               operations that are done: wake or notify their callers
- *   losses[]               holds that were lost and not yet reported to events, to waiting threads, as parts of sets
+ *   losses[]               holds that were lost and not yet reported to events, to waiting threads, as parts of sets;
+ *                          and those that were renewed late
  *   server->subscription_changes  channels to be subscribed to or left
  *   engine_next_timer      when to call engine_run_timers at the latest
  *
@@ -27,8 +28,9 @@ enum resolution {
     RESOLUTION_DENIED    /* we may not ask: late commands may still arrive within one lease */
 };
 
-/* A hold that was granted by itself is told of as such; one that was granted as part of a set to whoever keeps sets. */
-enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_SETS, LOSS_QUEUES };
+/* A hold that was granted by itself is told of as such; one that was granted as part of a set to whoever keeps sets.
+ * LATE_THREADS has holds that were renewed late, not lost. */
+enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_SETS, LATE_THREADS, LOSS_QUEUES };
 
 /* Numbers of keys in which the outcome of an operation was recorded and is not needed any more: the next operation
  * records its own there. More of them are forgotten; their keys end by their TTL. */
@@ -205,7 +207,7 @@ void engine_claimed(struct engine *engine, struct operation *operation);
 /* Nobody will collect it: permits go back, a hold is left to engine_give_back. */
 void engine_unclaimed(struct engine *engine, struct operation *operation);
 
-/* The first unreported loss of a queue, or NULL; engine_loss_taken takes it off. */
+/* The first unreported loss, or late renewal, of a queue, or NULL; engine_loss_taken takes it off. */
 struct hold *engine_first_loss(struct engine *engine, enum loss_queue queue);
 void engine_loss_taken(struct engine *engine, enum loss_queue queue);
 

@@ -80,15 +80,28 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     restart_waiting(engine, &waiting, now);
 }
 
-static void report_loss(struct engine *engine, struct hold *hold) {
-    for (int queue = 0; queue < LOSS_QUEUES; queue++) {
-        if (engine->losses_wanted[queue] && (queue == LOSS_SETS ? hold->in_set : hold->single_grant)) {
-            hold->reported |= (uint8_t)(1 << queue);
-            hold->next_loss[queue] = NULL;
-            *engine->losses_end[queue] = hold;
-            engine->losses_end[queue] = &hold->next_loss[queue];
-        }
+static void report(struct engine *engine, struct hold *hold, enum loss_queue queue) {
+    if (engine->losses_wanted[queue] && !(hold->reported >> queue & 1)) {
+        hold->reported |= (uint8_t)(1 << queue);
+        hold->next_loss[queue] = NULL;
+        *engine->losses_end[queue] = hold;
+        engine->losses_end[queue] = &hold->next_loss[queue];
     }
+}
+
+static void report_loss(struct engine *engine, struct hold *hold) {
+    if (hold->single_grant) {
+        report(engine, hold, LOSS_EVENTS);
+        report(engine, hold, LOSS_THREADS);
+    }
+    if (hold->in_set) {
+        report(engine, hold, LOSS_SETS);
+    }
+}
+
+void hold_report_late(struct engine *engine, struct hold *hold, int64_t late_ms) {
+    hold->late_ms = late_ms;
+    report(engine, hold, LATE_THREADS);
 }
 
 struct hold *engine_first_loss(struct engine *engine, enum loss_queue queue) {
@@ -113,6 +126,7 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     }
     hold->stage = HOLD_GONE;
     hold->reason = (uint8_t)reason;
+    hold->over_ms = now > hold->deadline ? (now - hold->deadline) / MILLISECOND : 0;
     engine->stats.held--;
     engine->stats.lost++;
     timer_disarm(&engine->timers, &hold->timer);

@@ -17,6 +17,9 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now);
 
+/* A renewal of the hold was confirmed so long after the confirmation before was requested. */
+void hold_report_late(struct engine *engine, struct hold *hold, int64_t late_ms);
+
 /* Why a hold is gone of which the server knows nothing: its time was over, or it was taken away. */
 int hold_reason(const struct hold *hold, int64_t now);
 void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now);

@@ -257,7 +257,7 @@ struct hold {
     struct command *busy;      /* the one in doubt command, renewals apart */
     struct command *batch;     /* the renewal under way */
     struct operation *claim;   /* granted asynchronously and not collected yet */
-    struct hold *next_loss[3]; /* queues of unreported losses: see enum loss_queue */
+    struct hold *next_loss[4]; /* queues of unreported losses: see enum loss_queue */
     uint64_t owner;
     uint64_t id;          /* the wire number, which an extension may change: see in_doubt.c */
     uint64_t serial;      /* the hold's name for its user: the wire number it was granted with */
@@ -268,6 +268,8 @@ struct hold {
     int64_t max_hold_at;  /* NEVER or the time the hold must be over */
     int64_t claim_by;
     int64_t lease_ms;      /* of the last grant, renewal or extension */
+    int64_t late_ms;       /* how old the last confirmation was at the last late renewal */
+    int64_t over_ms;       /* for how long the lease was over when the hold was found lost */
     uint32_t count;        /* levels */
     uint32_t renewed_from; /* lowest level taken without a lease; 0: none */
     uint32_t

@@ -148,6 +148,13 @@ void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
     }
 }
 
+/* Whether a hold's last lease was asked for only until the hold has to be over: its renewals come ever closer, and each
+ * takes a good part of so short a lease. */
+static bool is_cut_by_max_hold(const struct hold *hold) {
+    return hold->max_hold_at != NEVER &&
+           hold->confirmed_at + hold->lease_ms * MILLISECOND >= hold->max_hold_at - 2 * MILLISECOND;
+}
+
 static void entry_confirmed(struct engine *engine, struct hold *hold, const struct renewal *entry, int64_t sent_at,
                             int64_t now) {
     if (entry->lease_ms == 0) {
@@ -156,6 +163,9 @@ static void entry_confirmed(struct engine *engine, struct hold *hold, const stru
     engine->stats.renewals++;
     if (now - hold->confirmed_at > hold->lease_ms * MILLISECOND / 2) {
         engine->stats.late_renewals++;
+        if (!is_cut_by_max_hold(hold)) {
+            hold_report_late(engine, hold, (now - hold->confirmed_at) / MILLISECOND);
+        }
     }
     int64_t deadline = hold_deadline(hold, sent_at, entry->lease_ms);
     if (deadline > hold->deadline) {

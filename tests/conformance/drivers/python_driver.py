@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python driver: calls as lines of JSON on the standard input, carried out by the public `redlatch` package.
 
-It translates and nothing else. An actor is a thread; the one without a name is the main thread.
+It translates and nothing else; what the package logs is no answer, and is dropped. An actor is a thread; the one
+without a name is the main thread.
 """
 
 from __future__ import annotations
 
 import gc
+import logging
 import math
 import queue
 import threading
@@ -379,4 +381,5 @@ RECHECKS: Dict[str, Callable[[redlatch.Client, Call], Any]] = {
 
 
 if __name__ == "__main__":
+    logging.getLogger("redlatch").addHandler(logging.NullHandler())
     serve(Driver)

@@ -105,13 +105,18 @@ int redlatch_client_event_fd(redlatch_client *handle, int *fd_out) {
     return status;
 }
 
+static void fill_hold(const struct hold *hold, redlatch_event *event) {
+    event->owner = hold->owner;
+    event->serial = hold->serial;
+    event_set_name(event, hold->resource->name, hold->resource->name_size);
+}
+
 static void fill_loss(const struct hold *hold, redlatch_event *event) {
     event->kind = hold->reason == REDLATCH_REASON_ABANDONED ? REDLATCH_EVENT_ABANDONED : REDLATCH_EVENT_LOST;
     event->status = REDLATCH_LOST;
     event->reason = hold->reason;
-    event->owner = hold->owner;
-    event->serial = hold->serial;
-    event_set_name(event, hold->resource->name, hold->resource->name_size);
+    event->number = hold->over_ms;
+    fill_hold(hold, event);
 }
 
 static void put_loss_text(const struct client *client, bool permit, redlatch_event *event, struct error_text *error) {
@@ -137,6 +142,19 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
         return false;
     }
     put_loss_text(client, permit, event, &client->event_errors[queue]);
+    return true;
+}
+
+/* A late renewal that was not reported yet to the thread that waits. */
+static bool take_late(struct client *client, redlatch_event *event) {
+    struct hold *hold = engine_first_loss(&client->engine, LATE_THREADS);
+    if (!hold) {
+        return false;
+    }
+    event->kind = REDLATCH_EVENT_RENEWED_LATE;
+    event->number = hold->late_ms;
+    fill_hold(hold, event);
+    engine_loss_taken(&client->engine, LATE_THREADS);
     return true;
 }
 
@@ -251,10 +269,11 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     }
     int64_t until = wait_ms == REDLATCH_FOREVER ? NEVER : system_now() + wait_ms * MILLISECOND;
     client->engine.losses_wanted[LOSS_THREADS] = true;
+    client->engine.losses_wanted[LATE_THREADS] = true;
     atomic_store(&client->losses_watched[LOSS_THREADS], true);
     bool found;
     while (!(found = take_move(client, LOSS_THREADS, &event) || take_refused(client, LOSS_THREADS, &event) ||
-                     take_loss(client, LOSS_THREADS, &event)) &&
+                     take_loss(client, LOSS_THREADS, &event) || take_late(client, &event)) &&
            client_is_open(client) && system_now() < until) {
         uint32_t expected = atomic_fetch_and(&client->loss_futex, ~UINT32_C(1)) & ~UINT32_C(1);
         client_unlock(client);

@@ -98,7 +98,8 @@ static bool is_another(const struct composite *composite, const struct composite
 
 /* -------------------------------------------------------------------------------------------------------- losses -- */
 
-static void notify_loss(struct composite *composite, const struct composite_hold *hold, int32_t reason) {
+static void notify_loss(struct composite *composite, const struct composite_hold *hold, int32_t reason,
+                        int64_t over_ms) {
     struct client *first = composite->first;
     const struct resource *name = composite->first_name;
     for (int queue = LOSS_EVENTS; queue <= LOSS_THREADS; queue++) {
@@ -110,6 +111,7 @@ static void notify_loss(struct composite *composite, const struct composite_hold
         loss->event.kind = abandoned ? REDLATCH_EVENT_ABANDONED : REDLATCH_EVENT_LOST;
         loss->event.status = REDLATCH_LOST;
         loss->event.reason = reason;
+        loss->event.number = over_ms;
         loss->event.owner = hold->owner;
         loss->event.serial = hold->serial;
         loss->event.name_size = name->name_size;
@@ -124,11 +126,12 @@ static void notify_loss(struct composite *composite, const struct composite_hold
     system_signal(first->background_signal);
 }
 
-static void judge(struct composite *composite, struct composite_hold *hold, int32_t reason) {
+/* over_ms: for how long the lease had been over of the member that was struck last. */
+static void judge(struct composite *composite, struct composite_hold *hold, int32_t reason, int64_t over_ms) {
     uint32_t least = PLANTED(FAULT_MINORITY_LOSES_ALL) ? composite->group_count : composite->quorum;
     if (!hold->lost && groups_held(composite, hold) < least) {
         hold->lost = true;
-        notify_loss(composite, hold, reason);
+        notify_loss(composite, hold, reason, over_ms);
     }
 }
 
@@ -144,7 +147,7 @@ static void strike(struct composite *composite, const struct client *client, con
                 }
             }
         }
-        judge(composite, hold, lost->reason);
+        judge(composite, hold, lost->reason, lost->over_ms);
     }
 }
 
@@ -207,7 +210,7 @@ static void note(struct composite *composite, uint64_t owner, struct composite_h
     }
     hold->count++;
     memcpy(hold->members, members, composite->member_count * sizeof *members);
-    judge(composite, hold, REDLATCH_REASON_EXPIRED); /* what was lost before it was noted */
+    judge(composite, hold, REDLATCH_REASON_EXPIRED, 0); /* what was lost before it was noted */
 }
 
 void composite_note_granted(struct composite *composite, uint64_t owner) {

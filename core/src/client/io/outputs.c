@@ -100,8 +100,8 @@ void client_outputs(struct client *client, int64_t now) {
         client->refused.pending[LOSS_EVENTS]) {
         raise_event(client);
     }
-    if (engine->losses[LOSS_THREADS] || client->node.current.moves[LOSS_THREADS].pending ||
-        client->refused.pending[LOSS_THREADS]) {
+    if (engine->losses[LOSS_THREADS] || engine->losses[LATE_THREADS] ||
+        client->node.current.moves[LOSS_THREADS].pending || client->refused.pending[LOSS_THREADS]) {
         wake_threads(client);
     }
     for (struct resource *resource; (resource = engine->dead_resources) != NULL;) {

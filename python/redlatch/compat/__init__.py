@@ -1,0 +1,4 @@
+"""Locks with the interface of other libraries, one module each.
+
+SPDX-License-Identifier: Apache-2.0
+"""

@@ -1,0 +1,198 @@
+"""connect_like(): a client for the server that a redis-py client is for. redis-py is never imported here: what it has
+is read from the attributes of the object that the caller brings.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional, Tuple, cast
+from urllib.parse import quote, urlencode
+
+from redlatch.client import Client
+from redlatch.errors import InvalidArgumentError, UnsupportedError
+from redlatch.opening import connect
+
+# redis-py's connection classes whose addresses are understood, with whether they use TLS. A subclass by somebody else
+# may lead anywhere, so it is none of them.
+_TLS_OF_CLASS = {
+    "Connection": False,
+    "SSLConnection": True,
+    "UnixDomainSocketConnection": False,
+    "SentinelManagedConnection": False,
+    "SentinelManagedSSLConnection": True,
+}
+# Of redis-py's options for TLS, those with a counterpart that takes the same value.
+_TLS_OPTIONS = {
+    "ssl_ca_certs": "tls_ca_file",
+    "ssl_ca_path": "tls_ca_dir",
+    "ssl_certfile": "tls_cert_file",
+    "ssl_keyfile": "tls_key_file",
+}
+# And those that are read by _tls().
+_TLS_READ = (*_TLS_OPTIONS, "ssl_cert_reqs", "ssl_check_hostname", "ssl_min_version")
+# By the names of ssl.VerifyMode and by redis-py's own. For a client "optional" verifies as "required" does.
+_VERIFIES = {"cert_none": False, "none": False, "cert_optional": True, "optional": True, "cert_required": True,
+             "required": True}  # fmt: skip
+# The versions of ssl.TLSVersion by their numbers; what is older than 1.2 is never used.
+_TLS_1_3 = 0x0304
+
+
+def connect_like(redis_client: Any, **options: Any) -> Client:
+    """Opens a client for the server of a redis-py client: with its address, database, credentials, TLS and time-outs.
+    The two share no connection. What cannot be taken over, such as a connection class of the caller's own, is an error.
+
+    Args:
+        redis_client: A redis.Redis or redis.asyncio.Redis, also of Sentinel.master_for(), or a connection pool of one.
+        options: Those of connect() except `url`; they win over what is taken.
+
+    Raises:
+        UnsupportedError: Something cannot be taken over; the message names it.
+
+    Example:
+        >>> import redis
+        >>> theirs = redis.Redis.from_url(client.url, socket_timeout=2)
+        >>> with redlatch.connect_like(theirs) as ours:
+        ...     ours.url == client.url
+        True
+    """
+    if "url" in options:
+        raise InvalidArgumentError("connect_like() takes the address from the redis-py client; expected no url")
+    pool = pool_of(redis_client)
+    taken = _taken(pool, options)
+    return connect(**{**taken, **options})
+
+
+def pool_of(given: Any) -> Any:
+    """The connection pool of a client, or the object itself if it is one."""
+    if hasattr(given, "nodes_manager"):
+        raise UnsupportedError(f"{type(given).__name__}: redlatch does not support Redis Cluster yet")
+    if hasattr(given, "discover_master"):
+        raise TypeError(f"redis_client is a {type(given).__name__}; expected its master_for(service)")
+    pool = getattr(given, "connection_pool", given)
+    if not isinstance(getattr(pool, "connection_kwargs", None), Mapping) or not hasattr(pool, "connection_class"):
+        raise TypeError(
+            f"redis_client is of type {type(given).__name__}; expected a client of redis-py or its connection pool"
+        )
+    return pool
+
+
+def _taken(pool: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
+    """The arguments of connect() that a pool amounts to. What the caller gives needs no counterpart."""
+    settings: Mapping[str, Any] = pool.connection_kwargs
+    if settings.get("redis_connect_func") is not None:
+        raise UnsupportedError("redis_connect_func is set, and redlatch cannot run it on its connections")
+    taken: Dict[str, Any] = {"database": int(settings.get("db") or 0)}
+    taken.update(_credentials(settings, given))
+    timeout = settings.get("socket_timeout")
+    connect_timeout = settings.get("socket_connect_timeout")
+    for argument, seconds in (
+        ("command_timeout", timeout),
+        ("connect_timeout", timeout if connect_timeout is None else connect_timeout),
+    ):
+        if seconds is not None:
+            taken[argument] = seconds
+    tls = _uses_tls(pool)
+    if tls:
+        taken.update(_tls(settings, given))
+    if hasattr(pool, "sentinel_manager"):
+        taken.update(_sentinels(pool, tls, taken))
+    elif settings.get("path") is not None:
+        taken["url"] = f"unix://{quote(str(settings['path']))}"
+    else:
+        taken["url"] = f"redis{'s' if tls else ''}://{_endpoint(settings)}"
+    return taken
+
+
+def _uses_tls(pool: Any) -> bool:
+    """Whether a pool's connections are encrypted."""
+    kind = pool.connection_class
+    name = getattr(kind, "__name__", repr(kind))
+    of_redis_py = str(getattr(kind, "__module__", "")).partition(".")[0] == "redis"
+    if not of_redis_py or name not in _TLS_OF_CLASS:
+        raise UnsupportedError(
+            f"connection_class is {getattr(kind, '__module__', '')}.{name}, of which redlatch does not know how it "
+            f"connects; expected one of redis-py's {', '.join(_TLS_OF_CLASS)}"
+        )
+    return _TLS_OF_CLASS[name]
+
+
+def _credentials(settings: Mapping[str, Any], given: Mapping[str, Any]) -> Dict[str, Any]:
+    """User and password, or the provider of both."""
+    if any(given.get(argument) is not None for argument in ("username", "password", "credentials")):
+        return {}
+    provider = settings.get("credential_provider")
+    if provider is None:
+        return {argument: settings.get(argument) or None for argument in ("username", "password")}
+    kind = type(provider)
+    if kind.__name__ == "UsernamePasswordCredentialProvider" and kind.__module__.partition(".")[0] == "redis":
+        return {"username": provider.username or None, "password": provider.password or None}
+    return {"credentials": provider}
+
+
+def _tls(settings: Mapping[str, Any], given: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options of TLS; what the caller gives is not looked at."""
+    unknown = [
+        name for name, value in settings.items() if name.startswith("ssl_") and name not in _TLS_READ and value
+    ]
+    if "ssl_ca_data" in unknown and (given.get("tls_ca_file") or given.get("tls_ca_dir")):
+        unknown.remove("ssl_ca_data")
+    if unknown:
+        raise UnsupportedError(f"{', '.join(sorted(unknown))}: redlatch has no such option of TLS")
+    taken = {ours: settings.get(theirs) for theirs, ours in _TLS_OPTIONS.items()}
+    taken["tls_verify"] = _verify(settings.get("ssl_cert_reqs", "required"), settings.get("ssl_check_hostname", True))
+    least = settings.get("ssl_min_version")
+    if least is not None:
+        taken["tls_min_version"] = "1.3" if int(least) >= _TLS_1_3 else "1.2"
+    return taken
+
+
+def _verify(wanted: Any, name_too: bool) -> str:
+    """What is verified of the server's certificate."""
+    word = "none" if wanted is None else str(getattr(wanted, "name", wanted)).lower()
+    if word not in _VERIFIES:
+        raise InvalidArgumentError(f"ssl_cert_reqs is {wanted!r}; expected 'required', 'optional' or 'none'")
+    return "none" if not _VERIFIES[word] else "full" if name_too else "ca"
+
+
+def _endpoint(settings: Mapping[str, Any]) -> str:
+    """host:port, as a URL has it."""
+    host = str(settings.get("host") or "localhost")
+    return f"{f'[{host}]' if ':' in host else host}:{int(settings.get('port') or 6379)}"
+
+
+def _sentinels(pool: Any, tls: bool, master: Mapping[str, Any]) -> Dict[str, Any]:
+    """The URL of the sentinels of a pool, with their user, password and options of TLS."""
+    manager = pool.sentinel_manager
+    if not pool.is_master:
+        raise UnsupportedError("the client is for replicas (slave_for), and locks are on the master; use master_for")
+    if getattr(manager, "_force_master_ip", None) is not None:
+        raise UnsupportedError("force_master_ip is set; connect() has address_map in the URL for that")
+    if manager.min_other_sentinels:
+        raise UnsupportedError(
+            f"min_other_sentinels is {manager.min_other_sentinels}, and redlatch does not count sentinels: it asks the "
+            "announced master for its role; open the client by connect('redis+sentinel://...')"
+        )
+    pools = [pool_of(each) for each in manager.sentinels]
+    each_one = [_for_sentinel(each, tls) for each in pools]
+    if any(each != each_one[0] for each in each_one):
+        raise UnsupportedError("the sentinels have different credentials or options of TLS; expected the same for all")
+    credentials, options = each_one[0]
+    query: Dict[str, str] = {}
+    if options != {name: value for name, value in master.items() if name.startswith("tls_")}:
+        query = {f"sentinel_{name}": str(value) for name, value in options.items() if value is not None}
+    hosts = ",".join(_endpoint(each.connection_kwargs) for each in pools)
+    url = f"redis{'s' if tls else ''}+sentinel://{hosts}/{quote(str(pool.service_name), safe='')}"
+    return {"url": url + (f"?{urlencode(query, quote_via=quote)}" if query else ""), **credentials}
+
+
+def _for_sentinel(pool: Any, tls: bool) -> Tuple[Dict[str, Optional[str]], Dict[str, Any]]:
+    """User and password for a sentinel, by the names of connect(), and its options of TLS."""
+    settings: Mapping[str, Any] = pool.connection_kwargs
+    if _uses_tls(pool) != tls:
+        raise UnsupportedError("of sentinels and master only one uses TLS; redlatch uses it for both or neither")
+    own = _credentials(settings, {})
+    if "credentials" in own:
+        raise UnsupportedError("the sentinels have a credential_provider; expected user and password for them")
+    credentials = {f"sentinel_{name}": cast(Optional[str], value) for name, value in own.items()}
+    return credentials, _tls(settings, {}) if tls else {}

@@ -1,0 +1,122 @@
+"""connect(): opens a client with the options of the URL and of the call.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Literal, Optional
+
+from redlatch._ffi import ffi, lib
+from redlatch.client import Client
+from redlatch.credentials import CredentialProvider, Renewal
+from redlatch.durations import Seconds
+from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.options import FilePath, c_string, client_options
+from redlatch.other_names import explain_other_names
+from redlatch.tuning import COMMAND_TIMEOUT, CONNECT_TIMEOUT, REPLICA_TIMEOUT, Tuning
+
+
+@explain_other_names
+def connect(
+    url: Optional[str] = None,
+    *,
+    watchdog_lease: Seconds = 30,
+    name_prefix: LockName = "",
+    lazy: bool = False,
+    username: Optional[str] = None,
+    password: Optional[str] = None,
+    credentials: Optional[CredentialProvider] = None,
+    credentials_interval: Optional[Seconds] = None,
+    sentinel_username: Optional[str] = None,
+    sentinel_password: Optional[str] = None,
+    database: Optional[int] = None,
+    connect_timeout: Seconds = CONNECT_TIMEOUT,
+    command_timeout: Seconds = COMMAND_TIMEOUT,
+    unreachable_timeout: Seconds = 30,
+    fair_timeout: Seconds = 30,
+    min_replicas: Optional[int] = None,
+    replica_timeout: Seconds = REPLICA_TIMEOUT,
+    durable: Optional[bool] = None,
+    release_on_close: bool = True,
+    tls_ca_file: Optional[FilePath] = None,
+    tls_ca_dir: Optional[FilePath] = None,
+    tls_cert_file: Optional[FilePath] = None,
+    tls_key_file: Optional[FilePath] = None,
+    tls_server_name: Optional[str] = None,
+    tls_verify: Optional[Literal["full", "ca", "none"]] = None,
+    tls_min_version: Optional[Literal["1.2", "1.3"]] = None,
+    tuning: Optional[Tuning] = None,
+) -> Client:
+    """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas.
+
+    Args:
+        url: redis://[user[:password]@]host[:port][/database], with rediss:// for TLS, unix://[user[:password]@]/path,
+            redis+sentinel://host[:port],.../service[/database] or redis+replicas://host[:port],...[/database]; None
+            means the environment's REDIS_URL, else redis://127.0.0.1:6379/0. Options win over the URL.
+        watchdog_lease: The lease of a lock that is renewed.
+        name_prefix: Is put before every name.
+        lazy: Connects at the first use, for servers that may be down now.
+        username: For the server.
+        password: For the server; is never shown.
+        credentials: In place of both, a provider like redis-py's CredentialProvider or StreamingCredentialProvider.
+        credentials_interval: How often the provider is asked; needed unless it tells of new credentials by itself.
+        sentinel_username: For the sentinels of a redis+sentinel URL.
+        sentinel_password: For these sentinels; is never shown.
+        database: Its number.
+        connect_timeout: How long a connection may take.
+        command_timeout: How long a call may take that does not wait for others.
+        unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
+        fair_timeout: Waiters of a fair lock whose client is silent for this long lose their places; the same for all.
+        min_replicas: A grant counts only when so many replicas acknowledged it; None means the URL's, else 0.
+        replica_timeout: How long these may take; less than command_timeout, at most a third of watchdog_lease.
+        durable: Whether it must be in the server's append-only file on disk, too, which needs Redis 7.2 or newer; None
+            means the URL's, else False.
+        release_on_close: Whether close() releases what is held, or leaves it to run out.
+        tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
+        tls_ca_dir: A folder of them, as `openssl rehash` makes it.
+        tls_cert_file: The client's certificate chain in PEM.
+        tls_key_file: Its private key in PEM; None means that tls_cert_file has it.
+        tls_server_name: The name in the server's certificate; None means the URL's host.
+        tls_verify: "full", "ca" (the CA, not the name) or "none"; None means "full".
+        tls_min_version: The oldest version of TLS; None means "1.2".
+        tuning: Options that few programs change; None means its defaults.
+
+    Example:
+        >>> with redlatch.connect(client.url, command_timeout=2, tuning=redlatch.Tuning(linger=0)) as other:
+        ...     other.closed
+        False
+    """
+    return _open(dict(locals()))
+
+
+def _open(given: Dict[str, Any]) -> Client:
+    """A client for the arguments of connect()."""
+    url, tuning = given["url"], given["tuning"]
+    if url is not None and not isinstance(url, str):
+        raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
+    if not isinstance(tuning, (Tuning, type(None))):
+        raise TypeError(f"tuning is {tuning!r}, of type {type(tuning).__name__}; expected redlatch.Tuning or None")
+    renewal = _renewal(given)
+    options, alive = client_options({**given, **vars(tuning or Tuning())})
+    client_out = ffi.new("redlatch_client **")
+    status: int = lib.redlatch_client_open(ffi.NULL if url is None else c_string(url, "url"), options, client_out)
+    alive.clear()
+    if status:
+        raise failure(status)
+    return Client(client_out[0], renewal)
+
+
+def _renewal(given: Dict[str, Any]) -> Optional[Renewal]:
+    """Of the provider among the arguments, if there is one, whose first credentials replace it there."""
+    provider, interval = given["credentials"], given["credentials_interval"]
+    if provider is None:
+        if interval is not None:
+            raise InvalidArgumentError(f"credentials_interval is {interval!r}; expected credentials with it")
+        return None
+    for argument in ("username", "password"):
+        if given[argument] is not None:
+            raise InvalidArgumentError(f"{argument} and credentials are both given; expected one of the two")
+    renewal = Renewal(provider, interval)
+    given["username"], given["password"] = renewal.first()
+    return renewal
