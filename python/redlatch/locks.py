@@ -88,7 +88,8 @@ class Lock:
     """
 
     __slots__ = (
-        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "_on_lost", "__weakref__"
+        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "_on_lost", "_noted",
+        "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -141,6 +142,7 @@ class Lock:
         self._by_handle = owner == "handle"
         self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner
         self._on_lost = on_lost
+        self._noted = callable(on_lost) or kind in ("multi", "redlock")  # whether grants are noted
         client._losses.watch()
 
     @property
@@ -385,8 +387,8 @@ class Lock:
                 hold = Hold(self, number, wait.hold[:], outer)
                 if entering:
                     entered[number] = hold
-                if callable(self._on_lost):
-                    self._client._losses.expect(hold._serial, self._on_lost, hold)
+                if self._noted:
+                    self._note_granted(hold)
             elif status != _TIMEOUT:
                 raise failure(status, self._name)
             caller.idle_wait = wait
@@ -397,6 +399,13 @@ class Lock:
             if entering and hold is not None and entered.get(number) is hold:
                 self._leave(number, outer)
             raise
+
+    def _note_granted(self, hold: Hold) -> None:
+        """For what is to be logged and called when the hold is lost."""
+        if self._kind in ("multi", "redlock"):
+            self._client._losses.note_owner(hold._serial, hold.owner)
+        if callable(self._on_lost):
+            self._client._losses.expect(hold._serial, self._on_lost, hold)
 
     def _leave(self, number: int, outer: Optional[Hold]) -> None:
         """Makes the `with` around the one that ends the innermost of its owner."""

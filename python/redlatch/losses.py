@@ -14,7 +14,6 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from contextlib import suppress
 from typing import TYPE_CHECKING, Callable, Dict, List, Literal, Optional, Tuple, Union
 
 from redlatch._ffi import FOREVER, CData, lib, new_record, text
@@ -56,6 +55,7 @@ class Losses:
         self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
         self._guard = threading.RLock()  # a signal handler, or a finaliser, may come in between and make a lock, too
         self._starting = False
+        self._owners: OrderedDict[int, str] = OrderedDict()  # of holds of several names, whose serials are no owner ids
         self._logged: OrderedDict[int, None] = OrderedDict()  # the serials of losses that were logged
         self._logging = threading.Condition()
         self._thread: Optional[threading.Thread] = None
@@ -113,8 +113,12 @@ class Losses:
     def watch(self) -> None:
         """Waits from now on, unless Python is ending, when no thread starts any more."""
         if self._thread is None:
-            with self._guard, suppress(RuntimeError):
-                self._watch()
+            try:
+                with self._guard:
+                    self._watch()
+            except RuntimeError as error:  # but not one of a signal handler
+                if "new thread" not in str(error):
+                    raise
 
     def expect(self, serial: int, call: Call, hold: Hold) -> None:
         """Has something called when a hold is lost, by the thread that finds it out."""
@@ -147,9 +151,15 @@ class Losses:
             except Exception:
                 logger.exception("on_lost of the lock %r failed", hold._lock.name)
 
+    def note_owner(self, serial: int, owner: str) -> None:
+        """Remembers the owner id of a hold of several names: that of its first member."""
+        self._owners[serial] = owner
+        if len(self._owners) > REMEMBERED:
+            self._owners.popitem(last=False)
+
     def owner(self, serial: int) -> str:
         """The owner id of a hold."""
-        return f"{self._uuid}:{serial}"
+        return self._owners.get(serial) or f"{self._uuid}:{serial}"
 
     def join(self) -> None:
         """Lets the thread end, after the client was closed; at most for a moment."""
@@ -204,6 +214,7 @@ def _take(record: CData, losses: Losses) -> None:
         logger.warning("lock %r was renewed late: owner %s, %.3f s after the renewal before", name, owner, seconds)
         return
     reason = reason_name(record.reason)
+    losses.note(serial, reason)  # before a handler of the log takes its time
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
         # Nobody renews it any more: whoever works under it has to stop, though its last lease is not over yet.
         logger.warning("lock %r is no longer renewed: owner %s, the thread that held it has ended", name, owner)
@@ -211,5 +222,4 @@ def _take(record: CData, losses: Losses) -> None:
         over = "was not over" if reason == "missing" else f"had been over for {record.number / 1000:.3f} s"
         what = text(record.message).partition(" of ")[0]  # "hold", or "permit" with its id
         losses.log(serial, "lock" if what == "hold" else f"{what} of", name, reason, over)
-    losses.note(serial, reason)
     losses.act(serial)

@@ -119,10 +119,12 @@ def test_a_multi_lock(
 ) -> None:
     lock = redlatch.multi_lock(client.lock(f"{lock_name}:a"), client.lock(f"{lock_name}:b"))
     with pytest.raises(redlatch.LockLostError):
-        with lock:
+        with lock as held:
+            owner = held.owner
+            assert server.admin.hkeys(f"{lock_name}:a") == [owner.encode()]
             server.admin.delete(f"{lock_name}:b")
     (message,) = wait_logged(logged, 1)
-    assert "was lost (missing)" in message and f"lock '{lock_name}:" in message
+    assert f"was lost (missing): owner {owner}, " in message and f"lock '{lock_name}:" in message
 
 
 def test_for_how_long_the_lease_had_been_over(server: RedisServer, lock_name: str) -> None:
