@@ -56,6 +56,10 @@ static int exit_status_of(int status) {
 static int complain_behind(const char *words, int status) {
     char *error = tls_complaint(redlatch_last_error());
     int exit_status = complain(exit_status_of(status), "%s%s", words, error ? error : "out of memory");
+    const char *advice = error ? advice_for(server_opened(), status, error) : NULL;
+    if (advice) {
+        notice("%s", advice);
+    }
     free(error);
     return exit_status;
 }
@@ -104,17 +108,33 @@ const char *only_name(int argc, char **argv, const char *command) {
     return argv[optind];
 }
 
-bool read_seconds(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out) {
+/* Milliseconds of the unit behind a number, of which seconds need none; 0 for any other. */
+static double unit_ms(const char *unit) {
+    static const struct {
+        const char *name;
+        double ms;
+    } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(unit, units[i].name) == 0) {
+            return units[i].ms;
+        }
+    }
+    return 0;
+}
+
+bool read_duration(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out) {
     char *end;
     errno = 0;
-    double seconds = strtod(text, &end);
-    if (end == text || *end || errno || !isfinite(seconds) || seconds < 0 || seconds > high ||
-        ceil(seconds * 1000) < (double)low_ms) {
-        complain(STATUS_USAGE, "%s is '%s': expected seconds, from %g to %d", option, text, (double)low_ms / 1000,
-                 high);
+    double number = strtod(text, &end);
+    double unit = unit_ms(end);
+    double ms = ceil(number * unit);
+    if (end == text || unit == 0 || errno || !isfinite(number) || number < 0 || ms > high * 1000.0 ||
+        ms < (double)low_ms) {
+        complain(STATUS_USAGE, "%s is '%s': expected seconds, or a number with ms, s, m, h or d, from %g to %d s",
+                 option, text, (double)low_ms / 1000, high);
         return false;
     }
-    *ms_out = (int64_t)ceil(seconds * 1000);
+    *ms_out = (int64_t)ms;
     return true;
 }
 

@@ -1,7 +1,10 @@
 /* Reading reports for the commands that print them.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "found.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool found_read(struct found *found, redlatch_report *report) {
@@ -50,6 +53,31 @@ bool found_party(const struct found *found, uint64_t index, redlatch_party *part
     memset(party, 0, sizeof *party);
     party->struct_size = sizeof *party;
     return index < found->facts.parties && redlatch_report_party(found->report, index, party) == REDLATCH_OK;
+}
+
+char *party_text(const redlatch_party *party) {
+    char *text = NULL;
+    int size = party->pid ? asprintf(&text, "%s (process %lld on %s)", party->owner, (long long)party->pid, party->host)
+                          : asprintf(&text, "%s", party->owner);
+    return size < 0 ? NULL : text;
+}
+
+char *found_holder_text(const struct found *found) {
+    redlatch_party party;
+    if (!found_party(found, 0, &party) || party.role == REDLATCH_WAITER) {
+        return NULL;
+    }
+    char *first = party_text(&party);
+    char *text = NULL;
+    uint64_t more = found->facts.holders - 1;
+    if (first && more && asprintf(&text, "%s and %llu more", first, (unsigned long long)more) < 0) {
+        text = NULL;
+    }
+    if (text || more) {
+        free(first);
+        return text;
+    }
+    return first;
 }
 
 const char *role_name(int role) {

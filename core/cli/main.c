@@ -16,7 +16,10 @@ static const char usage[] =
     "  list [PATTERN]       lists the locks on the server\n"
     "  show NAME            shows a lock; status 0 if it is held, 3 if it is free\n"
     "  wait NAME            waits until a lock is free\n"
-    "  unlock --force NAME  deletes a lock, whoever holds it\n"
+    "  unlock NAME          takes a lock from its holder, with --owner ID, or from any, with --force\n"
+    "  acquire NAME         acquires a lock for a time and prints its owner id, for jobs of several steps\n"
+    "  release, extend NAME  releases or prolongs it, by --owner ID\n"
+    "  doctor               says what of the server will hurt locks\n"
     "\n"
     "The server is that of --url or REDIS_URL, or else redis://127.0.0.1:6379/0; its password is the first line of\n"
     "FILE, or that of the URL, or REDISCLI_AUTH.\n"
@@ -28,8 +31,9 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"run", command_run},   {"list", command_list},     {"show", command_show},
-    {"wait", command_wait}, {"unlock", command_unlock},
+    {"run", command_run},         {"list", command_list},     {"show", command_show},
+    {"wait", command_wait},       {"unlock", command_unlock}, {"acquire", command_acquire},
+    {"release", command_release}, {"extend", command_extend}, {"doctor", command_doctor},
 };
 
 /* Standard streams that the caller has closed would be the next descriptors to be opened, and what is printed would go
@@ -51,7 +55,9 @@ static int run_command(const char *name, int argc, char **argv) {
             return commands[i].run(argc, argv);
         }
     }
-    return complain(STATUS_USAGE, "the command is '%s': expected run, list, show, wait, unlock or help", name);
+    return complain(
+        STATUS_USAGE,
+        "the command is '%s': expected run, list, show, wait, unlock, acquire, release, extend, doctor or help", name);
 }
 
 static int help(char *command) {

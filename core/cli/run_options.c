@@ -7,15 +7,16 @@
 static const char usage[] =
     "usage: redlatch run [OPTION...] NAME... -- CMD [ARGUMENT...]\n"
     "\n"
-    "Runs CMD while holding the lock NAME, or all of several, and exits with its status.\n"
+    "Runs CMD while holding the lock NAME, or all of several, and exits with its status. A TIME is in seconds, or a\n"
+    "number with ms, s, m, h or d, such as 5m.\n"
     "\n"
     "  -n, --nonblock        does not wait: status 1 if another owner holds the lock\n"
-    "  -w, --wait SECONDS    waits at most this long; default: without a deadline\n"
+    "  -w, --wait TIME       waits at most this long; default: without a deadline\n"
     "  -E, --conflict-exit-code CODE   the status instead of 1 if the lock was not acquired in time\n"
-    "      --lease SECONDS   how long the lock stays if this process dies; renewed while CMD runs (30)\n"
-    "      --max-hold SECONDS  ends CMD after this time\n"
-    "      --min-hold SECONDS  holds the lock at least this long, even if CMD ends earlier\n"
-    "      --grace SECONDS   the time from TERM to KILL after a loss (5)\n"
+    "      --lease TIME      how long the lock stays if this process dies; renewed while CMD runs (30)\n"
+    "      --max-hold TIME   ends CMD after this time\n"
+    "      --min-hold TIME   holds the lock at least this long, even if CMD ends earlier\n"
+    "      --grace TIME      the time from TERM to KILL after a loss (5)\n"
     "  -s, --shared          the same as --kind read\n"
     "      --kind KIND       the kind of NAME: mutex; fenced, whose token is in REDLATCH_TOKEN; fair, granted in\n"
     "                        the order of arrival; spin; plain; read, together with other readers; write, alone;\n"
@@ -23,6 +24,7 @@ static const char usage[] =
     "      --permits N       how many permits of a semaphore to acquire (1), of a permit-semaphore at most 1000\n"
     "      --limit N         makes the semaphore with N permits unless it exists\n"
     "      --key-template TEXT   the key of a plain lock, with {name} once for the name\n"
+    "  -q, --quiet           prints nothing if the lock was not acquired in time\n"
     "      --verbose         prints on standard error what happens\n"
     "  -u, --url URL         the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
     "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
@@ -59,6 +61,7 @@ static const struct option long_options[] = {
     {"limit", required_argument, NULL, OPTION_LIMIT},
     {"key-template", required_argument, NULL, OPTION_KEY_TEMPLATE},
     {"verbose", no_argument, NULL, OPTION_VERBOSE},
+    {"quiet", no_argument, NULL, 'q'},
     SERVER_OPTIONS,
 };
 
@@ -70,20 +73,20 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         options->nonblock = true;
         return true;
     case 'w':
-        return read_seconds("-w", optarg, 0, SECONDS_MAX, &options->wait_ms);
+        return read_duration("-w", optarg, 0, SECONDS_MAX, &options->wait_ms);
     case 'E':
         return read_number("-E", optarg, 0, 255, &options->conflict_status);
     case 's':
         options->shared = true;
         return true;
     case OPTION_LEASE:
-        return read_seconds("--lease", optarg, 30, LEASE_SECONDS_MAX, &options->lease_ms);
+        return read_duration("--lease", optarg, 30, LEASE_SECONDS_MAX, &options->lease_ms);
     case OPTION_MAX_HOLD:
-        return read_seconds("--max-hold", optarg, 1, SECONDS_MAX, &options->max_hold_ms);
+        return read_duration("--max-hold", optarg, 1, SECONDS_MAX, &options->max_hold_ms);
     case OPTION_MIN_HOLD:
-        return read_seconds("--min-hold", optarg, 0, SECONDS_MAX, &options->min_hold_ms);
+        return read_duration("--min-hold", optarg, 0, SECONDS_MAX, &options->min_hold_ms);
     case OPTION_GRACE:
-        return read_seconds("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
+        return read_duration("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
     case OPTION_KIND:
         return read_kind("--kind", optarg, is_run_under, &options->kind);
     case OPTION_PERMITS:
@@ -95,6 +98,9 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         return true;
     case OPTION_VERBOSE:
         options->verbose = true;
+        return true;
+    case 'q':
+        options->quiet = true;
         return true;
     default:
         return take_server_option(&options->server, letter, usage, status_out);
@@ -211,12 +217,16 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
 
 bool run_read_options(struct run_options *options, int argc, char **argv, int *status_out) {
     int letter;
-    while ((letter = next_option(argc, argv, "+:nw:E:su:h", long_options, "run")) != -1) {
+    while ((letter = next_option(argc, argv, "+:nw:E:squ:h", long_options, "run")) != -1) {
         if (!take_option(options, letter, status_out)) {
             return false;
         }
     }
     *status_out = STATUS_USAGE;
     bool begun = strcmp(argv[optind - 1], "--") == 0;
-    return take_operands(options, argv + optind, begun) && resolve_synonyms(options) && go_together(options);
+    return take_operands(options, argv + optind, begun) && run_check_options(options);
+}
+
+bool run_check_options(struct run_options *options) {
+    return resolve_synonyms(options) && go_together(options);
 }

@@ -201,7 +201,14 @@ static int open_with(const struct server_options *server, redlatch_client_option
     return status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
 }
 
+static struct server_options opened;
+
+const struct server_options *server_opened(void) {
+    return &opened;
+}
+
 int open_client(const struct server_options *server, const redlatch_client_options *own, redlatch_client **client_out) {
+    opened = *server;
     redlatch_client_options options;
     redlatch_client_options_init(&options, sizeof options);
     if (own) {

@@ -122,7 +122,7 @@ int command_wait(int argc, char **argv) {
     int letter;
     while ((letter = next_option(argc, argv, ":w:u:h", long_options, "wait")) != -1) {
         if (letter == 'w') {
-            if (!read_seconds("-w", optarg, 0, SECONDS_MAX, &wait_ms)) {
+            if (!read_duration("-w", optarg, 0, SECONDS_MAX, &wait_ms)) {
                 return STATUS_USAGE;
             }
         } else if (letter == OPTION_KIND) {

@@ -385,7 +385,8 @@ def test_unlock_names_each_who_holds_it(server: RedisServer) -> None:
                 "group": [f"{UUID}:3, value t6rZwibGo2uy1OSmNVe8pg, count 1"]}
     for name, holders in expected.items():
         refused = redlatch(server, "unlock", name).stderr.splitlines()
-        assert refused.pop() == f'redlatch: "{name}" is not unlocked without --force'
+        assert refused.pop() == f'redlatch: "{name}" is not unlocked: expected --owner ID, or --force to' \
+            " take it from any holder"
         assert sorted(refused) == [f'redlatch: "{name}" is held by {holder}' for holder in holders]
         done = redlatch(server, "unlock", "--force", name).stdout.splitlines()
         assert sorted(done) == [f"it was held by {holder}" for holder in holders]
