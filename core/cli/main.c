@@ -31,9 +31,10 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"run", command_run},         {"list", command_list},     {"show", command_show},
-    {"wait", command_wait},       {"unlock", command_unlock}, {"acquire", command_acquire},
-    {"release", command_release}, {"extend", command_extend}, {"doctor", command_doctor},
+    {"run", command_run},           {"list", command_list},     {"show", command_show},
+    {"wait", command_wait},         {"unlock", command_unlock}, {"acquire", command_acquire},
+    {"release", command_release},   {"extend", command_extend}, {"doctor", command_doctor},
+    {"complete", command_complete},
 };
 
 /* Standard streams that the caller has closed would be the next descriptors to be opened, and what is printed would go
