@@ -53,14 +53,43 @@ static int exit_status_of(int status) {
     return status <= -500 ? STATUS_SYSTEM : STATUS_UNREACHABLE;
 }
 
+static const char *command_name;
+
+void set_command(const char *name) {
+    command_name = name;
+}
+
+/* A refusal in the words of the command line: the command for the library's verb, names without the prefix. In new
+ * memory; NULL without. */
+static char *in_typed_words(const char *message) {
+    const char *prefix = server_opened()->prefix ? server_opened()->prefix : "";
+    const char *quote = strchr(message, '"');
+    char *text = NULL;
+    size_t size;
+    FILE *out = quote && command_name ? open_memstream(&text, &size) : NULL;
+    if (!out) {
+        return strdup(message);
+    }
+    fprintf(out, "%s ", command_name);
+    for (const char *at = quote; *at;) {
+        bool begins = *at == '"' && *prefix && strncmp(at + 1, prefix, strlen(prefix)) == 0;
+        putc(*at, out);
+        at += begins ? 1 + strlen(prefix) : 1;
+    }
+    return fclose(out) == 0 ? text : NULL;
+}
+
 static int complain_behind(const char *words, int status) {
-    char *error = tls_complaint(redlatch_last_error());
-    int exit_status = complain(exit_status_of(status), "%s%s", words, error ? error : "out of memory");
-    const char *advice = error ? advice_for(server_opened(), status, error) : NULL;
+    char *message = tls_complaint(redlatch_last_error());
+    char *error = message && status == REDLATCH_NO_PERMISSION ? in_typed_words(message) : NULL;
+    const char *shown = error ? error : message ? message : "out of memory";
+    int exit_status = complain(exit_status_of(status), "%s%s", words, shown);
+    const char *advice = message ? advice_for(server_opened(), status, message) : NULL;
     if (advice) {
         notice("%s", advice);
     }
     free(error);
+    free(message);
     return exit_status;
 }
 

@@ -101,6 +101,9 @@ void notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a failed call of the library, with its own words, and on a line of its own what to do. */
 int complain_of(int status);
 
+/* Which command it is, for messages. */
+void set_command(const char *name);
+
 /* advice.c: what to do about a failed call; NULL where its message is enough. */
 const char *advice_for(const struct server_options *server, int status, const char *message);
 

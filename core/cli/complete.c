@@ -16,10 +16,11 @@
 static const char usage[] =
     "usage: redlatch complete WORD...\n"
     "\n"
-    "For the completions of shells: prints the names of locks that begin with the last WORD of a command line as it\n"
-    "is typed. REDLATCH_COMPLETE has names and patterns (* ? [a-z]), parted by blanks: then these names are printed, and\n"
-    "the server is asked for one page of the keys that match a pattern. Without it one page of all keys is asked for;\n"
-    "if it is empty, nothing. The server is that of the words. It ends after 0.1 s, whatever the server does.\n";
+    "For the completions of shells: prints the names of locks that begin with the last WORD of a command line as\n"
+    "it is typed. REDLATCH_COMPLETE has names and patterns (* ? [a-z]), parted by blanks: these names are printed,\n"
+    "and the server is asked for one page of the keys that match a pattern. Without it one page of all keys is\n"
+    "asked for; if it is empty, nothing. The server is that of the words. It ends after 0.1 s, whatever the server\n"
+    "does.\n";
 
 enum { TIME_MAX_US = 90000, PATTERN_MAX = 4096 };
 

@@ -52,7 +52,11 @@ bool found_is_held_by(const struct found *found, const char *owner) {
 bool found_party(const struct found *found, uint64_t index, redlatch_party *party) {
     memset(party, 0, sizeof *party);
     party->struct_size = sizeof *party;
-    return index < found->facts.parties && redlatch_report_party(found->report, index, party) == REDLATCH_OK;
+    bool good = index < found->facts.parties && redlatch_report_party(found->report, index, party) == REDLATCH_OK;
+    if (good && found->hosts) {
+        hosts_fill(found->hosts, party);
+    }
+    return good;
 }
 
 char *party_text(const redlatch_party *party) {

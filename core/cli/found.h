@@ -4,12 +4,14 @@
 #define FOUND_H
 
 #include "cli.h"
+#include "hosts.h"
 
 /* A report with its facts at hand. */
 struct found {
     redlatch_report *report;
     redlatch_facts facts;
     const char *name;
+    const struct hosts *hosts; /* where its parties are looked for that the report does not place; NULL */
 };
 
 /* Asks about a name, and about an owner, who may be NULL. STATUS_GOOD: the report is the caller's, to be freed. Else

@@ -136,6 +136,22 @@ static void warn_of(const char *name) {
     notice("the redlatch run that runs this one holds \"%s\" as another owner: this wait may never end", name);
 }
 
+/* --limit says how a semaphore is made; one that exists keeps its size, which may be another. */
+static void compare_limit(const struct holding *holding) {
+    int limit = holding->options->limit;
+    int64_t size = 0;
+    if (holding->permits) {
+        if (redlatch_permit_semaphore_permits(holding->permits, &size) == REDLATCH_OK && size != limit) {
+            notice("\"%s\" has %lld permits, not %d: --limit makes a semaphore only where there is none",
+                   holding->shown, (long long)size, limit);
+        }
+    } else if (redlatch_semaphore_available(holding->semaphore, &size) == REDLATCH_OK &&
+               size + taken(holding) > limit) {
+        notice("\"%s\" has at least %lld permits, more than %d: --limit makes a semaphore only where there is none",
+               holding->shown, (long long)size + taken(holding), limit);
+    }
+}
+
 static int acquire(struct holding *holding, int64_t wait_ms, redlatch_cancel *cancel) {
     return holding->lock ? redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel)
                          : take_permits(holding, wait_ms, cancel);
@@ -215,6 +231,9 @@ bool holding_acquire_or_complain(struct holding *holding, redlatch_client *clien
         *status_out = complain_of_wait(status);
     } else if (options->verbose) {
         notice("waited %lld ms", (long long)(clock_ms() - begun));
+    }
+    if (status == REDLATCH_OK && options->limit) {
+        compare_limit(holding);
     }
     return status == REDLATCH_OK;
 }

@@ -53,6 +53,7 @@ static int run_command(const char *name, int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(name, commands[i].name) == 0) {
             optind = 0; /* it begins anew */
+            set_command(name);
             return commands[i].run(argc, argv);
         }
     }

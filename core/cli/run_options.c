@@ -1,14 +1,18 @@
 /* The command line of `redlatch run`.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run.h"
 
 static const char usage[] =
     "usage: redlatch run [OPTION...] NAME... -- CMD [ARGUMENT...]\n"
+    "       redlatch run [OPTION...] NAME CMD [ARGUMENT...]\n"
     "\n"
     "Runs CMD while holding the lock NAME, or all of several, and exits with its status. A TIME is in seconds, or a\n"
-    "number with ms, s, m, h or d, such as 5m.\n"
+    "number with ms, s, m, h or d, such as 5m. Without -- there is one NAME, and no -- among the ARGUMENTs.\n"
     "\n"
     "  -n, --nonblock        does not wait: status 1 if another owner holds the lock\n"
     "  -w, --wait TIME       waits at most this long; default: without a deadline\n"
@@ -174,8 +178,38 @@ static bool go_together(const struct run_options *options) {
     return check_permits(options, counts) && check_names(options, counts);
 }
 
-/* Names and command, parted by the first --. It may not be left out even behind a single name: were it, a -- among the
- * command's arguments would make names of the command. `begun`: a -- stood before them all, as it may. */
+/* Whether a word is a program that can be run: a path, or found where programs are looked for. */
+static bool is_program(const char *word) {
+    if (strchr(word, '/')) {
+        return access(word, X_OK) == 0;
+    }
+    const char *path = getenv("PATH");
+    for (const char *folder = path; folder && *word;
+         folder = strchr(folder, ':'), folder = folder ? folder + 1 : NULL) {
+        char candidate[4096];
+        int size = (int)strcspn(folder, ":");
+        int needed = snprintf(candidate, sizeof candidate, "%.*s/%s", size ? size : 1, size ? folder : ".", word);
+        if (needed < (int)sizeof candidate && access(candidate, X_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One name and a command without a -- anywhere: what begins the command must be a program, so that neither a second
+ * name nor what stands behind an empty variable is run, nor taken for a name. */
+static bool take_without_mark(struct run_options *options, char **operands, size_t count) {
+    if (count < 2 || !operands[0][0] || !is_program(operands[1])) {
+        return false;
+    }
+    options->names = operands;
+    options->name_count = 1;
+    options->command = operands + 1;
+    return true;
+}
+
+/* Names and command, parted by the first --. Behind a single name it may be left out. `begun`: a -- stood before them
+ * all, as it may. */
 static bool take_operands(struct run_options *options, char **operands, bool begun) {
     size_t before = 0;
     bool empty = false;
@@ -185,6 +219,18 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
     }
     if (before == 0) {
         complain(STATUS_USAGE, "run: no name of a lock: expected NAME... -- CMD");
+        return false;
+    }
+    if (!operands[before] && !begun && take_without_mark(options, operands, before)) {
+        return true;
+    }
+    if (!operands[before] && !begun && before > 1 && operands[1][0] == '-') {
+        complain(STATUS_USAGE, "run: %s behind the name '%s': expected options before it", operands[1], operands[0]);
+        return false;
+    }
+    if (!operands[before] && !begun && before > 1) {
+        complain(STATUS_USAGE, "run: there is no program '%s' to be run under '%s': expected NAME... -- CMD",
+                 operands[1], operands[0]);
         return false;
     }
     if (!operands[before]) {
@@ -210,6 +256,13 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
     }
     if (!options->command[0]) {
         complain(STATUS_USAGE, "run: nothing after --: expected a command");
+        return false;
+    }
+    if (before > 1 && is_program(operands[1]) && !is_program(options->command[0])) {
+        complain(
+            STATUS_USAGE,
+            "run: '%s' is a program where a name is expected, and '%s' behind -- is none: expected %s -- %s ... -- %s",
+            operands[1], options->command[0], operands[0], operands[1], options->command[0]);
         return false;
     }
     return true;

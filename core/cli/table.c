@@ -1,4 +1,4 @@
-/* Locks as a table. On a terminal it is as wide as that: names and owners are cut, the rest is not.
+/* Locks as a table. On a terminal it is as wide as that: owners are cut, and names only where that is not enough.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -7,10 +7,10 @@
 
 #include "found.h"
 
-enum { NAME, KIND, HOLDER, COUNT, TTL, WAITERS, COLUMNS };
+enum { NAME, KIND, HOLDER, HOST, COUNT, TTL, WAITERS, COLUMNS };
 enum { GAP = 2, NARROWEST = 8 };
 
-static const char *const heads[COLUMNS] = {"NAME", "KIND", "HOLDER", "COUNT", "TTL", "WAITERS"};
+static const char *const heads[COLUMNS] = {"NAME", "KIND", "HOLDER", "HOST", "COUNT", "TTL", "WAITERS"};
 
 /* What stands in a cell, in full. The memory is the caller's; NULL without. */
 static char *cell(const struct found *found, int column) {
@@ -29,6 +29,13 @@ static char *cell(const struct found *found, int column) {
             snprintf(text, sizeof text, "%s and %llu more", party.owner, (unsigned long long)found->facts.holders - 1);
         } else {
             snprintf(text, sizeof text, "%s", held ? party.owner : "-");
+        }
+        break;
+    case HOST:
+        if (held && party.pid) {
+            snprintf(text, sizeof text, "%s:%lld", party.host, (long long)party.pid);
+        } else {
+            snprintf(text, sizeof text, "-");
         }
         break;
     case COUNT:
@@ -55,10 +62,10 @@ static int width_of(const char *text) {
     return width;
 }
 
-/* Makes the table fit: first the holders give way, down to a part that still tells them apart, then the names. */
+/* Makes the table fit: first the owners give way, down to what tells most of them apart, then hosts, then names. */
 static void fit(int widths[COLUMNS], int terminal) {
-    static const int order[] = {HOLDER, NAME, HOLDER};
-    static const int least[] = {24, NARROWEST, NARROWEST};
+    static const int order[] = {HOLDER, HOST, NAME};
+    static const int least[] = {NARROWEST, NARROWEST, NARROWEST};
     int total = GAP * (COLUMNS - 1);
     for (int i = 0; i < COLUMNS; i++) {
         total += widths[i];

@@ -172,7 +172,11 @@ MISUSE = {
     "": "run: no name of a lock: expected NAME... -- CMD",
     "x": "run: no -- after the name 'x': expected NAME... -- CMD",
     "x --": "run: nothing after --: expected a command",
-    "x -n true": "run: no -- after the name 'x': expected NAME... -- CMD",
+    "x -n true": "run: -n behind the name 'x': expected options before it",
+    "x nosuch -v": "run: there is no program 'nosuch' to be run under 'x': expected NAME... -- CMD",
+    "x": "run: no -- after the name 'x': expected NAME... -- CMD",
+    "x git checkout -- FILE": "run: 'git' is a program where a name is expected, and 'FILE' behind -- is none: expected"
+                              " x -- git ... -- FILE",
     "x -n -- true": "run: -n among the names: expected options before them",
     "--no-such-option x -- true": "run: there is no option --no-such-option, or several begin with it\n"
     "redlatch: see: redlatch run --help",
