@@ -38,6 +38,7 @@ int command_release(int argc, char **argv);
 int command_extend(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_complete(int argc, char **argv);
+int command_top(int argc, char **argv);
 
 enum { TLS_COUNT = 7 };
 

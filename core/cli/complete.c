@@ -2,7 +2,6 @@
  * names, else for one page of the keys of the server that is typed, and ends within a tenth of a second.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,34 +84,18 @@ static void add_report(struct names *names, redlatch_report *report, const char 
     redlatch_report_free(report);
 }
 
-/* Waits for the only event there is to come; the report that it has. */
-static redlatch_report *take_event(redlatch_client *client) {
-    redlatch_event event = {.struct_size = sizeof event};
-    struct pollfd fd = {.events = POLLIN};
-    if (redlatch_client_event_fd(client, &fd.fd) != REDLATCH_OK) {
-        return NULL;
-    }
-    int status;
-    while ((status = redlatch_client_next_event(client, &event)) == REDLATCH_AGAIN) {
-        poll(&fd, 1, -1);
-        event.struct_size = sizeof event;
-    }
-    return status == REDLATCH_OK && event.status == REDLATCH_OK ? event.report : NULL;
-}
-
 /* One page of the keys that match: one command, and what is known from its reply. */
 static void add_page(struct names *names, redlatch_client *client, const char *pattern, const char *typed) {
     redlatch_scan *scan;
     if (redlatch_scan_new(client, pattern, strlen(pattern), &scan) != REDLATCH_OK) {
         return;
     }
-    if (redlatch_scan_start_next(scan, 1) == REDLATCH_OK) {
-        redlatch_report *report = take_event(client);
+    redlatch_report *report;
+    do {
+        report = NULL;
+        found_scan_step(client, scan, &report);
         add_report(names, report, typed);
-        while (report && redlatch_scan_is_ready(scan) && redlatch_scan_next(scan, &report) == REDLATCH_OK) {
-            add_report(names, report, typed);
-        }
-    }
+    } while (report && redlatch_scan_is_ready(scan));
     redlatch_scan_free(scan);
 }
 

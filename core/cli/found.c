@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "found.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,24 @@ bool found_party(const struct found *found, uint64_t index, redlatch_party *part
         hosts_fill(found->hosts, party);
     }
     return good;
+}
+
+int found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_report **report_out) {
+    redlatch_event event = {.struct_size = sizeof event};
+    struct pollfd fd = {.events = POLLIN};
+    *report_out = NULL;
+    int status = redlatch_client_event_fd(client, &fd.fd);
+    if (status != REDLATCH_OK || (status = redlatch_scan_start_next(scan, 1)) != REDLATCH_OK) {
+        return status;
+    }
+    while ((status = redlatch_client_next_event(client, &event)) == REDLATCH_AGAIN) {
+        poll(&fd, 1, -1);
+        event.struct_size = sizeof event;
+    }
+    if (status == REDLATCH_OK && event.status == REDLATCH_OK) {
+        *report_out = event.report;
+    }
+    return status == REDLATCH_OK ? event.status : status;
 }
 
 char *party_text(const redlatch_party *party) {

@@ -34,6 +34,10 @@ bool found_is_held_by(const struct found *found, const char *owner);
 /* One party; false if there is none of that index. */
 bool found_party(const struct found *found, uint64_t index, redlatch_party *party);
 
+/* One step of a scan, of one command at most: OK with a report, OK without one at the end, AGAIN if this step found no
+ * lock, or another status of the library. */
+int found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_report **report_out);
+
 /* One party in words: its owner id, and where it is known its process and host. Memory of the caller's; NULL without.
  */
 char *party_text(const redlatch_party *party);

@@ -14,6 +14,7 @@ static const char usage[] =
     "\n"
     "  run NAME -- CMD...   runs CMD while holding a lock\n"
     "  list [PATTERN]       lists the locks on the server\n"
+    "  top [PATTERN]        shows the locks as they change, on a terminal\n"
     "  show NAME            shows a lock; status 0 if it is held, 3 if it is free\n"
     "  wait NAME            waits until a lock is free\n"
     "  unlock NAME          takes a lock from its holder, with --owner ID, or from any, with --force\n"
@@ -34,7 +35,7 @@ static const struct {
     {"run", command_run},           {"list", command_list},     {"show", command_show},
     {"wait", command_wait},         {"unlock", command_unlock}, {"acquire", command_acquire},
     {"release", command_release},   {"extend", command_extend}, {"doctor", command_doctor},
-    {"complete", command_complete},
+    {"complete", command_complete}, {"top", command_top},
 };
 
 /* Standard streams that the caller has closed would be the next descriptors to be opened, and what is printed would go
@@ -59,7 +60,8 @@ static int run_command(const char *name, int argc, char **argv) {
     }
     return complain(
         STATUS_USAGE,
-        "the command is '%s': expected run, list, show, wait, unlock, acquire, release, extend, doctor or help", name);
+        "the command is '%s': expected run, list, show, wait, unlock, acquire, release, extend, doctor, top or help",
+        name);
 }
 
 static int help(char *command) {

@@ -58,7 +58,7 @@ def locks(server: RedisServer) -> List[str]:
 
 def test_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "") == [
-        "run", "list", "show", "wait", "unlock", "acquire", "extend", "release", "doctor", "help", "--url",
+        "run", "list", "show", "wait", "unlock", "acquire", "extend", "release", "doctor", "top", "help", "--url",
         "--password-file", "--prefix", *TLS, "--help", "--version"]
     assert in_bash(server, "redlatch", "--url", "x", "--prefix", "p", "un") == ["unlock"]
     assert in_bash(server, "redlatch", "--prefix", "") == [""]

@@ -50,7 +50,7 @@ _redlatch() {
     done
     command=${words[at]-}
     if [ "$at" -eq "$last" ] || [ "$command" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run list show wait unlock acquire extend release doctor help $place --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run list show wait unlock acquire extend release doctor top help $place --version" -- "$word")
         return
     fi
     case $before in
@@ -77,7 +77,7 @@ _redlatch() {
         mapfile -t COMPREPLY < <(compgen -W '1.2 1.3' -- "$word")
         return
         ;;
-    -u | --url | --prefix | --tls-server-name | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
+    -u | --url | --prefix | --tls-server-name | -w | --wait | -d | --delay | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
         --permits | --limit | --key-template | --owner)
         return
         ;;
@@ -91,6 +91,7 @@ _redlatch() {
     acquire) options="--lease --nonblock --wait --kind --limit --key-template --quiet $place" ;;
     extend) options="--owner --lease $place" ;;
     release) options="--owner $place" ;;
+    top) options="--delay $place" ;;
     doctor) options="--quiet --json $place" ;;
     *) return ;;
     esac

@@ -6,7 +6,7 @@ function __redlatch_names
     redlatch complete (string escape -- (commandline -opc)) (commandline -ct) 2>/dev/null </dev/null
 end
 
-set -l commands run list show wait unlock acquire extend release doctor help
+set -l commands run list show wait unlock acquire extend release doctor top help
 
 complete -c redlatch -f
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a command while holding a lock'
@@ -17,9 +17,11 @@ complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a unlock -d
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a acquire -d 'Acquire a lock for jobs of several steps'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a extend -d 'Prolong what acquire acquired'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a release -d 'Release what acquire acquired'
+complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a top -d 'Show the locks as they change'
+complete -c redlatch -n "__fish_seen_subcommand_from top" -s d -l delay -x -d 'The time between two refreshes'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Say what of the server will hurt locks'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a help -d 'The options of a command'
-complete -c redlatch -n "__fish_seen_subcommand_from help" -a 'run list show wait unlock acquire extend release doctor'
+complete -c redlatch -n "__fish_seen_subcommand_from help" -a 'run list show wait unlock acquire extend release doctor top'
 complete -c redlatch -n "__fish_seen_subcommand_from run show wait unlock acquire extend release doctor" -a '(__redlatch_names)'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -a '(__fish_complete_command)'
 
