@@ -59,6 +59,10 @@ void set_command(const char *name) {
     command_name = name;
 }
 
+const char *current_command(void) {
+    return command_name;
+}
+
 /* A refusal in the words of the command line: the command for the library's verb, names without the prefix. In new
  * memory; NULL without. */
 static char *in_typed_words(const char *message) {
@@ -102,6 +106,25 @@ int complain_of_wait(int status) {
     return complain_behind(away ? "gave up waiting, the server is unreachable: " : "", status);
 }
 
+static const char *option_name(const void *options, size_t index) {
+    return ((const struct option *)options)[index].name;
+}
+
+/* What is said of a long option that there is not, or of which there are several: "--wai", "--wai=5". */
+static void complain_of_option(const char *command, const char *behind, const char *argument,
+                               const struct option *options) {
+    char typed[64];
+    size_t size = strcspn(argument + 2, "=");
+    snprintf(typed, sizeof typed, "%.*s", (int)size, argument + 2);
+    int begins = 0;
+    for (size_t i = 0; options[i].name; i++) {
+        begins += strncmp(options[i].name, typed, strlen(typed)) == 0;
+    }
+    const char *nearest = begins ? NULL : nearest_word(typed, option_name, options);
+    notice("%s%s%s option --%s%s%s%s", command, behind, begins ? "several options begin with the" : "there is no",
+           typed, nearest ? ": did you mean --" : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
 int next_option(int argc, char **argv, const char *letters, const struct option *options, const char *command) {
     opterr = 0; /* it would repeat the argument as it is */
     int letter = getopt_long(argc, argv, letters, options, NULL);
@@ -115,7 +138,7 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
         bool is_long = strncmp(argument, "--", 2) == 0;
         notice("%s%s%s without a value: expected one after it", command, behind, is_long ? argument : short_option);
     } else if (optopt == 0) {
-        notice("%s%sthere is no option %s, or several begin with it", command, behind, argument);
+        complain_of_option(command, behind, argument, options);
     } else if (optopt < OPTION_PREFIX && !strchr(letters, optopt)) {
         notice("%s%sthere is no option %s", command, behind, short_option);
     } else {
@@ -126,8 +149,13 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
 }
 
 const char *only_name(int argc, char **argv, const char *command) {
-    if (argc - optind != 1) {
-        complain(STATUS_USAGE, "%s: got %d operands: expected one, the name of a lock", command, argc - optind);
+    if (argc - optind > 1) {
+        complain(STATUS_USAGE, "%s: got %d operands, '%s' and '%s'%s: expected one, the name of a lock", command,
+                 argc - optind, argv[optind], argv[optind + 1], argc - optind > 2 ? " and more" : "");
+        return NULL;
+    }
+    if (argc == optind) {
+        complain(STATUS_USAGE, "%s: got no operand: expected one, the name of a lock", command);
         return NULL;
     }
     if (!argv[optind][0]) {

@@ -102,8 +102,13 @@ void notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a failed call of the library, with its own words, and on a line of its own what to do. */
 int complain_of(int status);
 
-/* Which command it is, for messages. */
+/* Which command it is, for messages; NULL before it is known. */
 void set_command(const char *name);
+const char *current_command(void);
+
+/* nearest.c: of words, which `word` returns by their index and NULL behind the last, the one that was probably meant;
+ * NULL if none is near. */
+const char *nearest_word(const char *typed, const char *(*word)(const void *words, size_t index), const void *words);
 
 /* advice.c: what to do about a failed call; NULL where its message is enough. */
 const char *advice_for(const struct server_options *server, int status, const char *message);

@@ -111,7 +111,8 @@ static bool make_pattern(const char *typed, char pattern[PATTERN_MAX]) {
         }
         pattern[size++] = *at;
     }
-    strcpy(pattern + size, "*");
+    pattern[size] = '*';
+    pattern[size + 1] = '\0';
     return true;
 }
 

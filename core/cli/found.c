@@ -115,3 +115,24 @@ const char *role_name(int role) {
         return "holder";
     }
 }
+
+bool found_say_holder(redlatch_client *client, const char *name, const char *template, const char *gave_up) {
+    struct found found;
+    redlatch_report *report = NULL;
+    char *key = key_of_template(template, name);
+    bool good = key && redlatch_client_inspect(client, key, strlen(key), NULL, &report) == REDLATCH_OK &&
+                found_read(&found, report);
+    char *holder = good ? found_holder_text(&found) : NULL;
+    if (holder) {
+        char ttl[32];
+        text_ttl(found.facts.ttl_ms, ttl);
+        bool leased = !found_is_count(&found) && found.facts.ttl_ms >= 0;
+        notice("%s\"%s\" is held by %s%s%s", gave_up, name, holder, leased ? ", lease ends in " : "",
+               leased ? ttl : "");
+    }
+    bool done = holder != NULL;
+    free(holder);
+    free(key);
+    redlatch_report_free(report);
+    return done;
+}

@@ -45,6 +45,10 @@ char *party_text(const redlatch_party *party);
 /* The same of the first who holds the name, and how many more there are; NULL without a holder, or memory. */
 char *found_holder_text(const struct found *found);
 
+/* Says who holds a name, behind words of what was given up, with host and process where they are known. `template`: of
+ * its key, or NULL. false: nobody does, or it cannot be found out. */
+bool found_say_holder(redlatch_client *client, const char *name, const char *template, const char *gave_up);
+
 /* owner.c: releases, or with a lease extends, what an owner holds of a name that was found, and nobody else's.
  * *done_out: whether it still held anything. A status of the library. */
 int owner_change(redlatch_client *client, const struct found *found, const char *owner, int64_t lease_ms,

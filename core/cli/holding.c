@@ -171,28 +171,6 @@ static int acquire_beside_run(struct holding *holding, redlatch_cancel *cancel) 
     return status;
 }
 
-/* Says who holds a name, with host and process where they are known; false if that cannot be found out. */
-static bool say_holder(redlatch_client *client, const char *name, const char *template, const char *gave_up) {
-    struct found found;
-    redlatch_report *report = NULL;
-    char *key = key_of_template(template, name);
-    bool good = key && redlatch_client_inspect(client, key, strlen(key), NULL, &report) == REDLATCH_OK &&
-                found_read(&found, report);
-    char *holder = good ? found_holder_text(&found) : NULL;
-    if (holder) {
-        char ttl[32];
-        text_ttl(found.facts.ttl_ms, ttl);
-        bool leased = !found_is_count(&found) && found.facts.ttl_ms >= 0;
-        notice("%s\"%s\" is held by %s%s%s", gave_up, name, holder, leased ? ", lease ends in " : "",
-               leased ? ttl : "");
-    }
-    bool done = holder != NULL;
-    free(holder);
-    free(key);
-    redlatch_report_free(report);
-    return done;
-}
-
 /* Why nothing was acquired in time. A name that is free by now was held until a moment ago. */
 static void say_who_holds(const struct run_options *options, redlatch_client *client, const char *shown) {
     char wait[32];
@@ -203,7 +181,7 @@ static void say_who_holds(const struct run_options *options, redlatch_client *cl
     }
     bool done = false;
     for (size_t i = 0; !done && i < options->name_count; i++) {
-        done = say_holder(client, options->names[i], options->key_template, gave_up);
+        done = found_say_holder(client, options->names[i], options->key_template, gave_up);
     }
     if (!done) {
         bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;

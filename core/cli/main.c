@@ -50,6 +50,28 @@ static void fill_standard_streams(void) {
     }
 }
 
+static const char *command_at(const void *unused, size_t index) {
+    (void)unused;
+    return index < sizeof commands / sizeof commands[0] ? commands[index].name : NULL;
+}
+
+/* What other tools call it, or what is spelt much alike; NULL for anything else. */
+static const char *command_meant(const char *name) {
+    static const char *const others[][2] = {
+        {"lock", "run"},        {"exec", "run"},          {"with", "run"},      {"ls", "list"},
+        {"keys", "list"},       {"get", "show"},          {"info", "show"},     {"status", "show"},
+        {"inspect", "show"},    {"rm", "unlock"},         {"delete", "unlock"}, {"free", "unlock"},
+        {"renew", "extend"},    {"refresh", "extend"},    {"check", "doctor"},  {"ping", "doctor"},
+        {"diagnose", "doctor"}, {"version", "--version"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (strcmp(name, others[i][0]) == 0) {
+            return others[i][1];
+        }
+    }
+    return nearest_word(name, command_at, NULL);
+}
+
 static int run_command(const char *name, int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(name, commands[i].name) == 0) {
@@ -58,10 +80,15 @@ static int run_command(const char *name, int argc, char **argv) {
             return commands[i].run(argc, argv);
         }
     }
-    return complain(
+    const char *meant = command_meant(name);
+    complain(
         STATUS_USAGE,
         "the command is '%s': expected run, list, show, wait, unlock, acquire, release, extend, doctor, top or help",
         name);
+    if (meant) {
+        notice("did you mean redlatch %s?", meant);
+    }
+    return STATUS_USAGE;
 }
 
 static int help(char *command) {

@@ -233,10 +233,12 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
                  operands[1], operands[0]);
         return false;
     }
+    if (!operands[before] && !begun) {
+        complain(STATUS_USAGE, "run: no command to be run under '%s': expected NAME -- CMD", operands[0]);
+        return false;
+    }
     if (!operands[before]) {
-        complain(STATUS_USAGE,
-                 begun ? "run: no name before --, or no -- after the name '%s': expected NAME... -- CMD"
-                       : "run: no -- after the name '%s': expected NAME... -- CMD",
+        complain(STATUS_USAGE, "run: no name before --, or no -- after the name '%s': expected NAME... -- CMD",
                  operands[0]);
         return false;
     }

@@ -103,8 +103,10 @@ static void take_url(struct server_options *server, char *url) {
         memset(option, '*', strcspn(option, "&"));
         option = next_sentinel_password(strchr(option, '&'));
     }
-    notice("the password in -u can be read by others on this machine, and CMD does not get it:"
-           " use --password-file, REDISCLI_AUTH or REDIS_URL");
+    bool runs = current_command() && strcmp(current_command(), "run") == 0;
+    notice("the password in -u can be read by others on this machine%s: use --password-file, REDISCLI_AUTH or"
+           " REDIS_URL",
+           runs ? ", and CMD does not get it" : "");
 }
 
 bool take_server_option(struct server_options *server, int letter, const char *usage, int *status_out) {

@@ -170,15 +170,14 @@ def test_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: Lis
 # Arguments of `run`, and all that is said about them.
 MISUSE = {
     "": "run: no name of a lock: expected NAME... -- CMD",
-    "x": "run: no -- after the name 'x': expected NAME... -- CMD",
     "x --": "run: nothing after --: expected a command",
     "x -n true": "run: -n behind the name 'x': expected options before it",
     "x nosuch -v": "run: there is no program 'nosuch' to be run under 'x': expected NAME... -- CMD",
-    "x": "run: no -- after the name 'x': expected NAME... -- CMD",
+    "x": "run: no command to be run under 'x': expected NAME -- CMD",
     "x git checkout -- FILE": "run: 'git' is a program where a name is expected, and 'FILE' behind -- is none: expected"
                               " x -- git ... -- FILE",
     "x -n -- true": "run: -n among the names: expected options before them",
-    "--no-such-option x -- true": "run: there is no option --no-such-option, or several begin with it\n"
+    "--no-such-option x -- true": "run: there is no option --no-such-option\n"
     "redlatch: see: redlatch run --help",
     "-w soon x -- true": "-w is 'soon': expected seconds, or a number with ms, s, m, h or d, from 0 to 300000000 s",
     "-w -1 x -- true": "-w is '-1': expected seconds, or a number with ms, s, m, h or d, from 0 to 300000000 s",

@@ -179,8 +179,8 @@ def test_a_signal_ends_the_wait(
 
 MISUSE = {
     "acquire x": "acquire: no --lease: expected how long the lock stays, such as --lease 10m",
-    "acquire --lease 5m": "acquire: got 0 operands: expected one, the name of a lock",
-    "acquire x y --lease 5m": "acquire: got 2 operands: expected one, the name of a lock",
+    "acquire --lease 5m": "acquire: got no operand: expected one, the name of a lock",
+    "acquire x y --lease 5m": "acquire: got 2 operands, 'x' and 'y': expected one, the name of a lock",
     "acquire x --lease 0": "--lease is '0': expected seconds, or a number with ms, s, m, h or d, from 0.001 to"
                            " 300000000 s",
     "acquire x --lease 5m -n -w 3": "-n with -w 3: expected one of them",

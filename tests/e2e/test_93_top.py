@@ -56,7 +56,7 @@ def test_locks_come_and_go(server: RedisServer, terminal: Terminal, tmp_path: Pa
     holder.terminate()
     holder.communicate(timeout=20)
     waiter.communicate(timeout=20)
-    wait_until(lambda: not row(terminal, "deploy"), TIMEOUT, lambda: terminal.screen())
+    wait_until(lambda: not row(terminal, "deploy"), TIMEOUT, terminal.screen)
     terminal.keys("q")
     terminal.shows("status 0")
     assert "redlatch top  redis://" not in terminal.screen(), "the screen is as it was before"
@@ -132,10 +132,10 @@ def test_more_locks_than_rows_and_more_keys_than_one_refresh(server: RedisServer
         for i = 1, 100 do redis.call('hset', 'lock:' .. i, ARGV[1] .. ':' .. i, 1) end
         for i = 1, 20000 do redis.call('set', 'key:' .. i, 'x') end""", 0, UUID)
     begin(terminal)
-    wait_until(lambda: "100 locks, 100 held;" in terminal.screen(), TIMEOUT, lambda: terminal.screen())
+    wait_until(lambda: "100 locks, 100 held;" in terminal.screen(), TIMEOUT, terminal.screen)
     assert len(terminal.screen().rstrip("\n").splitlines()) <= 30
     server.admin.delete("lock:7")
-    wait_until(lambda: "99 locks, 99 held" in terminal.screen(), TIMEOUT, lambda: terminal.screen())
+    wait_until(lambda: "99 locks, 99 held" in terminal.screen(), TIMEOUT, terminal.screen)
     terminal.keys("q")
 
 

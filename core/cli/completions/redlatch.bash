@@ -86,7 +86,7 @@ _redlatch() {
     run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --permits --limit --key-template --quiet --verbose $place" ;;
     list) options="--json $place" ;;
     show) options="--json --owner --mine $place" ;;
-    wait) options="--wait --kind $place" ;;
+    wait) options="--wait --quiet --kind $place" ;;
     unlock) options="--owner --force --yes --json $place" ;;
     acquire) options="--lease --nonblock --wait --kind --limit --key-template --quiet $place" ;;
     extend) options="--owner --lease $place" ;;

@@ -41,7 +41,7 @@ complete -c redlatch -n "__fish_seen_subcommand_from list show unlock doctor" -l
 complete -c redlatch -n "__fish_seen_subcommand_from show" -l owner -x -d 'Check that this owner holds it'
 complete -c redlatch -n "__fish_seen_subcommand_from unlock extend release" -l owner -x -d 'The owner id'
 complete -c redlatch -n "__fish_seen_subcommand_from unlock" -s y -l yes -d 'Do not ask'
-complete -c redlatch -n "__fish_seen_subcommand_from run acquire doctor" -s q -l quiet -d 'Print less'
+complete -c redlatch -n "__fish_seen_subcommand_from run wait acquire doctor" -s q -l quiet -d 'Print less'
 complete -c redlatch -n "__fish_seen_subcommand_from acquire extend" -l lease -x -d 'How long the lock stays'
 complete -c redlatch -n "__fish_seen_subcommand_from acquire" -l kind -x -a 'mutex fenced fair spin plain read write permit-semaphore' -d 'The kind of lock'
 complete -c redlatch -n "__fish_seen_subcommand_from show" -l mine -d 'What the surrounding run holds'
