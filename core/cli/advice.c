@@ -17,7 +17,8 @@ static const char *advice_of_url(const char *url) {
     }
     bool single = strncmp(url, "redis://", 8) == 0 || strncmp(url, "rediss://", 9) == 0;
     if (single && strchr(url, ',')) {
-        return "several servers need redis+sentinel:// for sentinels, or redis+replicas:// for a master and its replicas";
+        return "several servers need redis+sentinel:// for sentinels, or redis+replicas:// for a master and its"
+               " replicas";
     }
     return NULL;
 }

@@ -71,10 +71,11 @@ LINES: Dict[str, Tuple[int, List[str]]] = {
 def test_a_line(server: RedisServer, line: str) -> None:
     status, messages = LINES[line]
     check(server, line, status, *messages)
-    assert [key for key in server.admin.keys() if not key.startswith(b"redlatch_op:")] == [], "nothing was acquired"
+    left = [key for key in server.admin.keys() if not key.startswith(b"redlatch_op:")]
+    assert left == [], "nothing was acquired"
 
 
-# ----------------------------------------------------------------------------------------------- what is there already --
+# --------------------------------------------------------------------------------------------- what is there already --
 
 
 def test_a_lock_that_is_held(server: RedisServer) -> None:
@@ -100,7 +101,8 @@ def test_what_is_waited_for_in_vain(server: RedisServer) -> None:
 
 def test_a_key_of_something_else(server: RedisServer) -> None:
     server.admin.set("x", "hello")
-    check(server, "run x -- true", NO_LOCK, 'acquire "x": the key is a string, which is no known lock: expected a mutex')
+    check(server, "run x -- true", NO_LOCK,
+          'acquire "x": the key is a string, which is no known lock: expected a mutex')
 
 
 def test_a_script_that_may_not_be_executed(server: RedisServer, tmp_path: Path) -> None:
