@@ -71,7 +71,7 @@ LINES: Dict[str, Tuple[int, List[str]]] = {
 def test_a_line(server: RedisServer, line: str) -> None:
     status, messages = LINES[line]
     check(server, line, status, *messages)
-    left = [key for key in server.admin.keys() if not key.startswith(b"redlatch_op:")]
+    left = [key for key in server.admin.scan_iter() if not key.startswith(b"redlatch_op:")]
     assert left == [], "nothing was acquired"
 
 
