@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "top_screen.h"
 
+#include "columns.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,7 +17,7 @@
 #include <unistd.h>
 
 enum { NAME, KIND, HOLDER, HOST, COUNT, TTL, WAITING, RATE, COLUMNS };
-enum { GAP = 2, NARROWEST = 8 };
+enum { NARROWEST = 8 };
 
 static const char *const heads[COLUMNS] = {"NAME", "KIND", "HOLDER", "HOST", "COUNT", "TTL", "WAITING", "CHANGES/S"};
 
@@ -108,7 +110,8 @@ static char *cell(const struct top_lock *lock, int column) {
         snprintf(text, sizeof text, "%llu", (unsigned long long)lock->count);
         break;
     case TTL:
-        if (lock->holders && lock->ttl_ms != -2) {
+        if (lock->holders && lock->ttl_ms != -2 &&
+            (lock->ttl_ms >= 0 || lock->detected_kind != REDLATCH_DETECTED_PERMIT_SEMAPHORE)) {
             text_ttl(lock->ttl_ms, text);
         } else {
             snprintf(text, sizeof text, "-");
@@ -124,54 +127,33 @@ static char *cell(const struct top_lock *lock, int column) {
     return strdup(text);
 }
 
-/* Owner ids give way first, then hosts, then names. */
-static void fit(int widths[COLUMNS], int columns) {
-    static const int order[] = {HOLDER, HOST, NAME};
-    int total = GAP * (COLUMNS - 1);
-    for (int i = 0; i < COLUMNS; i++) {
-        total += widths[i];
-    }
-    for (int i = 0; i < 3 && total > columns; i++) {
-        int *width = &widths[order[i]];
-        int least = *width < NARROWEST ? *width : NARROWEST;
-        int cut = total - columns < *width - least ? total - columns : *width - least;
-        *width -= cut;
-        total -= cut;
-    }
+/* Owner ids are cut before names are, and left out where even that is not enough. */
+static void fit(int widths[COLUMNS], int terminal) {
+    const struct column_rule rules[] = {{HOLDER, NARROWEST}, {HOST, NARROWEST}, {NAME, terminal / 2}, {HOLDER, 0},
+                                        {COUNT, 0},          {KIND, 0},         {NAME, NARROWEST}};
+    columns_fit(widths, COLUMNS, rules, sizeof rules / sizeof rules[0], terminal);
 }
 
-static void put_text(const char *text, int width, bool last) {
-    int taken = 0;
-    char *shown = text_shown(text, strlen(text), width, &taken);
-    fputs(shown ? shown : "", stdout);
-    if (!last) {
-        printf("%*s", width - taken + GAP > 0 ? width - taken + GAP : GAP, "");
-    }
-    free(shown);
+static void put_text(const char *text, int width) {
+    columns_print(text, width, &(int){0}, "");
 }
 
 static void draw_table(char *const *cells, size_t count, int columns) {
     int widths[COLUMNS];
     for (int column = 0; column < COLUMNS; column++) {
-        widths[column] = (int)strlen(heads[column]);
-        for (size_t i = 0; i < count; i++) {
-            const char *text = cells[i * COLUMNS + (size_t)column];
-            int width = 0;
-            char *shown = text ? text_shown(text, strlen(text), 0, &width) : NULL;
-            widths[column] = width > widths[column] ? width : widths[column];
-            free(shown);
-        }
+        widths[column] = columns_width(heads[column], cells, count, COLUMNS, column);
     }
     fit(widths, columns);
+    int printed = 0;
     fputs(text_coloured() ? "\033[7m" : "", stdout);
     for (int column = 0; column < COLUMNS; column++) {
-        put_text(heads[column], widths[column], column == COLUMNS - 1);
+        columns_print(heads[column], widths[column], &printed, "");
     }
     fputs("\033[0m\033[K\r\n", stdout);
     for (size_t i = 0; i < count; i++) {
+        printed = 0;
         for (int column = 0; column < COLUMNS; column++) {
-            const char *text = cells[i * COLUMNS + (size_t)column];
-            put_text(text ? text : "", widths[column], column == COLUMNS - 1);
+            columns_print(cells[i * COLUMNS + (size_t)column], widths[column], &printed, "");
         }
         fputs(i + 1 < count ? "\033[K\r\n" : "\033[K", stdout);
     }
@@ -184,7 +166,7 @@ static void draw_head(const struct screen_head *head, const struct top_locks *lo
     struct tm local;
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
     snprintf(text, sizeof text, "redlatch top  %s  %s  (q ends it)", head->url, clock);
-    put_text(text, columns, true);
+    put_text(text, columns);
     fputs("\033[K\r\n", stdout);
     int size = snprintf(text, sizeof text, "%zu locks, %zu held%s", locks->count, head->held,
                         locks->complete ? "" : ", more to be found");
@@ -194,7 +176,7 @@ static void draw_head(const struct screen_head *head, const struct top_locks *lo
         snprintf(text + size, sizeof text - (size_t)size, "; the server carries out %.0f commands a second",
                  head->commands_per_second);
     }
-    put_text(text, columns, true);
+    put_text(text, columns);
     fputs("\033[K\r\n", stdout);
 }
 

@@ -124,6 +124,9 @@ def test_a_narrow_terminal_cuts_ids(server: RedisServer, terminal: Terminal) -> 
     terminal.resize(80, 10)
     wait_row(terminal, "deploy:shop:production", lambda cells: len(cells) == 8 and "..." in cells[2])
     assert max(map(len, terminal.screen().splitlines())) <= 80
+    terminal.resize(70, 10)
+    wait_until(lambda: "HOLDER" not in terminal.screen(), TIMEOUT, terminal.screen)
+    assert row(terminal, "deploy:shop:production")[-1] == "0.0", "what is left fits, and the name is whole"
     terminal.keys("q")
 
 
