@@ -212,6 +212,13 @@ def test_replication() -> None:
         assert status == PROBLEM and "min_replicas" in message(findings, "lock", "problem")
 
 
+def test_a_url_that_finds_the_master() -> None:
+    with Pair(**SOUND) as pair:
+        hosts = f"127.0.0.1:{pair.replica.port},127.0.0.1:{pair.master.port}"
+        status, findings = examine(pair.master, "--url", f"redis+replicas://{hosts}/0?min_replicas=1")
+        assert status == status_for(pair.master, 0) and findings["role"][0]["message"] == "the server is a master"
+
+
 @pytest.fixture
 def make_skewed(
     make_server: MakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
