@@ -31,6 +31,12 @@ def begin(terminal: Terminal, *arguments: str) -> None:
     wait_until(lambda: "redlatch top  redis://" in terminal.screen(), TIMEOUT, "the first screen")
 
 
+def finish(terminal: Terminal) -> None:
+    """Ends it by its key. It has ended before the terminal is closed: what is killed at its end says nothing."""
+    terminal.keys("q")
+    terminal.shows("status 0")
+
+
 def row(terminal: Terminal, name: str) -> List[str]:
     """The cells of a lock on the screen; empty if it is not there."""
     for line in terminal.screen().splitlines():
@@ -57,8 +63,7 @@ def test_locks_come_and_go(server: RedisServer, terminal: Terminal, tmp_path: Pa
     holder.communicate(timeout=20)
     waiter.communicate(timeout=20)
     wait_until(lambda: not row(terminal, "deploy"), TIMEOUT, terminal.screen)
-    terminal.keys("q")
-    terminal.shows("status 0")
+    finish(terminal)
     assert "redlatch top  redis://" not in terminal.screen(), "the screen is as it was before"
     terminal.enter("echo ty''ped")
     terminal.shows("typed")
@@ -81,7 +86,7 @@ def test_a_pattern_and_a_prefix(server: RedisServer, terminal: Terminal) -> None
     begin(terminal, "--prefix", "app:", "'o*'")
     wait_row(terminal, "one", lambda cells: cells[1:2] == ["mutex"])
     assert "1 locks, 1 held" in terminal.screen() and not row(terminal, "two")
-    terminal.keys("q")
+    finish(terminal)
 
 
 @pytest.mark.parametrize("kind", ["lock", "fenced_lock"])
@@ -112,8 +117,7 @@ def test_hand_overs_are_counted(server: RedisServer, terminal: Terminal, kind: s
         for turn in turns:
             turn.join()
     wait_row(terminal, "z:busy", lambda cells: not cells or float(cells[7]) < 1)
-    terminal.keys("q")
-    terminal.shows("status 0")
+    finish(terminal)
 
 
 def test_a_narrow_terminal_cuts_ids(server: RedisServer, terminal: Terminal) -> None:
@@ -127,7 +131,7 @@ def test_a_narrow_terminal_cuts_ids(server: RedisServer, terminal: Terminal) -> 
     terminal.resize(70, 10)
     wait_until(lambda: "HOLDER" not in terminal.screen(), TIMEOUT, terminal.screen)
     assert row(terminal, "deploy:shop:production")[-1] == "0.0", "what is left fits, and the name is whole"
-    terminal.keys("q")
+    finish(terminal)
 
 
 def test_more_locks_than_rows_and_more_keys_than_one_refresh(server: RedisServer, terminal: Terminal) -> None:
@@ -139,7 +143,7 @@ def test_more_locks_than_rows_and_more_keys_than_one_refresh(server: RedisServer
     assert len(terminal.screen().rstrip("\n").splitlines()) <= 30
     server.admin.delete("lock:7")
     wait_until(lambda: "99 locks, 99 held" in terminal.screen(), TIMEOUT, terminal.screen)
-    terminal.keys("q")
+    finish(terminal)
 
 
 def test_a_server_that_goes_and_comes(fresh_server: RedisServer) -> None:
@@ -152,8 +156,7 @@ def test_a_server_that_goes_and_comes(fresh_server: RedisServer) -> None:
         fresh_server.start()
         put_hash(fresh_server, "again", {f"{UUID}:1": 1})
         wait_row(terminal, "again", lambda cells: cells[1:2] == ["mutex"])
-        terminal.keys("q")
-        terminal.shows("status 0")
+        finish(terminal)
     finally:
         terminal.close()
 
