@@ -161,15 +161,17 @@ def test_a_server_that_does_not_answer(make_server: MakeServer) -> None:
     """The quickest of some tries: a process may be kept waiting by others of the machine, too."""
     server = make_server()
     server.sigstop()
-    took = []
+    quickest = TIMEOUT
     try:
-        for _ in range(5):
+        for _ in range(30):
             begun = time.monotonic()
             assert offered(server, "show", "") == []
-            took.append(time.monotonic() - begun)
+            quickest = min(quickest, time.monotonic() - begun)
+            if quickest < 0.15:
+                break
     finally:
         server.sigcont()
-    assert min(took) < 0.15, "0.1 s, and the time that a process takes to start"
+    assert quickest < 0.15, "0.1 s, and the time that a process takes to start"
 
 
 def test_the_server_is_away(server: RedisServer) -> None:
