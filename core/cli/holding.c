@@ -171,7 +171,7 @@ static int acquire_beside_run(struct holding *holding, redlatch_cancel *cancel) 
     return status;
 }
 
-/* Why nothing was acquired in time. A name that is free by now was held until a moment ago. */
+/* Why nothing was acquired in time. A name that is free by now, or that the user may not inspect, was held. */
 static void say_who_holds(const struct run_options *options, redlatch_client *client, const char *shown) {
     char wait[32];
     char gave_up[64] = "";
@@ -185,8 +185,7 @@ static void say_who_holds(const struct run_options *options, redlatch_client *cl
     }
     if (!done) {
         bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
-        notice("%s\"%s\" %s", gave_up, shown,
-               counts ? "has too few permits left" : "was held by another owner, who has released it just now");
+        notice("%s\"%s\" %s", gave_up, shown, counts ? "has too few permits left" : "was held by another owner");
     }
 }
 
