@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Set, Tuple
 
 import pytest
-from conftest import MakeServer
 from support import Proxy, RedisServer, closed_port
 from support.replicas import Pair
 from support.shell import redlatch
+
+MakeServer = Callable[..., RedisServer]
 
 WARNING, PROBLEM = 1, 2
 # What is not the subject of a test: a server of the tests keeps nothing on disk.

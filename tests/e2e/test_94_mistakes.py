@@ -6,13 +6,14 @@ from __future__ import annotations
 import socket
 import threading
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Callable, Dict, Iterator, List, Tuple
 
 import pytest
-from conftest import MakeServer
 from forms import UUID, put_hash
 from support import RedisServer, closed_port
 from support.shell import redlatch
+
+MakeServer = Callable[..., RedisServer]
 
 USAGE, NO_LOCK, UNREACHABLE = 64, 65, 69
 COMMANDS = "run, list, show, wait, unlock, acquire, release, extend, doctor, top or help"

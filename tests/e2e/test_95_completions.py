@@ -8,13 +8,14 @@ import subprocess
 import time
 import uuid
 from pathlib import Path
-from typing import Iterator, List
+from typing import Callable, Iterator, List
 
 import pytest
-from conftest import MakeServer
 from support import RedisServer, closed_port, wait_until
 from support.shell import TIMEOUT, environment, program, redlatch
 from terminal import BASH, Terminal
+
+MakeServer = Callable[..., RedisServer]
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "core" / "cli" / "completions"
 TLS = ["--tls-ca-file", "--tls-ca-dir", "--tls-cert-file", "--tls-key-file", "--tls-server-name", "--tls-verify",
