@@ -62,6 +62,11 @@
 %ignore redlatch_latch_begin_wait;
 %ignore redlatch_client_begin_wait_free;
 %ignore redlatch_wait_continue;
+/* Those of the command `redlatch`: they block, have an extended_out or a size_out, and no asynchronous form. */
+%ignore redlatch_client_command;
+%ignore redlatch_lock_release_owner;
+%ignore redlatch_lock_extend_owner;
+%ignore redlatch_scan_is_ready;
 %ignore redlatch_wait_drop;
 
 /* A list of strings, which the table keeps alive during the call. */

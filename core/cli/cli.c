@@ -53,10 +53,47 @@ static int exit_status_of(int status) {
     return status <= -500 ? STATUS_SYSTEM : STATUS_UNREACHABLE;
 }
 
+static const char *command_name;
+
+void set_command(const char *name) {
+    command_name = name;
+}
+
+const char *current_command(void) {
+    return command_name;
+}
+
+/* A refusal in the words of the command line: the command for the library's verb, names without the prefix. In new
+ * memory; NULL without. */
+static char *in_typed_words(const char *message) {
+    const char *prefix = server_opened()->prefix ? server_opened()->prefix : "";
+    const char *quote = strchr(message, '"');
+    char *text = NULL;
+    size_t size;
+    FILE *out = quote && command_name ? open_memstream(&text, &size) : NULL;
+    if (!out) {
+        return strdup(message);
+    }
+    fprintf(out, "%s ", command_name);
+    for (const char *at = quote; *at;) {
+        bool begins = *at == '"' && *prefix && strncmp(at + 1, prefix, strlen(prefix)) == 0;
+        putc(*at, out);
+        at += begins ? 1 + strlen(prefix) : 1;
+    }
+    return fclose(out) == 0 ? text : NULL;
+}
+
 static int complain_behind(const char *words, int status) {
-    char *error = tls_complaint(redlatch_last_error());
-    int exit_status = complain(exit_status_of(status), "%s%s", words, error ? error : "out of memory");
+    char *message = tls_complaint(redlatch_last_error());
+    char *error = message && status == REDLATCH_NO_PERMISSION ? in_typed_words(message) : NULL;
+    const char *shown = error ? error : message ? message : "out of memory";
+    int exit_status = complain(exit_status_of(status), "%s%s", words, shown);
+    const char *advice = message ? advice_for(server_opened(), status, message) : NULL;
+    if (advice) {
+        notice("%s", advice);
+    }
     free(error);
+    free(message);
     return exit_status;
 }
 
@@ -67,6 +104,25 @@ int complain_of(int status) {
 int complain_of_wait(int status) {
     bool away = status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY;
     return complain_behind(away ? "gave up waiting, the server is unreachable: " : "", status);
+}
+
+static const char *option_name(const void *options, size_t index) {
+    return ((const struct option *)options)[index].name;
+}
+
+/* What is said of a long option that there is not, or of which there are several: "--wai", "--wai=5". */
+static void complain_of_option(const char *command, const char *behind, const char *argument,
+                               const struct option *options) {
+    char typed[64];
+    size_t size = strcspn(argument + 2, "=");
+    snprintf(typed, sizeof typed, "%.*s", (int)size, argument + 2);
+    int begins = 0;
+    for (size_t i = 0; options[i].name; i++) {
+        begins += strncmp(options[i].name, typed, strlen(typed)) == 0;
+    }
+    const char *nearest = begins ? NULL : nearest_word(typed, option_name, options);
+    notice("%s%s%s option --%s%s%s%s", command, behind, begins ? "several options begin with the" : "there is no",
+           typed, nearest ? ": did you mean --" : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 int next_option(int argc, char **argv, const char *letters, const struct option *options, const char *command) {
@@ -82,7 +138,7 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
         bool is_long = strncmp(argument, "--", 2) == 0;
         notice("%s%s%s without a value: expected one after it", command, behind, is_long ? argument : short_option);
     } else if (optopt == 0) {
-        notice("%s%sthere is no option %s, or several begin with it", command, behind, argument);
+        complain_of_option(command, behind, argument, options);
     } else if (optopt < OPTION_PREFIX && !strchr(letters, optopt)) {
         notice("%s%sthere is no option %s", command, behind, short_option);
     } else {
@@ -93,8 +149,13 @@ int next_option(int argc, char **argv, const char *letters, const struct option 
 }
 
 const char *only_name(int argc, char **argv, const char *command) {
-    if (argc - optind != 1) {
-        complain(STATUS_USAGE, "%s: got %d operands: expected one, the name of a lock", command, argc - optind);
+    if (argc - optind > 1) {
+        complain(STATUS_USAGE, "%s: got %d operands, '%s' and '%s'%s: expected one, the name of a lock", command,
+                 argc - optind, argv[optind], argv[optind + 1], argc - optind > 2 ? " and more" : "");
+        return NULL;
+    }
+    if (argc == optind) {
+        complain(STATUS_USAGE, "%s: got no operand: expected one, the name of a lock", command);
         return NULL;
     }
     if (!argv[optind][0]) {
@@ -104,17 +165,33 @@ const char *only_name(int argc, char **argv, const char *command) {
     return argv[optind];
 }
 
-bool read_seconds(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out) {
+/* Milliseconds of the unit behind a number, of which seconds need none; 0 for any other. */
+static double unit_ms(const char *unit) {
+    static const struct {
+        const char *name;
+        double ms;
+    } units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcmp(unit, units[i].name) == 0) {
+            return units[i].ms;
+        }
+    }
+    return 0;
+}
+
+bool read_duration(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out) {
     char *end;
     errno = 0;
-    double seconds = strtod(text, &end);
-    if (end == text || *end || errno || !isfinite(seconds) || seconds < 0 || seconds > high ||
-        ceil(seconds * 1000) < (double)low_ms) {
-        complain(STATUS_USAGE, "%s is '%s': expected seconds, from %g to %d", option, text, (double)low_ms / 1000,
-                 high);
+    double number = strtod(text, &end);
+    double unit = unit_ms(end);
+    double ms = ceil(number * unit);
+    if (end == text || unit == 0 || errno || !isfinite(number) || number < 0 || ms > high * 1000.0 ||
+        ms < (double)low_ms) {
+        complain(STATUS_USAGE, "%s is '%s': expected seconds, or a number with ms, s, m, h or d, from %g to %d s",
+                 option, text, (double)low_ms / 1000, high);
         return false;
     }
-    *ms_out = (int64_t)ceil(seconds * 1000);
+    *ms_out = (int64_t)ms;
     return true;
 }
 

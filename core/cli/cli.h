@@ -13,6 +13,8 @@
 enum {
     STATUS_GOOD = 0,
     STATUS_NOT_OBTAINED = 1,
+    STATUS_WARNING = 1, /* these two of `doctor` */
+    STATUS_PROBLEM = 2,
     STATUS_FREE = 3,
     STATUS_USAGE = 64,
     STATUS_NO_LOCK = 65,
@@ -31,6 +33,12 @@ int command_list(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_wait(int argc, char **argv);
 int command_unlock(int argc, char **argv);
+int command_acquire(int argc, char **argv);
+int command_release(int argc, char **argv);
+int command_extend(int argc, char **argv);
+int command_doctor(int argc, char **argv);
+int command_complete(int argc, char **argv);
+int command_top(int argc, char **argv);
 
 enum { TLS_COUNT = 7 };
 
@@ -91,14 +99,28 @@ int complain(int exit_status, const char *format, ...) __attribute__((format(pri
 /* The same where there is no exit status to return. */
 void notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same for a failed call of the library, with its own words. */
+/* The same for a failed call of the library, with its own words, and on a line of its own what to do. */
 int complain_of(int status);
+
+/* Which command it is, for messages; NULL before it is known. */
+void set_command(const char *name);
+const char *current_command(void);
+
+/* nearest.c: of words, which `word` returns by their index and NULL behind the last, the one that was probably meant;
+ * NULL if none is near. */
+const char *nearest_word(const char *typed, const char *(*word)(const void *words, size_t index), const void *words);
+
+/* advice.c: what to do about a failed call; NULL where its message is enough. */
+const char *advice_for(const struct server_options *server, int status, const char *message);
 
 /* The same for one that waited. */
 int complain_of_wait(int status);
 
 /* Opens the client that a command works with, whose own options may be NULL: an exit status, and why not is said. */
 int open_client(const struct server_options *server, const redlatch_client_options *own, redlatch_client **client_out);
+
+/* What open_client was last called with; all unset before. */
+const struct server_options *server_opened(void);
 
 /* The URL of the server: the given one, that of the environment, or what it is without either. */
 const char *server_url(const struct server_options *server);
@@ -123,15 +145,18 @@ void tls_of_run(struct server_options *server);
  * given in the URL as tls_ca_file. In new memory; NULL without. */
 char *tls_complaint(const char *message);
 
+/* The key of a name as a template makes it, which may be NULL; in new memory, NULL without. */
+char *key_of_template(const char *template, const char *name);
+
 /* Sets a variable of the environment, or unsets it if the text is NULL; false without memory. */
 bool set_variable(const char *name, const char *text);
 
-/* What read_seconds takes at most: nine years and a half, as the library takes ten. */
+/* What read_duration takes at most: nine years and a half, as the library takes ten. */
 enum { SECONDS_MAX = 300000000 };
 
-/* Seconds with a fraction as milliseconds, from `low_ms` to `high` seconds; false after a complaint that names the
- * option. */
-bool read_seconds(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out);
+/* A duration as milliseconds, from `low_ms` to `high` seconds: seconds with a fraction, or a number and one of ms, s,
+ * m, h and d; false after a complaint that names the option. */
+bool read_duration(const char *option, const char *text, int64_t low_ms, int high, int64_t *ms_out);
 
 /* A whole number in a range; false after a complaint. */
 bool read_number(const char *option, const char *text, long low, long high, int *number_out);

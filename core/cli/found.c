@@ -1,7 +1,11 @@
 /* Reading reports for the commands that print them.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "found.h"
 
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool found_read(struct found *found, redlatch_report *report) {
@@ -49,7 +53,54 @@ bool found_is_held_by(const struct found *found, const char *owner) {
 bool found_party(const struct found *found, uint64_t index, redlatch_party *party) {
     memset(party, 0, sizeof *party);
     party->struct_size = sizeof *party;
-    return index < found->facts.parties && redlatch_report_party(found->report, index, party) == REDLATCH_OK;
+    bool good = index < found->facts.parties && redlatch_report_party(found->report, index, party) == REDLATCH_OK;
+    if (good && found->hosts) {
+        hosts_fill(found->hosts, party);
+    }
+    return good;
+}
+
+int found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_report **report_out) {
+    redlatch_event event = {.struct_size = sizeof event};
+    struct pollfd fd = {.events = POLLIN};
+    *report_out = NULL;
+    int status = redlatch_client_event_fd(client, &fd.fd);
+    if (status != REDLATCH_OK || (status = redlatch_scan_start_next(scan, 1)) != REDLATCH_OK) {
+        return status;
+    }
+    while ((status = redlatch_client_next_event(client, &event)) == REDLATCH_AGAIN) {
+        poll(&fd, 1, -1);
+        event.struct_size = sizeof event;
+    }
+    if (status == REDLATCH_OK && event.status == REDLATCH_OK) {
+        *report_out = event.report;
+    }
+    return status == REDLATCH_OK ? event.status : status;
+}
+
+char *party_text(const redlatch_party *party) {
+    char *text = NULL;
+    int size = party->pid ? asprintf(&text, "%s (process %lld on %s)", party->owner, (long long)party->pid, party->host)
+                          : asprintf(&text, "%s", party->owner);
+    return size < 0 ? NULL : text;
+}
+
+char *found_holder_text(const struct found *found) {
+    redlatch_party party;
+    if (!found_party(found, 0, &party) || party.role == REDLATCH_WAITER) {
+        return NULL;
+    }
+    char *first = party_text(&party);
+    char *text = NULL;
+    uint64_t more = found->facts.holders - 1;
+    if (first && more && asprintf(&text, "%s and %llu more", first, (unsigned long long)more) < 0) {
+        text = NULL;
+    }
+    if (text || more) {
+        free(first);
+        return text;
+    }
+    return first;
 }
 
 const char *role_name(int role) {
@@ -63,4 +114,25 @@ const char *role_name(int role) {
     default:
         return "holder";
     }
+}
+
+bool found_say_holder(redlatch_client *client, const char *name, const char *template, const char *gave_up) {
+    struct found found;
+    redlatch_report *report = NULL;
+    char *key = key_of_template(template, name);
+    bool good = key && redlatch_client_inspect(client, key, strlen(key), NULL, &report) == REDLATCH_OK &&
+                found_read(&found, report);
+    char *holder = good ? found_holder_text(&found) : NULL;
+    if (holder) {
+        char ttl[32];
+        text_ttl(found.facts.ttl_ms, ttl);
+        bool leased = !found_is_count(&found) && found.facts.ttl_ms >= 0;
+        notice("%s\"%s\" is held by %s%s%s", gave_up, name, holder, leased ? ", lease ends in " : "",
+               leased ? ttl : "");
+    }
+    bool done = holder != NULL;
+    free(holder);
+    free(key);
+    redlatch_report_free(report);
+    return done;
 }

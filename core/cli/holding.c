@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "found.h"
+#include "signals.h"
+
 static int taken(const struct holding *holding) {
     return holding->options->permits ? holding->options->permits : 1;
 }
@@ -26,11 +29,16 @@ char *join_texts(char *const *texts, size_t count, const char *between) {
 
 /* ------------------------------------------------------------------------------------------------------ opening -- */
 
+static int64_t lease_of(const struct run_options *options) {
+    return options->fixed_lease_ms ? options->fixed_lease_ms : REDLATCH_RENEWED;
+}
+
 static int open_locks(struct holding *holding) {
     const struct run_options *options = holding->options;
     redlatch_lock_options lock_options;
     redlatch_lock_options_init(&lock_options, sizeof lock_options);
     lock_options.max_hold_ms = options->max_hold_ms;
+    lock_options.lease_ms = lease_of(options);
     lock_options.key_template = options->key_template;
     lock_options.key_template_size = options->key_template ? strlen(options->key_template) : 0;
     holding->members = calloc(options->name_count, sizeof(redlatch_lock *));
@@ -93,8 +101,8 @@ static int take_permits(struct holding *holding, int64_t wait_ms, redlatch_cance
     if (holding->semaphore) {
         return redlatch_semaphore_acquire(holding->semaphore, taken(holding), wait_ms, cancel);
     }
-    return redlatch_permit_semaphore_acquire(holding->permits, taken(holding), REDLATCH_RENEWED, wait_ms, cancel,
-                                             &holding->serial);
+    return redlatch_permit_semaphore_acquire(holding->permits, taken(holding), lease_of(holding->options), wait_ms,
+                                             cancel, &holding->serial);
 }
 
 static bool is_set_to(const char *variable, const char *text) {
@@ -128,6 +136,22 @@ static void warn_of(const char *name) {
     notice("the redlatch run that runs this one holds \"%s\" as another owner: this wait may never end", name);
 }
 
+/* --limit says how a semaphore is made; one that exists keeps its size, which may be another. */
+static void compare_limit(const struct holding *holding) {
+    int limit = holding->options->limit;
+    int64_t size = 0;
+    if (holding->permits) {
+        if (redlatch_permit_semaphore_permits(holding->permits, &size) == REDLATCH_OK && size != limit) {
+            notice("\"%s\" has %lld permits, not %d: --limit makes a semaphore only where there is none",
+                   holding->shown, (long long)size, limit);
+        }
+    } else if (redlatch_semaphore_available(holding->semaphore, &size) == REDLATCH_OK &&
+               size + taken(holding) > limit) {
+        notice("\"%s\" has at least %lld permits, more than %d: --limit makes a semaphore only where there is none",
+               holding->shown, (long long)size + taken(holding), limit);
+    }
+}
+
 static int acquire(struct holding *holding, int64_t wait_ms, redlatch_cancel *cancel) {
     return holding->lock ? redlatch_lock_acquire_as(holding->lock, 0, REDLATCH_LEASE_OF_LOCK, wait_ms, cancel)
                          : take_permits(holding, wait_ms, cancel);
@@ -135,7 +159,7 @@ static int acquire(struct holding *holding, int64_t wait_ms, redlatch_cancel *ca
 
 /* What the `run` around this one holds is tried first: one reader may stand beside another, and then there is nothing
  * to be said. */
-int holding_acquire(struct holding *holding, redlatch_cancel *cancel) {
+static int acquire_beside_run(struct holding *holding, redlatch_cancel *cancel) {
     int64_t wait_ms = holding->options->wait_ms;
     const char *around = wait_ms ? name_from_around(holding->options) : NULL;
     int status = acquire(holding, around ? 0 : wait_ms, cancel);
@@ -145,6 +169,50 @@ int holding_acquire(struct holding *holding, redlatch_cancel *cancel) {
     }
     holding->since = clock_ms();
     return status;
+}
+
+/* Why nothing was acquired in time. A name that is free by now, or that the user may not inspect, was held. */
+static void say_who_holds(const struct run_options *options, redlatch_client *client, const char *shown) {
+    char wait[32];
+    char gave_up[64] = "";
+    text_duration(options->wait_ms, wait);
+    if (options->wait_ms) {
+        snprintf(gave_up, sizeof gave_up, "gave up after %s: ", wait);
+    }
+    bool done = false;
+    for (size_t i = 0; !done && i < options->name_count; i++) {
+        done = found_say_holder(client, options->names[i], options->key_template, gave_up);
+    }
+    if (!done) {
+        bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
+        notice("%s\"%s\" %s", gave_up, shown, counts ? "has too few permits left" : "was held by another owner");
+    }
+}
+
+bool holding_acquire_or_complain(struct holding *holding, redlatch_client *client, redlatch_cancel *cancel,
+                                 int *status_out) {
+    const struct run_options *options = holding->options;
+    int64_t begun = clock_ms();
+    int status = acquire_beside_run(holding, cancel);
+    if (status == REDLATCH_NOT_FOUND) {
+        *status_out = complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected --limit, or one that exists",
+                               holding->shown);
+    } else if (status == REDLATCH_TIMEOUT) {
+        if (!options->quiet) {
+            say_who_holds(options, client, holding->shown);
+        }
+        *status_out = options->conflict_status;
+    } else if (status == REDLATCH_CANCELLED) {
+        *status_out = signals_ending(signals_end_requested());
+    } else if (status != REDLATCH_OK) {
+        *status_out = complain_of_wait(status);
+    } else if (options->verbose) {
+        notice("waited %lld ms", (long long)(clock_ms() - begun));
+    }
+    if (status == REDLATCH_OK && options->limit) {
+        compare_limit(holding);
+    }
+    return status == REDLATCH_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ while it lasts -- */
@@ -257,4 +325,35 @@ bool holding_owners(const struct holding *holding, const char *between, char **o
         good = inspect_permit(holding, i, &permit) && add_text(owners_out, between, permit.id);
     }
     return good;
+}
+
+/* ---------------------------------------------------------------------------------------------- from open to close --
+ */
+
+int run_with_holding(const struct run_options *options,
+                     int (*act)(const struct run_options *options, redlatch_client *client, struct holding *holding,
+                                redlatch_cancel *cancel)) {
+    redlatch_client_options client_options;
+    redlatch_client_options_init(&client_options, sizeof client_options);
+    client_options.release_on_close = 0; /* all is given back, or left to run out, before */
+    if (options->lease_ms) {
+        client_options.watchdog_lease_ms = options->lease_ms;
+    }
+    redlatch_client *client;
+    int exit_status = open_client(&options->server, &client_options, &client);
+    if (exit_status != STATUS_GOOD) {
+        return exit_status;
+    }
+    struct holding holding;
+    redlatch_cancel *cancel = NULL;
+    int status = holding_open(&holding, options, client);
+    if (status == REDLATCH_OK) {
+        status = redlatch_cancel_new(&cancel);
+    }
+    exit_status = status == REDLATCH_OK ? act(options, client, &holding, cancel) : complain_of(status);
+    signals_block(); /* a handler may use the cancel object no more */
+    redlatch_cancel_free(cancel);
+    holding_close(&holding);
+    redlatch_client_free(client);
+    return exit_status < 0 ? signals_die(-exit_status) : exit_status;
 }

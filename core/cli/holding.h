@@ -21,8 +21,10 @@ struct holding {
 int holding_open(struct holding *holding, const struct run_options *options, redlatch_client *client);
 void holding_close(struct holding *holding);
 
-/* Waits as the options say, but not for a semaphore that nobody makes: NOT_FOUND. */
-int holding_acquire(struct holding *holding, redlatch_cancel *cancel);
+/* Waits as the options say, but not for a semaphore that nobody makes. false: it is not held, and *status_out, which
+ * may be any, is how to exit; why is said where there is something to be said. */
+bool holding_acquire_or_complain(struct holding *holding, redlatch_client *client, redlatch_cancel *cancel,
+                                 int *status_out);
 
 /* Whether it is lost, and why (enum redlatch_reason), or was held for so long as it may be. Asks nobody. */
 bool holding_is_over(const struct holding *holding, int *reason_out);

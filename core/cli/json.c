@@ -98,7 +98,7 @@ static json_t *object_of(const struct found *found) {
         failed |= json_object_set_new(object, "token", json_integer((json_int_t)facts->token));
     }
     if (found_is_count(found)) {
-        failed |= json_object_set_new(object, "count", json_integer(facts->count));
+        failed |= json_object_set_new(object, "number", json_integer(facts->count));
     }
     failed |= set_bytes(object, "type", "type_hex", facts->type, strlen(facts->type));
     if (failed) {

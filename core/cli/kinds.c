@@ -1,5 +1,6 @@
-/* Kinds of locks by their names.
+/* Kinds of locks by their names; keys by their templates.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 
@@ -38,4 +39,13 @@ bool read_kind(const char *option, const char *text, bool (*may_be)(int kind), i
     }
     complain(STATUS_USAGE, "%s is '%s': expected one of %s", option, text, names);
     return false;
+}
+
+char *key_of_template(const char *template, const char *name) {
+    static const char placeholder[] = "{name}";
+    const char *found = template ? strstr(template, placeholder) : NULL;
+    char *key = NULL;
+    int size = found ? asprintf(&key, "%.*s%s%s", (int)(found - template), template, name, found + strlen(placeholder))
+                     : asprintf(&key, "%s", name);
+    return size < 0 ? NULL : key;
 }

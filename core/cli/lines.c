@@ -63,7 +63,7 @@ void lines_print(const struct found *found) {
     print_line("kind", redlatch_detected_kind_name(facts->detected_kind));
     const char *state = held ? "held" : known ? "free" : "not a known lock";
     if (found_is_count(found)) {
-        printf("%-8s %lld\n", "count", (long long)facts->count);
+        printf("%-8s %lld\n", "number", (long long)facts->count);
     } else {
         printf("%-8s %s%s%s\n", "state", colour, state, *colour ? "\033[0m" : "");
     }

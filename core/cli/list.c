@@ -27,6 +27,7 @@ struct locks {
     struct found *found;
     size_t count;
     size_t capacity;
+    struct hosts hosts;
 };
 
 static void free_locks(struct locks *locks) {
@@ -34,6 +35,7 @@ static void free_locks(struct locks *locks) {
         redlatch_report_free(locks->found[i].report);
     }
     free(locks->found);
+    hosts_free(&locks->hosts);
 }
 
 /* Takes a report over; false without memory. */
@@ -100,6 +102,23 @@ static int collect(redlatch_client *client, const char *pattern, struct locks *l
     return exit_status;
 }
 
+/* Looks up where the holders are: by one more command, if there are any who may be found. */
+static void find_hosts(redlatch_client *client, struct locks *locks) {
+    bool wanted = false;
+    redlatch_party party;
+    for (size_t i = 0; i < locks->count && !wanted; i++) {
+        for (uint64_t j = 0; found_party(&locks->found[i], j, &party) && !wanted; j++) {
+            wanted = hosts_may_know(&party);
+        }
+    }
+    if (wanted) {
+        hosts_load(&locks->hosts, client);
+    }
+    for (size_t i = 0; i < locks->count; i++) {
+        locks->found[i].hosts = &locks->hosts;
+    }
+}
+
 int command_list(int argc, char **argv) {
     struct server_options server = {.url = NULL};
     bool as_json = false;
@@ -120,8 +139,11 @@ int command_list(int argc, char **argv) {
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }
-    struct locks locks = {NULL, 0, 0};
+    struct locks locks = {.found = NULL};
     exit_status = collect(client, argc > optind ? argv[optind] : "*", &locks);
+    if (exit_status == STATUS_GOOD) {
+        find_hosts(client, &locks);
+    }
     redlatch_client_free(client);
     if (exit_status == STATUS_GOOD && as_json) {
         bool printed = json_print_all(locks.found, locks.count);

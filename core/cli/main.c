@@ -14,9 +14,13 @@ static const char usage[] =
     "\n"
     "  run NAME -- CMD...   runs CMD while holding a lock\n"
     "  list [PATTERN]       lists the locks on the server\n"
+    "  top [PATTERN]        shows the locks as they change, on a terminal\n"
     "  show NAME            shows a lock; status 0 if it is held, 3 if it is free\n"
     "  wait NAME            waits until a lock is free\n"
-    "  unlock --force NAME  deletes a lock, whoever holds it\n"
+    "  unlock NAME          takes a lock from its holder, with --owner ID, or from any, with --force\n"
+    "  acquire NAME         acquires a lock for a time and prints its owner id, for jobs of several steps\n"
+    "  release, extend NAME  releases or prolongs it, by --owner ID\n"
+    "  doctor               says what of the server will hurt locks\n"
     "\n"
     "The server is that of --url or REDIS_URL, or else redis://127.0.0.1:6379/0; its password is the first line of\n"
     "FILE, or that of the URL, or REDISCLI_AUTH.\n"
@@ -28,8 +32,10 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"run", command_run},   {"list", command_list},     {"show", command_show},
-    {"wait", command_wait}, {"unlock", command_unlock},
+    {"run", command_run},           {"list", command_list},     {"show", command_show},
+    {"wait", command_wait},         {"unlock", command_unlock}, {"acquire", command_acquire},
+    {"release", command_release},   {"extend", command_extend}, {"doctor", command_doctor},
+    {"complete", command_complete}, {"top", command_top},
 };
 
 /* Standard streams that the caller has closed would be the next descriptors to be opened, and what is printed would go
@@ -44,14 +50,45 @@ static void fill_standard_streams(void) {
     }
 }
 
+static const char *command_at(const void *unused, size_t index) {
+    (void)unused;
+    return index < sizeof commands / sizeof commands[0] ? commands[index].name : NULL;
+}
+
+/* What other tools call it, or what is spelt much alike; NULL for anything else. */
+static const char *command_meant(const char *name) {
+    static const char *const others[][2] = {
+        {"lock", "run"},        {"exec", "run"},          {"with", "run"},      {"ls", "list"},
+        {"keys", "list"},       {"get", "show"},          {"info", "show"},     {"status", "show"},
+        {"inspect", "show"},    {"rm", "unlock"},         {"delete", "unlock"}, {"free", "unlock"},
+        {"renew", "extend"},    {"refresh", "extend"},    {"check", "doctor"},  {"ping", "doctor"},
+        {"diagnose", "doctor"}, {"version", "--version"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (strcmp(name, others[i][0]) == 0) {
+            return others[i][1];
+        }
+    }
+    return nearest_word(name, command_at, NULL);
+}
+
 static int run_command(const char *name, int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(name, commands[i].name) == 0) {
             optind = 0; /* it begins anew */
+            set_command(name);
             return commands[i].run(argc, argv);
         }
     }
-    return complain(STATUS_USAGE, "the command is '%s': expected run, list, show, wait, unlock or help", name);
+    const char *meant = command_meant(name);
+    complain(
+        STATUS_USAGE,
+        "the command is '%s': expected run, list, show, wait, unlock, acquire, release, extend, doctor, top or help",
+        name);
+    if (meant) {
+        notice("did you mean redlatch %s?", meant);
+    }
+    return STATUS_USAGE;
 }
 
 static int help(char *command) {

@@ -78,43 +78,11 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
     if (!signals_catch(cancel)) {
         return complain(STATUS_SYSTEM, "no descriptor can be opened");
     }
-    int64_t begun = clock_ms();
-    int status = holding_acquire(holding, cancel);
-    if (status == REDLATCH_NOT_FOUND) {
-        return complain(STATUS_NO_LOCK, "there is no semaphore \"%s\": expected --limit, or a semaphore that exists",
-                        holding->shown);
-    }
-    if (status == REDLATCH_TIMEOUT) {
-        if (options->verbose) {
-            notice("%s", redlatch_last_error());
-        }
-        return options->conflict_status;
-    }
-    if (status == REDLATCH_CANCELLED) {
-        return signals_ending(signals_end_requested());
-    }
-    if (status != REDLATCH_OK) {
-        return complain_of_wait(status);
-    }
-    if (options->verbose) {
-        notice("waited %lld ms", (long long)(clock_ms() - begun));
+    int exit_status;
+    if (!holding_acquire_or_complain(holding, client, cancel, &exit_status)) {
+        return exit_status;
     }
     return run_locked(options, client, holding);
-}
-
-/* With a client: the handles that are needed, and their end. */
-static int with_client(const struct run_options *options, redlatch_client *client) {
-    struct holding holding;
-    redlatch_cancel *cancel = NULL;
-    int status = holding_open(&holding, options, client);
-    if (status == REDLATCH_OK) {
-        status = redlatch_cancel_new(&cancel);
-    }
-    int exit_status = status == REDLATCH_OK ? acquire_and_run(options, client, &holding, cancel) : complain_of(status);
-    signals_block(); /* a handler may use the cancel object no more */
-    redlatch_cancel_free(cancel);
-    holding_close(&holding);
-    return exit_status;
 }
 
 int command_run(int argc, char **argv) {
@@ -126,18 +94,5 @@ int command_run(int argc, char **argv) {
     if (!run_read_options(&options, argc, argv, &exit_status)) {
         return exit_status;
     }
-    redlatch_client_options client_options;
-    redlatch_client_options_init(&client_options, sizeof client_options);
-    client_options.release_on_close = 0; /* all is given back, or left to run out, before */
-    if (options.lease_ms) {
-        client_options.watchdog_lease_ms = options.lease_ms;
-    }
-    redlatch_client *client;
-    exit_status = open_client(&options.server, &client_options, &client);
-    if (exit_status != STATUS_GOOD) {
-        return exit_status;
-    }
-    exit_status = with_client(&options, client);
-    redlatch_client_free(client);
-    return exit_status < 0 ? signals_die(-exit_status) : exit_status;
+    return run_with_holding(&options, acquire_and_run);
 }

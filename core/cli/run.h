@@ -12,6 +12,7 @@ struct run_options {
     char **command;
     int64_t wait_ms;          /* REDLATCH_FOREVER, or how long to wait for the lock */
     int64_t lease_ms;         /* the watchdog's; 0: the library's */
+    int64_t fixed_lease_ms;   /* of `acquire`, not renewed; 0: renewed */
     int64_t max_hold_ms;      /* REDLATCH_FOREVER, or when CMD is ended */
     int64_t min_hold_ms;      /* the lock stays taken at least this long */
     int64_t grace_ms;         /* from TERM to KILL */
@@ -23,10 +24,14 @@ struct run_options {
     int permits;              /* how many permits of a semaphore to take; 0: not said, one */
     int limit;                /* how many a semaphore gets that nobody has made; 0: it is not made */
     bool verbose;
+    bool quiet; /* nothing is said of a lock that was not acquired in time */
 };
 
 /* Reads the command line of `run`; false when there is nothing more to do, and *status_out is how to exit. */
 bool run_read_options(struct run_options *options, int argc, char **argv, int *status_out);
+
+/* Completes options that say the same, and checks them against each other; false after a complaint. */
+bool run_check_options(struct run_options *options);
 
 /* How it went. */
 struct outcome {
@@ -36,6 +41,12 @@ struct outcome {
 };
 
 struct holding;
+
+/* Opens the client and the handles that the options want, calls `act` with them, and closes all again. The exit status;
+ * it may end by a signal. */
+int run_with_holding(const struct run_options *options,
+                     int (*act)(const struct run_options *options, redlatch_client *client, struct holding *holding,
+                                redlatch_cancel *cancel));
 
 /* Runs the command while the lock is held, and minds it: signals, stops, a lost lease. */
 struct outcome supervise(const struct run_options *options, redlatch_client *client, const struct holding *holding);

@@ -1,21 +1,26 @@
 /* The command line of `redlatch run`.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run.h"
 
 static const char usage[] =
     "usage: redlatch run [OPTION...] NAME... -- CMD [ARGUMENT...]\n"
+    "       redlatch run [OPTION...] NAME CMD [ARGUMENT...]\n"
     "\n"
-    "Runs CMD while holding the lock NAME, or all of several, and exits with its status.\n"
+    "Runs CMD while holding the lock NAME, or all of several, and exits with its status. A TIME is in seconds, or a\n"
+    "number with ms, s, m, h or d, such as 5m. Without -- there is one NAME, and no -- among the ARGUMENTs.\n"
     "\n"
     "  -n, --nonblock        does not wait: status 1 if another owner holds the lock\n"
-    "  -w, --wait SECONDS    waits at most this long; default: without a deadline\n"
+    "  -w, --wait TIME       waits at most this long; default: without a deadline\n"
     "  -E, --conflict-exit-code CODE   the status instead of 1 if the lock was not acquired in time\n"
-    "      --lease SECONDS   how long the lock stays if this process dies; renewed while CMD runs (30)\n"
-    "      --max-hold SECONDS  ends CMD after this time\n"
-    "      --min-hold SECONDS  holds the lock at least this long, even if CMD ends earlier\n"
-    "      --grace SECONDS   the time from TERM to KILL after a loss (5)\n"
+    "      --lease TIME      how long the lock stays if this process dies; renewed while CMD runs (30)\n"
+    "      --max-hold TIME   ends CMD after this time\n"
+    "      --min-hold TIME   holds the lock at least this long, even if CMD ends earlier\n"
+    "      --grace TIME      the time from TERM to KILL after a loss (5)\n"
     "  -s, --shared          the same as --kind read\n"
     "      --kind KIND       the kind of NAME: mutex; fenced, whose token is in REDLATCH_TOKEN; fair, granted in\n"
     "                        the order of arrival; spin; plain; read, together with other readers; write, alone;\n"
@@ -23,6 +28,7 @@ static const char usage[] =
     "      --permits N       how many permits of a semaphore to acquire (1), of a permit-semaphore at most 1000\n"
     "      --limit N         makes the semaphore with N permits unless it exists\n"
     "      --key-template TEXT   the key of a plain lock, with {name} once for the name\n"
+    "  -q, --quiet           prints nothing if the lock was not acquired in time\n"
     "      --verbose         prints on standard error what happens\n"
     "  -u, --url URL         the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
     "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
@@ -59,6 +65,7 @@ static const struct option long_options[] = {
     {"limit", required_argument, NULL, OPTION_LIMIT},
     {"key-template", required_argument, NULL, OPTION_KEY_TEMPLATE},
     {"verbose", no_argument, NULL, OPTION_VERBOSE},
+    {"quiet", no_argument, NULL, 'q'},
     SERVER_OPTIONS,
 };
 
@@ -70,20 +77,20 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         options->nonblock = true;
         return true;
     case 'w':
-        return read_seconds("-w", optarg, 0, SECONDS_MAX, &options->wait_ms);
+        return read_duration("-w", optarg, 0, SECONDS_MAX, &options->wait_ms);
     case 'E':
         return read_number("-E", optarg, 0, 255, &options->conflict_status);
     case 's':
         options->shared = true;
         return true;
     case OPTION_LEASE:
-        return read_seconds("--lease", optarg, 30, LEASE_SECONDS_MAX, &options->lease_ms);
+        return read_duration("--lease", optarg, 30, LEASE_SECONDS_MAX, &options->lease_ms);
     case OPTION_MAX_HOLD:
-        return read_seconds("--max-hold", optarg, 1, SECONDS_MAX, &options->max_hold_ms);
+        return read_duration("--max-hold", optarg, 1, SECONDS_MAX, &options->max_hold_ms);
     case OPTION_MIN_HOLD:
-        return read_seconds("--min-hold", optarg, 0, SECONDS_MAX, &options->min_hold_ms);
+        return read_duration("--min-hold", optarg, 0, SECONDS_MAX, &options->min_hold_ms);
     case OPTION_GRACE:
-        return read_seconds("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
+        return read_duration("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
     case OPTION_KIND:
         return read_kind("--kind", optarg, is_run_under, &options->kind);
     case OPTION_PERMITS:
@@ -95,6 +102,9 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         return true;
     case OPTION_VERBOSE:
         options->verbose = true;
+        return true;
+    case 'q':
+        options->quiet = true;
         return true;
     default:
         return take_server_option(&options->server, letter, usage, status_out);
@@ -168,8 +178,38 @@ static bool go_together(const struct run_options *options) {
     return check_permits(options, counts) && check_names(options, counts);
 }
 
-/* Names and command, parted by the first --. It may not be left out even behind a single name: were it, a -- among the
- * command's arguments would make names of the command. `begun`: a -- stood before them all, as it may. */
+/* Whether a word is a program that can be run: a path, or found where programs are looked for. */
+static bool is_program(const char *word) {
+    if (strchr(word, '/')) {
+        return access(word, X_OK) == 0;
+    }
+    const char *path = getenv("PATH");
+    for (const char *folder = path; folder && *word;
+         folder = strchr(folder, ':'), folder = folder ? folder + 1 : NULL) {
+        char candidate[4096];
+        int size = (int)strcspn(folder, ":");
+        int needed = snprintf(candidate, sizeof candidate, "%.*s/%s", size ? size : 1, size ? folder : ".", word);
+        if (needed < (int)sizeof candidate && access(candidate, X_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One name and a command without a -- anywhere: what begins the command must be a program, so that neither a second
+ * name nor what stands behind an empty variable is run, nor taken for a name. */
+static bool take_without_mark(struct run_options *options, char **operands, size_t count) {
+    if (count < 2 || !operands[0][0] || !is_program(operands[1])) {
+        return false;
+    }
+    options->names = operands;
+    options->name_count = 1;
+    options->command = operands + 1;
+    return true;
+}
+
+/* Names and command, parted by the first --. Behind a single name it may be left out. `begun`: a -- stood before them
+ * all, as it may. */
 static bool take_operands(struct run_options *options, char **operands, bool begun) {
     size_t before = 0;
     bool empty = false;
@@ -181,10 +221,24 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
         complain(STATUS_USAGE, "run: no name of a lock: expected NAME... -- CMD");
         return false;
     }
+    if (!operands[before] && !begun && take_without_mark(options, operands, before)) {
+        return true;
+    }
+    if (!operands[before] && !begun && before > 1 && operands[1][0] == '-') {
+        complain(STATUS_USAGE, "run: %s behind the name '%s': expected options before it", operands[1], operands[0]);
+        return false;
+    }
+    if (!operands[before] && !begun && before > 1) {
+        complain(STATUS_USAGE, "run: there is no program '%s' to be run under '%s': expected NAME... -- CMD",
+                 operands[1], operands[0]);
+        return false;
+    }
+    if (!operands[before] && !begun) {
+        complain(STATUS_USAGE, "run: no command to be run under '%s': expected NAME -- CMD", operands[0]);
+        return false;
+    }
     if (!operands[before]) {
-        complain(STATUS_USAGE,
-                 begun ? "run: no name before --, or no -- after the name '%s': expected NAME... -- CMD"
-                       : "run: no -- after the name '%s': expected NAME... -- CMD",
+        complain(STATUS_USAGE, "run: no name before --, or no -- after the name '%s': expected NAME... -- CMD",
                  operands[0]);
         return false;
     }
@@ -206,17 +260,28 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
         complain(STATUS_USAGE, "run: nothing after --: expected a command");
         return false;
     }
+    if (before > 1 && is_program(operands[1]) && !is_program(options->command[0])) {
+        complain(
+            STATUS_USAGE,
+            "run: '%s' is a program where a name is expected, and '%s' behind -- is none: expected %s -- %s ... -- %s",
+            operands[1], options->command[0], operands[0], operands[1], options->command[0]);
+        return false;
+    }
     return true;
 }
 
 bool run_read_options(struct run_options *options, int argc, char **argv, int *status_out) {
     int letter;
-    while ((letter = next_option(argc, argv, "+:nw:E:su:h", long_options, "run")) != -1) {
+    while ((letter = next_option(argc, argv, "+:nw:E:squ:h", long_options, "run")) != -1) {
         if (!take_option(options, letter, status_out)) {
             return false;
         }
     }
     *status_out = STATUS_USAGE;
     bool begun = strcmp(argv[optind - 1], "--") == 0;
-    return take_operands(options, argv + optind, begun) && resolve_synonyms(options) && go_together(options);
+    return take_operands(options, argv + optind, begun) && run_check_options(options);
+}
+
+bool run_check_options(struct run_options *options) {
+    return resolve_synonyms(options) && go_together(options);
 }

@@ -103,8 +103,10 @@ static void take_url(struct server_options *server, char *url) {
         memset(option, '*', strcspn(option, "&"));
         option = next_sentinel_password(strchr(option, '&'));
     }
-    notice("the password in -u can be read by others on this machine, and CMD does not get it:"
-           " use --password-file, REDISCLI_AUTH or REDIS_URL");
+    bool runs = current_command() && strcmp(current_command(), "run") == 0;
+    notice("the password in -u can be read by others on this machine%s: use --password-file, REDISCLI_AUTH or"
+           " REDIS_URL",
+           runs ? ", and CMD does not get it" : "");
 }
 
 bool take_server_option(struct server_options *server, int letter, const char *usage, int *status_out) {
@@ -201,7 +203,14 @@ static int open_with(const struct server_options *server, redlatch_client_option
     return status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
 }
 
+static struct server_options opened;
+
+const struct server_options *server_opened(void) {
+    return &opened;
+}
+
 int open_client(const struct server_options *server, const redlatch_client_options *own, redlatch_client **client_out) {
+    opened = *server;
     redlatch_client_options options;
     redlatch_client_options_init(&options, sizeof options);
     if (own) {

@@ -38,17 +38,6 @@ static bool split(const char *text, struct lines *lines) {
     return true;
 }
 
-/* The key of a name, as its template makes it; in new memory, NULL without. */
-static char *key_of(const char *name) {
-    static const char placeholder[] = "{name}";
-    const char *template = getenv("REDLATCH_KEY_TEMPLATE");
-    const char *found = template ? strstr(template, placeholder) : NULL;
-    char *key = NULL;
-    int size = found ? asprintf(&key, "%.*s%s%s", (int)(found - template), template, name, found + strlen(placeholder))
-                     : asprintf(&key, "%s", name);
-    return size < 0 ? NULL : key;
-}
-
 /* What the environment says is held. */
 struct mine {
     const char *whole; /* of the names */
@@ -65,7 +54,7 @@ static const char *name_of(const struct mine *mine, size_t owner) {
 }
 
 static int inspect_key(redlatch_client *client, const char *name, const char *owner, struct found *found) {
-    char *key = key_of(name);
+    char *key = key_of_template(getenv("REDLATCH_KEY_TEMPLATE"), name);
     int exit_status = key ? found_inspect(client, key, owner, found) : complain(STATUS_SYSTEM, "out of memory");
     free(key);
     return exit_status;

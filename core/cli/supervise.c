@@ -151,6 +151,17 @@ static void supervise_until_end(struct supervisor *supervisor, int event_fd) {
     }
 }
 
+/* Why there is no such program, in the cases that are usual. */
+static void say_what_can_be_run(char *const *command, int error) {
+    if (error == ENOENT && strpbrk(command[0], " ;&|")) {
+        notice("it is one word: expected a program and its arguments as words of their own, or sh -c '%s'", command[0]);
+    } else if (error == ENOENT && !strchr(command[0], '/')) {
+        notice("expected a program in PATH, or its path; what is a part of the shell needs sh -c '%s ...'", command[0]);
+    } else if (error == EACCES) {
+        notice("expected a file that may be executed: chmod +x makes it one, or sh %s runs a script", command[0]);
+    }
+}
+
 struct outcome supervise(const struct run_options *options, redlatch_client *client, const struct holding *holding) {
     struct supervisor supervisor = {.options = options, .client = client, .holding = holding, .kill_at = NEVER_MS};
     struct outcome outcome = {.ran = false, .lost = false};
@@ -166,6 +177,7 @@ struct outcome supervise(const struct run_options *options, redlatch_client *cli
     if (error) {
         outcome.exit_status = complain(not_started(error), "'%s' cannot be run: %s", options->command[0],
                                        strerror(error));
+        say_what_can_be_run(options->command, error);
         return outcome;
     }
     if (options->verbose) {

@@ -1,16 +1,17 @@
-/* Locks as a table. On a terminal it is as wide as that: names and owners are cut, the rest is not.
+/* Locks as a table. On a terminal it is as wide as that: owners give way, and names last.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "columns.h"
 #include "found.h"
 
-enum { NAME, KIND, HOLDER, COUNT, TTL, WAITERS, COLUMNS };
-enum { GAP = 2, NARROWEST = 8 };
+enum { NAME, KIND, HOLDER, HOST, COUNT, TTL, WAITERS, COLUMNS };
+enum { NARROWEST = 8 };
 
-static const char *const heads[COLUMNS] = {"NAME", "KIND", "HOLDER", "COUNT", "TTL", "WAITERS"};
+static const char *const heads[COLUMNS] = {"NAME", "KIND", "HOLDER", "HOST", "COUNT", "TTL", "WAITERS"};
 
 /* What stands in a cell, in full. The memory is the caller's; NULL without. */
 static char *cell(const struct found *found, int column) {
@@ -31,6 +32,13 @@ static char *cell(const struct found *found, int column) {
             snprintf(text, sizeof text, "%s", held ? party.owner : "-");
         }
         break;
+    case HOST:
+        if (held && party.pid) {
+            snprintf(text, sizeof text, "%s:%lld", party.host, (long long)party.pid);
+        } else {
+            snprintf(text, sizeof text, "-");
+        }
+        break;
     case COUNT:
         snprintf(text, sizeof text, "%llu", held ? (unsigned long long)party.count : 0);
         break;
@@ -48,40 +56,11 @@ static char *cell(const struct found *found, int column) {
     return strdup(text);
 }
 
-static int width_of(const char *text) {
-    int width = 0;
-    char *shown = text_shown(text, strlen(text), 0, &width);
-    free(shown);
-    return width;
-}
-
-/* Makes the table fit: first the holders give way, down to a part that still tells them apart, then the names. */
+/* Owner ids are cut before names are, and left out where even that is not enough. */
 static void fit(int widths[COLUMNS], int terminal) {
-    static const int order[] = {HOLDER, NAME, HOLDER};
-    static const int least[] = {24, NARROWEST, NARROWEST};
-    int total = GAP * (COLUMNS - 1);
-    for (int i = 0; i < COLUMNS; i++) {
-        total += widths[i];
-    }
-    for (int i = 0; i < 3 && terminal && total > terminal; i++) {
-        int *width = &widths[order[i]];
-        int spare = *width - least[i];
-        int cut = total - terminal < spare ? total - terminal : spare;
-        if (cut > 0) {
-            *width -= cut;
-            total -= cut;
-        }
-    }
-}
-
-static void print_cell(const char *text, int width, bool last, const char *colour) {
-    int taken = 0;
-    char *shown = text_shown(text, strlen(text), width, &taken);
-    printf("%s%s%s", colour, shown ? shown : "", *colour ? "\033[0m" : "");
-    if (!last) {
-        printf("%*s", width - taken + GAP, "");
-    }
-    free(shown);
+    const struct column_rule rules[] = {{HOLDER, NARROWEST}, {HOST, NARROWEST}, {NAME, terminal / 2}, {HOLDER, 0},
+                                        {COUNT, 0},          {KIND, 0},         {NAME, NARROWEST}};
+    columns_fit(widths, COLUMNS, rules, sizeof rules / sizeof rules[0], terminal);
 }
 
 void table_print(const struct found *found, size_t count) {
@@ -90,28 +69,29 @@ void table_print(const struct found *found, size_t count) {
         complain(STATUS_SYSTEM, "out of memory");
         return;
     }
+    for (size_t i = 0; i < count * COLUMNS; i++) {
+        cells[i] = cell(&found[i / COLUMNS], (int)(i % COLUMNS));
+    }
     int widths[COLUMNS];
     for (int column = 0; column < COLUMNS; column++) {
-        widths[column] = (int)strlen(heads[column]);
-        for (size_t i = 0; i < count; i++) {
-            cells[i * COLUMNS + (size_t)column] = cell(&found[i], column);
-            const char *text = cells[i * COLUMNS + (size_t)column];
-            int width = text ? width_of(text) : 0;
-            widths[column] = width > widths[column] ? width : widths[column];
-        }
+        widths[column] = columns_width(heads[column], cells, count, COLUMNS, column);
     }
-    fit(widths, text_terminal_width());
+    int terminal = text_terminal_width();
+    if (terminal) {
+        fit(widths, terminal);
+    }
     bool coloured = text_coloured();
+    int printed = 0;
     for (int column = 0; column < COLUMNS; column++) {
-        print_cell(heads[column], widths[column], column == COLUMNS - 1, coloured ? "\033[1m" : "");
+        columns_print(heads[column], widths[column], &printed, coloured ? "\033[1m" : "");
     }
     putchar('\n');
     for (size_t i = 0; i < count; i++) {
         bool endless = found[i].facts.ttl_ms < 0 && !found_is_count(&found[i]); /* which no lock should be */
+        printed = 0;
         for (int column = 0; column < COLUMNS; column++) {
-            const char *text = cells[i * COLUMNS + (size_t)column];
             const char *colour = column == NAME ? "\033[36m" : column == TTL && endless ? "\033[31m" : "";
-            print_cell(text ? text : "", widths[column], column == COLUMNS - 1, coloured ? colour : "");
+            columns_print(cells[i * COLUMNS + (size_t)column], widths[column], &printed, coloured ? colour : "");
         }
         putchar('\n');
     }

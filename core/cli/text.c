@@ -85,6 +85,20 @@ void text_ttl(int64_t ttl_ms, char text[32]) {
     }
 }
 
+void text_duration(int64_t ms, char text[32]) {
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (ms >= units[i].ms && ms % units[i].ms == 0) {
+            snprintf(text, 32, "%lld %s", (long long)(ms / units[i].ms), units[i].name);
+            return;
+        }
+    }
+    snprintf(text, 32, "%g s", (double)ms / 1000);
+}
+
 int text_terminal_width(void) {
     struct winsize size;
     if (!isatty(STDOUT_FILENO)) {

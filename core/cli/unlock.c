@@ -1,18 +1,24 @@
-/* redlatch unlock: takes a lock from whoever holds it.
+/* redlatch unlock: takes a lock from one owner, or from whoever holds it.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "found.h"
 
 static const char usage[] =
-    "usage: redlatch unlock --force [OPTION...] NAME\n"
+    "usage: redlatch unlock --owner ID [OPTION...] NAME\n"
+    "       redlatch unlock --force [OPTION...] NAME\n"
     "\n"
-    "Deletes a lock, whoever holds it, notifies its waiters, and prints its holders. A holder continues until it\n"
-    "notices, at its next renewal. Status: 0 there was a lock, 3 it was free.\n"
+    "Takes a lock from its holder, notifies its waiters, and prints whom it was taken from. A holder continues until\n"
+    "it notices, at its next renewal. Status: 0 it was taken, 3 it was free, or not held by ID.\n"
     "\n"
-    "      --force        confirms; without it only the holders are printed\n"
+    "      --owner ID     releases what ID holds, as show prints it, and nothing else; of a permit semaphore the\n"
+    "                     permit ID\n"
+    "      --force        deletes the lock, whoever holds it; asks first if this is a terminal\n"
+    "  -y, --yes          does not ask\n"
     "      --json         prints the lock as it was, as an object\n"
     "  -u, --url URL      the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
     "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
@@ -22,6 +28,8 @@ static const char usage[] =
 
 static const struct option long_options[] = {
     {"force", no_argument, NULL, OPTION_FORCE},
+    {"owner", required_argument, NULL, OPTION_OWNER},
+    {"yes", no_argument, NULL, 'y'},
     {"json", no_argument, NULL, OPTION_JSON},
     SERVER_OPTIONS,
 };
@@ -55,22 +63,40 @@ static int force(redlatch_client *client, int kind, const char *name, int32_t *r
     return status;
 }
 
-/* Says each holder by `say`, who is given a holder in words, and how many more there are that the report has not. */
-static void name_holders(const struct found *found, void (*say)(const struct found *found, const char *holder)) {
-    char text[256];
+/* What was asked for. */
+struct unlocking {
+    const char *name;
+    const char *owner; /* NULL: whoever holds it */
+    bool forced;
+    bool as_json;
+    bool sure; /* nobody is asked */
+};
+
+/* Says each holder by `say`, who is given a holder in words, and how many more there are that the report has not; only
+ * `owner` unless it is NULL. */
+static void name_holders(const struct found *found, const char *owner,
+                         void (*say)(const struct found *found, const char *holder)) {
     redlatch_party party;
     uint64_t named = 0;
     for (uint64_t i = 0; found_party(found, i, &party); i++) {
-        if (party.role != REDLATCH_WAITER) {
-            bool sided = party.role != REDLATCH_HOLDER;
-            bool valued = party.value[0] != '\0';
-            snprintf(text, sizeof text, "%s, %s%s%s%scount %llu", party.owner, sided ? role_name(party.role) : "",
-                     valued ? "value " : "", party.value, sided || valued ? ", " : "", (unsigned long long)party.count);
-            say(found, text);
-            named++;
+        if (party.role == REDLATCH_WAITER || (owner && strcmp(party.owner, owner) != 0)) {
+            continue;
         }
+        bool by_role = party.role != REDLATCH_HOLDER;
+        bool valued = party.value[0] != '\0';
+        char *who = party_text(&party);
+        char *text = NULL;
+        if (who &&
+            asprintf(&text, "%s, %s%s%s%scount %llu", who, by_role ? role_name(party.role) : "", valued ? "value " : "",
+                     party.value, by_role || valued ? ", " : "", (unsigned long long)party.count) >= 0) {
+            say(found, text);
+            free(text);
+        }
+        free(who);
+        named++;
     }
-    if (found->facts.holders > named) {
+    if (found->facts.holders > named && !owner) {
+        char text[40];
         snprintf(text, sizeof text, "%llu more", (unsigned long long)(found->facts.holders - named));
         say(found, text);
     }
@@ -87,74 +113,128 @@ static void print_was_held(const struct found *found, const char *holder) {
 static void print_is_held(const struct found *found, const char *holder) {
     int width;
     char *name = text_shown(found->name, (size_t)found->facts.name_size, 60, &width);
-    complain(STATUS_USAGE, "\"%s\" is held by %s", name ? name : "?", holder);
+    notice("\"%s\" is held by %s", name ? name : "?", holder);
     free(name);
 }
 
-/* Why this lock is not unlocked; STATUS_GOOD if it may be. */
-static int reason(const struct found *found, bool forced) {
+/* Why what was found is not unlocked whatever is asked for; STATUS_GOOD if it may be. */
+static int reason(const struct found *found, const struct unlocking *unlocking, const char *name) {
     const redlatch_facts *facts = &found->facts;
-    int width;
-    char *name = text_shown(found->name, (size_t)facts->name_size, 60, &width);
-    int exit_status = STATUS_GOOD;
     if (facts->detected_kind == REDLATCH_DETECTED_UNKNOWN) {
-        exit_status = complain(STATUS_NO_LOCK, "\"%s\" is a %s, which is no known lock: not changed", name,
-                               facts->type);
-    } else if (facts->detected_kind == REDLATCH_DETECTED_COUNT ||
-               facts->detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE) {
-        exit_status = complain(STATUS_USAGE, "\"%s\" is %s: expected a lock; not changed", name,
-                               facts->detected_kind == REDLATCH_DETECTED_COUNT
-                                   ? "a number, as semaphores and latches are"
-                                   : "a permit semaphore");
-    } else if (facts->holders == 0) {
-        exit_status = complain(STATUS_FREE, "\"%s\" is free", name);
-    } else if (!forced) {
-        name_holders(found, print_is_held);
-        exit_status = complain(STATUS_USAGE, "\"%s\" is not unlocked without --force", name);
+        return complain(STATUS_NO_LOCK, "\"%s\" is a %s, which is no known lock: not changed", name, facts->type);
+    }
+    if (facts->detected_kind == REDLATCH_DETECTED_COUNT) {
+        return complain(STATUS_USAGE, "\"%s\" is a number, as semaphores and latches are: expected a lock; not changed",
+                        name);
+    }
+    if (facts->detected_kind == REDLATCH_DETECTED_PERMIT_SEMAPHORE && !unlocking->owner) {
+        return complain(
+            STATUS_USAGE,
+            "\"%s\" is a permit semaphore: expected a lock, or --owner with the id of a permit; not changed", name);
+    }
+    if (facts->detected_kind == REDLATCH_DETECTED_GROUP && unlocking->owner) {
+        return complain(STATUS_USAGE, "\"%s\" is a group lock: expected --force, which deletes all its values", name);
+    }
+    if (facts->holders == 0) {
+        return complain(STATUS_FREE, "\"%s\" is free", name);
+    }
+    if (unlocking->owner && !found_is_held_by(found, unlocking->owner)) {
+        char *holder = found_holder_text(found);
+        complain(STATUS_FREE, "\"%s\" is not held by %s, but by %s: not changed", name, unlocking->owner,
+                 holder ? holder : "another owner");
+        free(holder);
+        return STATUS_FREE;
+    }
+    if (!unlocking->owner && !unlocking->forced) {
+        name_holders(found, NULL, print_is_held);
+        return complain(STATUS_USAGE,
+                        "\"%s\" is not unlocked: expected --owner ID, or --force to take it from any holder", name);
+    }
+    return STATUS_GOOD;
+}
+
+/* Whether there is somebody at a terminal to confirm it. */
+static bool wants_confirmation(const struct unlocking *unlocking) {
+    return !unlocking->owner && !unlocking->sure && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+static bool confirmed(const struct found *found) {
+    name_holders(found, NULL, print_is_held);
+    fputs("It continues until its next renewal. Delete its lock? [y/N] ", stderr);
+    char reply[16] = "";
+    bool read = fgets(reply, sizeof reply, stdin) != NULL;
+    return read && (reply[0] == 'y' || reply[0] == 'Y');
+}
+
+/* Takes it from the owner, or from whoever holds it: from just the holder who was shown, if somebody was asked. */
+static int take(redlatch_client *client, const struct found *found, const struct unlocking *unlocking, bool by_hand,
+                bool *taken) {
+    redlatch_party holder;
+    bool single = found->facts.holders == 1 && found->facts.detected_kind != REDLATCH_DETECTED_GROUP;
+    if (unlocking->owner || (by_hand && single && found_party(found, 0, &holder))) {
+        return owner_change(client, found, unlocking->owner ? unlocking->owner : holder.owner, 0, taken);
+    }
+    int32_t released = 0;
+    int status = force(client, kind_of_detected(found->facts.detected_kind), unlocking->name, &released);
+    if (status == REDLATCH_OK && !released && found->facts.detected_kind == REDLATCH_DETECTED_READ_WRITE) {
+        status = force(client, REDLATCH_READ, unlocking->name, &released);
+    }
+    *taken = released;
+    return status;
+}
+
+static int unlock(redlatch_client *client, const struct found *found, const struct unlocking *unlocking) {
+    int width;
+    char *name = text_shown(found->name, (size_t)found->facts.name_size, 60, &width);
+    int exit_status = reason(found, unlocking, name ? name : "?");
+    bool by_hand = wants_confirmation(unlocking);
+    if (exit_status == STATUS_GOOD && by_hand && !confirmed(found)) {
+        exit_status = complain(STATUS_USAGE, "\"%s\" was not unlocked", name ? name : "?");
     }
     free(name);
-    return exit_status;
-}
-
-static int unlock(redlatch_client *client, const char *name, const struct found *found, bool forced, bool as_json) {
-    int exit_status = reason(found, forced);
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }
-    int32_t released = 0;
-    int status = force(client, kind_of_detected(found->facts.detected_kind), name, &released);
-    if (status == REDLATCH_OK && !released && found->facts.detected_kind == REDLATCH_DETECTED_READ_WRITE) {
-        status = force(client, REDLATCH_READ, name, &released);
-    }
+    bool taken = false;
+    int status = take(client, found, unlocking, by_hand, &taken);
     if (status != REDLATCH_OK) {
         return complain_of(status);
     }
-    if (as_json && !json_print_one(found)) {
+    if (unlocking->as_json && !json_print_one(found)) {
         return complain(STATUS_OUTPUT, "the lock could not be printed");
     }
-    if (!as_json) {
-        name_holders(found, print_was_held);
+    if (!unlocking->as_json && taken) {
+        name_holders(found, unlocking->owner, print_was_held);
     }
-    return finish_output(released ? STATUS_GOOD : STATUS_FREE);
+    if (!taken) {
+        notice("it was released in the meantime");
+    }
+    return finish_output(taken ? STATUS_GOOD : STATUS_FREE);
 }
 
 int command_unlock(int argc, char **argv) {
     struct server_options server = {.url = NULL};
-    bool forced = false;
-    bool as_json = false;
+    struct unlocking unlocking = {.name = NULL};
     int exit_status;
     int letter;
-    while ((letter = next_option(argc, argv, ":u:h", long_options, "unlock")) != -1) {
+    while ((letter = next_option(argc, argv, ":yu:h", long_options, "unlock")) != -1) {
         if (letter == OPTION_FORCE) {
-            forced = true;
+            unlocking.forced = true;
+        } else if (letter == OPTION_OWNER) {
+            unlocking.owner = optarg;
+        } else if (letter == 'y') {
+            unlocking.sure = true;
         } else if (letter == OPTION_JSON) {
-            as_json = true;
+            unlocking.as_json = true;
         } else if (!take_server_option(&server, letter, usage, &exit_status)) {
             return exit_status;
         }
     }
-    const char *name = only_name(argc, argv, "unlock");
-    if (!name) {
+    if (unlocking.owner && unlocking.forced) {
+        return complain(STATUS_USAGE, "unlock: --owner with --force: expected one of them");
+    }
+    unlocking.name = only_name(argc, argv, "unlock");
+    if (!unlocking.name) {
         return STATUS_USAGE;
     }
     redlatch_client *client;
@@ -163,9 +243,9 @@ int command_unlock(int argc, char **argv) {
     if (exit_status != STATUS_GOOD) {
         return exit_status;
     }
-    exit_status = found_inspect(client, name, NULL, &found);
+    exit_status = found_inspect(client, unlocking.name, unlocking.owner, &found);
     if (exit_status == STATUS_GOOD) {
-        exit_status = unlock(client, name, &found, forced, as_json);
+        exit_status = unlock(client, &found, &unlocking);
         redlatch_report_free(found.report);
     }
     redlatch_client_free(client);

@@ -1,5 +1,6 @@
 /* redlatch wait: waits until a lock is free, a semaphore has a permit or a latch is open, without taking it.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "found.h"
@@ -10,7 +11,8 @@ static const char usage[] =
     "Waits until nobody holds the lock NAME. When it returns, somebody else may hold it already: to do something\n"
     "under the lock, use redlatch run. Status: 0 it was free, 1 it was not free in time, 65 the key is no lock.\n"
     "\n"
-    "  -w, --wait SECONDS  waits at most this long; 0 checks once\n"
+    "  -w, --wait TIME     waits at most this long; 0 checks once\n"
+    "  -q, --quiet         prints nothing if it was not free in time\n"
     "      --kind KIND     the kind of a NAME that is not a lock: semaphore, until it has a permit; permit-semaphore;\n"
     "                      or latch, until it is open. Without it a number above zero is waited for as a latch\n"
     "  -u, --url URL       the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
@@ -23,6 +25,7 @@ static const struct option long_options[] = {
     {"wait", required_argument, NULL, 'w'},
     {"timeout", required_argument, NULL, 'w'},
     {"kind", required_argument, NULL, OPTION_KIND},
+    {"quiet", no_argument, NULL, 'q'},
     SERVER_OPTIONS,
 };
 
@@ -114,17 +117,33 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
     return exit_status_of_wait(redlatch_client_wait_free(client, name, strlen(name), wait_ms, NULL));
 }
 
+/* Why the wait was in vain. */
+static void say_what_is_there(redlatch_client *client, const char *name, int64_t wait_ms) {
+    char wait[32];
+    char gave_up[64] = "";
+    text_duration(wait_ms, wait);
+    if (wait_ms) {
+        snprintf(gave_up, sizeof gave_up, "gave up after %s: ", wait);
+    }
+    if (!found_say_holder(client, name, NULL, gave_up)) {
+        notice("%s\"%s\" was not free", gave_up, name);
+    }
+}
+
 int command_wait(int argc, char **argv) {
     struct server_options server = {.url = NULL};
     int64_t wait_ms = REDLATCH_FOREVER;
+    bool quiet = false;
     int kind = REDLATCH_MUTEX; /* or whatever else the data say */
     int exit_status;
     int letter;
-    while ((letter = next_option(argc, argv, ":w:u:h", long_options, "wait")) != -1) {
+    while ((letter = next_option(argc, argv, ":w:qu:h", long_options, "wait")) != -1) {
         if (letter == 'w') {
-            if (!read_seconds("-w", optarg, 0, SECONDS_MAX, &wait_ms)) {
+            if (!read_duration("-w", optarg, 0, SECONDS_MAX, &wait_ms)) {
                 return STATUS_USAGE;
             }
+        } else if (letter == 'q') {
+            quiet = true;
         } else if (letter == OPTION_KIND) {
             if (!read_kind("--kind", optarg, is_no_lock, &kind)) {
                 return STATUS_USAGE;
@@ -141,6 +160,9 @@ int command_wait(int argc, char **argv) {
     exit_status = open_client(&server, NULL, &client);
     if (exit_status == STATUS_GOOD) {
         exit_status = wait_for(client, name, kind, wait_ms);
+        if (exit_status == STATUS_NOT_OBTAINED && !quiet) {
+            say_what_is_there(client, name, wait_ms);
+        }
         redlatch_client_free(client);
     }
     return exit_status;

@@ -154,7 +154,8 @@ enum {
 enum {
     REDLATCH_NAME_SIZE_MAX = 65535, /* bytes in a lock's name, prefix included */
     REDLATCH_MEMBERS_MAX = 100,     /* locks in a multi lock or a RedLock */
-    REDLATCH_OWNER_SIZE = 64        /* bytes of an owner id in Redis, with its final NUL */
+    REDLATCH_OWNER_SIZE = 64,       /* bytes of an owner id in Redis, with its final NUL */
+    REDLATCH_ARGUMENTS_MAX = 16     /* arguments of redlatch_client_command */
 };
 
 /* ------------------------------------------------------------------------------------------------------- client -- */
@@ -375,6 +376,29 @@ REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64
  * WRONG_TYPE: the key is not a lock of this kind. A string without a TTL is a plain lock only if its value is one that
  * redis-py or python-redis-lock writes, whose locks may have no lease. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out);
+
+/* Releases all acquires of an owner who is named by its id, whichever process it is in, and notifies waiters. Nobody
+ * else's hold is changed. For steps of a job that are processes of their own: one acquires with a fixed lease and ends
+ * without a release, another releases.
+ *
+ * lock: a lock of one name, of the kind that the owner acquired.
+ * owner: an owner id as in redlatch_hold or redlatch_party.
+ * released_out: 1 if the owner held the lock, else 0. May be NULL.
+ *
+ * An owner in this process learns of it as of redlatch_lock_force_release. UNSUPPORTED: a group lock, a multi lock or a
+ * RedLock. NO_REPLY also: the connection broke before the reply, and the owner holds nothing now. Server statuses also.
+ * Since 0.1. */
+REDLATCH_API int redlatch_lock_release_owner(redlatch_lock *lock, const char *owner, int32_t *released_out);
+
+/* Sets the lease of an owner who is named by its id to end lease_ms (1 ms to 10 years) from now, earlier or later than
+ * before. The watchdog of the owner's process, if it renews the lock, continues.
+ *
+ * lock, owner: as of redlatch_lock_release_owner, with its statuses.
+ * extended_out: 1 if the owner holds the lock, else 0. May be NULL.
+ *
+ * min_replicas and durable do not count here. Server statuses also. Since 0.1. */
+REDLATCH_API int redlatch_lock_extend_owner(redlatch_lock *lock, const char *owner, int64_t lease_ms,
+                                            int32_t *extended_out);
 
 /* The state of an owner's hold, as this process knows it without asking the server. Since 0.1. */
 enum redlatch_hold_state {

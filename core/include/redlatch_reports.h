@@ -115,6 +115,10 @@ REDLATCH_API int redlatch_scan_new(redlatch_client *client, const char *pattern,
  * scan may be continued. IN_USE: a started step is not done. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out);
 
+/* Returns 1 if redlatch_scan_next would return a report without a command, as the last page of keys has more locks;
+ * else 0, also of a bad handle. Since 0.1. */
+REDLATCH_API int redlatch_scan_is_ready(const redlatch_scan *scan);
+
 /* Starts one step of the scan, of one command at most. It completes with an ANSWERED event.
  *
  *   status of the event  when                                                 what to do

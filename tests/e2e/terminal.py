@@ -44,6 +44,10 @@ class Terminal:
         wait_until(lambda: text in self.screen().splitlines(), timeout=TIMEOUT,
                    message=lambda: f"{text!r} on:\n{self.screen()}")
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Makes it another size."""
+        self._run("resize-window", "-x", str(columns), "-y", str(rows))
+
     def close(self) -> None:
         """Ends it with all that runs in it."""
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=False, capture_output=True, timeout=20)

@@ -93,9 +93,41 @@ def test_nonblock_says_so_at_once(server: RedisServer, peer: RedissonShapedPeer,
     peer.lock(lock_name)
     begun = time.monotonic()
     done = redlatch(server, "run", "-n", lock_name, "--", "echo", "ran")
-    assert (done.returncode, done.stdout, done.stderr) == (STATUS["not obtained"], "", "")
+    assert (done.returncode, done.stdout) == (STATUS["not obtained"], "") and len(done.stderr.splitlines()) == 1
+    assert f'"{lock_name}" is held by {peer.owner()}' in done.stderr
     assert time.monotonic() - begun < TIMEOUT, "not as long as the other holds it"
-    assert redlatch(server, "run", "-n", "-E", "42", lock_name, "--", "true").returncode == 42
+    quiet = redlatch(server, "run", "-nq", lock_name, "--", "echo", "ran")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (STATUS["not obtained"], "", "")
+
+
+@pytest.mark.parametrize("code", [0, 42])
+def test_the_status_without_the_lock_can_be_chosen(
+    server: RedisServer, peer: RedissonShapedPeer, lock_name: str, code: int
+) -> None:
+    """Also 0: the command does not run then."""
+    peer.lock(lock_name)
+    done = redlatch(server, "run", "-n", "-E", code, lock_name, "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (code, "")
+
+
+def test_a_failed_wait_names_host_and_process(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
+    holder = start_holder(server, lock_name, tmp_path)
+    done = redlatch(server, "run", "-w", "300ms", lock_name, "--", "true")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f'redlatch: gave up after 0.3 s: "{lock_name}" is held by ')
+    assert f"(process {holder.pid} on {os.uname().nodename}), lease ends in " in line
+    holder.terminate()
+    holder.communicate(timeout=20)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("700ms", 0.7), ("0.7s", 0.7), ("0.0001h", 0.36), ("0.01m", 0.6)])
+def test_durations_have_units(
+    server: RedisServer, peer: RedissonShapedPeer, lock_name: str, text: str, seconds: float
+) -> None:
+    peer.lock(lock_name)
+    begun = time.monotonic()
+    assert redlatch(server, "run", "-q", "-w", text, lock_name, "--", "true").returncode == STATUS["not obtained"]
+    assert time.monotonic() - begun >= seconds
 
 
 def test_wait_ends_after_its_time(server: RedisServer, peer: RedissonShapedPeer, lock_name: str) -> None:
@@ -138,16 +170,20 @@ def test_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: Lis
 # Arguments of `run`, and all that is said about them.
 MISUSE = {
     "": "run: no name of a lock: expected NAME... -- CMD",
-    "x": "run: no -- after the name 'x': expected NAME... -- CMD",
     "x --": "run: nothing after --: expected a command",
-    "x -n true": "run: no -- after the name 'x': expected NAME... -- CMD",
+    "x -n true": "run: -n behind the name 'x': expected options before it",
+    "x nosuch -v": "run: there is no program 'nosuch' to be run under 'x': expected NAME... -- CMD",
+    "x": "run: no command to be run under 'x': expected NAME -- CMD",
+    "x git checkout -- FILE": "run: 'git' is a program where a name is expected, and 'FILE' behind -- is none: expected"
+                              " x -- git ... -- FILE",
     "x -n -- true": "run: -n among the names: expected options before them",
-    "--no-such-option x -- true": "run: there is no option --no-such-option, or several begin with it\n"
+    "--no-such-option x -- true": "run: there is no option --no-such-option\n"
     "redlatch: see: redlatch run --help",
-    "-w soon x -- true": "-w is 'soon': expected seconds, from 0 to 300000000",
-    "-w -1 x -- true": "-w is '-1': expected seconds, from 0 to 300000000",
+    "-w soon x -- true": "-w is 'soon': expected seconds, or a number with ms, s, m, h or d, from 0 to 300000000 s",
+    "-w -1 x -- true": "-w is '-1': expected seconds, or a number with ms, s, m, h or d, from 0 to 300000000 s",
     "-E 256 x -- true": "-E is '256': expected a number from 0 to 255",
-    "--lease 0.01 x -- true": "--lease is '0.01': expected seconds, from 0.03 to 86400",
+    "--lease 0.01 x -- true": "--lease is '0.01': expected seconds, or a number with ms, s, m, h or d, from 0.03 to"
+                               " 86400 s",
     "--kind no-such-kind x -- true": "--kind is 'no-such-kind': expected one of mutex, fenced, fair, spin, read, "
     "write, plain, semaphore, permit-semaphore",
     "--min-hold 2 --max-hold 1.5 x -- true": "--min-hold is 2 s, --max-hold 1.5 s: expected the first to be no longer "
@@ -194,7 +230,8 @@ def test_a_name_that_is_missing_or_empty(
 
 def test_the_longest_lease_is_a_day(server: RedisServer, lock_name: str) -> None:
     done = redlatch(server, "run", "--lease", "86400.1", lock_name, "--", "true")
-    assert done.returncode == STATUS["usage"] and "--lease is '86400.1'" in done.stderr and "86400\n" in done.stderr
+    assert done.returncode == STATUS["usage"] and "--lease is '86400.1'" in done.stderr
+    assert "to 86400 s\n" in done.stderr
     assert redlatch(server, "run", "--lease", "86400", lock_name, "--", "true").returncode == 0
 
 

@@ -47,6 +47,18 @@ def notified_on(server: RedisServer, name: str) -> int:
     return int(answer[0][1])
 
 
+def test_a_limit_that_is_not_that_of_the_semaphore(server: RedisServer, lock_name: str) -> None:
+    """It is said: who lowers it in a script wonders why as many run as before."""
+    for kind, words in (("semaphore", "at least 5 permits, more than 3"), ("permit-semaphore", "5 permits, not 3")):
+        name = f"{lock_name}:{kind}"
+        run = ["run", "--kind", kind, "--limit"]
+        assert redlatch(server, *run, 5, name, "--", "true").stderr == ""
+        done = redlatch(server, *run, 3, name, "--", "echo", "ran")
+        assert (done.returncode, done.stdout) == (0, "ran\n")
+        assert done.stderr == f'redlatch: "{name}" has {words}: --limit makes a semaphore only where there is none\n'
+        assert redlatch(server, *run, 5, name, "--", "true").stderr == ""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_permits_are_taken_while_the_command_runs(
     server: RedisServer, client: library.Client, lock_name: str, kind: str

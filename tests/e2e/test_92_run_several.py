@@ -152,10 +152,24 @@ def test_misuse(server: RedisServer, arguments: List[str], words: str) -> None:
     assert done.returncode == 64 and words in done.stderr and not done.stdout
 
 
-def test_names_and_command_are_parted_by_dashes(server: RedisServer, lock_name: str) -> None:
-    """Also where there is one name: `run NAME git checkout -- FILE` must not lock three names and run FILE."""
+def test_dashes_may_be_left_out_behind_one_name(server: RedisServer, lock_name: str) -> None:
+    """But not where the words may be names: `run NAME git checkout -- FILE` must not lock three names and run FILE."""
     done = redlatch(server, "run", lock_name, "echo", "two", "words")
-    assert (done.returncode, done.stdout) == (64, "")
-    assert f"no -- after the name '{lock_name}': expected NAME... -- CMD" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "two words\n")
+    done = redlatch(server, "run", lock_name, "sh", "-c", "echo $REDLATCH_LOCK")
+    assert (done.returncode, done.stdout) == (0, f"{lock_name}\n"), "options of the command are its own"
+    for words in (["stock", "orders"], ["stock", "orders", "echo"], [lock_name, "./nothing"], ["-n", lock_name]):
+        refused = redlatch(server, "run", *words)
+        assert (refused.returncode, refused.stdout) == (64, "") and "-- CMD" in refused.stderr
+    for empty in (["", "echo", "x"], ["echo", "x"]):  # of a variable that is empty, quoted or not
+        assert redlatch(server, "run", *empty).returncode == 64
+    assert server.admin.dbsize() == 0
+
+
+def test_names_and_command_are_parted_by_dashes(server: RedisServer, lock_name: str) -> None:
     done = redlatch(server, "run", lock_name, "--", "echo", "a", "--", "b")
     assert (done.returncode, done.stdout) == (0, "a -- b\n"), "those behind the first are the command's"
+    done = redlatch(server, "run", lock_name, "echo", "--", "sh", "-c", 'echo "$REDLATCH_LOCK"')
+    assert (done.returncode, done.stdout) == (0, f"{lock_name}\necho\n"), "several names, one of them a program's"
+    done = redlatch(server, "run", lock_name, "echo", "a", "--", "b")
+    assert (done.returncode, done.stdout) == (64, "")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Iterator
 
 import pytest
+from forms import UUID, put_hash
 from support import RedisServer, wait_until
 from support.shell import ON_TERM, TIMEOUT, UNTIL_END, is_alive, is_stopped, pid_of, program, script_of, wait_running
 from support.wire import fields, remaining_ms, subscribers
@@ -160,3 +161,50 @@ def test_control_c_ends_a_loop_that_waits(
     terminal.enter("echo outer $?")
     terminal.shows("outer 130")
     assert "a turn is over" not in terminal.screen().splitlines()
+
+
+# ---------------------------------------------------------------------------------------------------- unlock --force --
+
+
+def unlock(terminal: Terminal, server: RedisServer, name: str, reply: str) -> None:
+    """Has a lock unlocked by hand, and answers the question."""
+    terminal.enter("clear")
+    wait_until(lambda: "[y/N]" not in terminal.screen(), TIMEOUT, terminal.screen)
+    terminal.enter(f"{program()} unlock --force {name}; echo status $?")
+    wait_until(lambda: "Delete its lock? [y/N]" in terminal.screen(), TIMEOUT, terminal.screen)
+    assert f'"{name}" is held by {UUID}:1, count 1' in terminal.screen() and server.admin.exists(name) == 1
+    terminal.enter(reply)
+
+
+def test_unlock_asks_before_it_deletes(server: RedisServer, terminal: Terminal) -> None:
+    put_hash(server, "x", {f"{UUID}:1": 1})
+    for reply in ("n", "", "no"):
+        unlock(terminal, server, "x", reply)
+        terminal.shows('redlatch: "x" was not unlocked')
+        terminal.shows("status 64")
+        assert server.admin.exists("x") == 1
+    unlock(terminal, server, "x", "y")
+    terminal.shows("status 0")
+    assert server.admin.exists("x") == 0
+
+
+def test_unlock_leaves_a_lock_that_changed_hands_meanwhile(server: RedisServer, terminal: Terminal) -> None:
+    """Only the holder who was shown is meant."""
+    put_hash(server, "x", {f"{UUID}:1": 1})
+    terminal.enter(f"{program()} unlock --force x; echo status $?")
+    wait_until(lambda: "Delete its lock? [y/N]" in terminal.screen(), TIMEOUT, terminal.screen)
+    server.admin.delete("x")
+    put_hash(server, "x", {f"{UUID}:2": 1})
+    terminal.enter("y")
+    terminal.shows("status 3")
+    assert "it was released in the meantime" in terminal.screen() and set(fields(server, "x")) == {f"{UUID}:2".encode()}
+
+
+def test_unlock_does_not_ask_who_is_sure(server: RedisServer, terminal: Terminal) -> None:
+    put_hash(server, "x", {f"{UUID}:1": 1})
+    terminal.enter(f"{program()} unlock --force --yes x; echo status $?")
+    terminal.shows("status 0")
+    put_hash(server, "x", {f"{UUID}:1": 1})
+    terminal.enter(f"{program()} unlock --force x </dev/null; echo nobody to ask $?")
+    terminal.shows("nobody to ask 0")
+    assert server.admin.exists("x") == 0

@@ -184,6 +184,11 @@ def test_a_table_fits_the_terminal_and_colours_can_be_refused(server: RedisServe
         assert plain != coloured
         assert max(map(len, plain.splitlines())) <= columns and "..." in plain
         assert "\x1b" not in in_terminal(server, "list", columns=columns, NO_COLOR="1")
+    narrow = in_terminal(server, "list", "b*", columns=60, NO_COLOR="1").splitlines()
+    assert narrow[1].split()[:2] == ["b", "mutex"]
+    put_hash(server, "deploy:shop:production", {f"{UUID}:3": 1})
+    named = in_terminal(server, "list", "deploy:*", columns=80, NO_COLOR="1").splitlines()[1]
+    assert named.startswith("deploy:shop:production ") and "..." in named, "ids are cut, names are not"
     piped = redlatch(server, "list").stdout
     assert "\x1b" not in piped and "long" * 20 in piped and f"{UUID}:1" in piped
 
@@ -245,7 +250,13 @@ def test_owners_of_redlatch_have_a_machine_and_a_process(server: RedisServer, lo
         found = shown(server, "show", lock_name)["holders"]
         assert found == [{"owner": held.owner, "count": 1, "host": os.uname().nodename, "pid": os.getpid()}]
         assert f"process {os.getpid()} on {os.uname().nodename}" in redlatch(server, "show", lock_name).stdout
-        assert "pid" not in shown(server, "list")[0]["holders"][0], "a list does not ask for connections"
+        server.reset_commandstats()
+        assert shown(server, "list")[0]["holders"] == found
+        assert server.commandstats()["client|list" if server.version >= (7, 0, 0) else "client"] >= 1
+        row = redlatch(server, "list").stdout.splitlines()[1].split()
+        assert row[:4] == [lock_name, "mutex", held.owner, f"{os.uname().nodename}:{os.getpid()}"]
+        refused = redlatch(server, "unlock", lock_name).stderr
+        assert f"held by {held.owner} (process {os.getpid()} on {os.uname().nodename}), count 1" in refused
 
 
 def test_who_may_not_see_connections_gets_the_rest(server: RedisServer, lock_name: str) -> None:
@@ -255,6 +266,7 @@ def test_who_may_not_see_connections_gets_the_rest(server: RedisServer, lock_nam
             url = server.url.replace("redis://", "redis://blind:secret@")
             found = shown(server, "show", "--url", url, lock_name)
             assert found["holders"] == [{"owner": held.owner, "count": 1}]
+            assert shown(server, "list", "--url", url)[0]["holders"] == found["holders"]
     finally:
         server.admin.execute_command("ACL", "DELUSER", "blind")
 
@@ -277,7 +289,7 @@ def test_what_eyes_see_holds_no_control_characters(server: RedisServer) -> None:
 def test_permits_are_shown_with_their_ids(server: RedisServer) -> None:
     put_permits(server, "slots", taken=2)
     found = shown(server, "show", "slots")
-    assert (found["kind"], found["count"], found["holder_count"]) == ("permit_semaphore", 4, 2)
+    assert (found["kind"], found["number"], found["holder_count"]) == ("permit_semaphore", 4, 2)
     assert [one["owner"] for one in found["holders"]] == ["00" * 16, "01" * 16]
     assert all(50_000 < one["ttl_ms"] <= 60_000 for one in found["holders"])
     assert redlatch(server, "show", "--owner", "01" * 16, "slots").returncode == 0
@@ -294,9 +306,9 @@ def test_a_number_may_be_a_semaphore_a_latch_or_anything(server: RedisServer) ->
     for number in (5, 0, -2):
         server.admin.set("number", number)
         found = shown(server, "show", "number")
-        assert (found["kind"], found["count"], found["holders"]) == ("count", number, [])
+        assert (found["kind"], found["number"], found["holders"]) == ("count", number, [])
         plain = redlatch(server, "show", "number")
-        assert plain.returncode == 0 and re.search(rf"^count +{number}$", plain.stdout, re.MULTILINE)
+        assert plain.returncode == 0 and re.search(rf"^number +{number}$", plain.stdout, re.MULTILINE)
     assert shown(server, "list") == [], "any counter would be there"
 
 
@@ -385,7 +397,8 @@ def test_unlock_names_each_who_holds_it(server: RedisServer) -> None:
                 "group": [f"{UUID}:3, value t6rZwibGo2uy1OSmNVe8pg, count 1"]}
     for name, holders in expected.items():
         refused = redlatch(server, "unlock", name).stderr.splitlines()
-        assert refused.pop() == f'redlatch: "{name}" is not unlocked without --force'
+        assert refused.pop() == f'redlatch: "{name}" is not unlocked: expected --owner ID, or --force to' \
+            " take it from any holder"
         assert sorted(refused) == [f'redlatch: "{name}" is held by {holder}' for holder in holders]
         done = redlatch(server, "unlock", "--force", name).stdout.splitlines()
         assert sorted(done) == [f"it was held by {holder}" for holder in holders]

@@ -119,11 +119,13 @@ def test_the_kind_of_a_number_can_be_given(server: RedisServer, lock_name: str) 
         guessed = redlatch(server, "wait", "-w", "0", lock_name)
         assert (guessed.returncode, guessed.stderr) == (
             1,
-            f'redlatch: "{lock_name}" is a number, 1: waited for as a latch, until it is zero; --kind names its kind\n',
+            f'redlatch: "{lock_name}" is a number, 1: waited for as a latch, until it is zero; --kind names its kind\n'
+            f'redlatch: "{lock_name}" was not free\n',
         )
         for kind, status in {"semaphore": 0, "permit-semaphore": 0, "latch": 1}.items():
             reported = redlatch(server, "wait", "-w", "0", "--kind", kind, lock_name)
-            assert (reported.returncode, reported.stderr) == (status, "")
+            assert reported.returncode == status
+            assert reported.stderr == (f'redlatch: "{lock_name}" was not free\n' if status else "")
         gate.acquire()
         assert redlatch(server, "wait", "-w", "0.5", "--kind", "semaphore", lock_name).returncode == 1
         assert redlatch(server, "wait", "-w", "0", "--kind", "latch", lock_name).returncode == 0
@@ -142,7 +144,9 @@ def test_who_may_not_inspect_waits_for_a_lock(server: RedisServer, lock_name: st
     url = f"redis://frugal@127.0.0.1:{server.port}"
     assert redlatch(server, "show", "-u", url, lock_name, REDISCLI_AUTH="word").returncode == 69
     done = redlatch(server, "wait", "-u", url, "-w", "0", lock_name, REDISCLI_AUTH="word")
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (1, f'redlatch: "{lock_name}" was not free\n')
+    quiet = redlatch(server, "wait", "-q", "-u", url, "-w", "0", lock_name, REDISCLI_AUTH="word")
+    assert (quiet.returncode, quiet.stderr) == (1, "")
 
 
 def test_a_name_of_another_kind_than_given(server: RedisServer, lock_name: str) -> None:

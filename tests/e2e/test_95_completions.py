@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 import uuid
 from pathlib import Path
-from typing import Iterator, List
+from typing import Callable, Iterator, List
 
 import pytest
-from support import RedisServer, wait_until
-from support.shell import TIMEOUT, environment, program
+from support import RedisServer, closed_port, wait_until
+from support.shell import TIMEOUT, environment, program, redlatch
 from terminal import BASH, Terminal
+
+MakeServer = Callable[..., RedisServer]
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "core" / "cli" / "completions"
 TLS = ["--tls-ca-file", "--tls-ca-dir", "--tls-cert-file", "--tls-key-file", "--tls-server-name", "--tls-verify",
@@ -20,11 +23,11 @@ TLS = ["--tls-ca-file", "--tls-ca-dir", "--tls-cert-file", "--tls-key-file", "--
 UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
 
 
-def output_of(server: RedisServer, *command: str) -> List[str]:
-    """The lines that a shell prints, with `redlatch` in its path."""
+def output_of(server: RedisServer, *command: str, **more: str) -> List[str]:
+    """The lines that a shell prints, with `redlatch` in its path; variables of the environment as keywords."""
     path = os.pathsep.join([str(Path(program()).parent), os.environ["PATH"]])
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30,
-                          env={**environment(server), "PATH": path})
+                          env={**environment(server, **more), "PATH": path})
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout.split("\n")[:-1]
 
@@ -56,8 +59,8 @@ def locks(server: RedisServer) -> List[str]:
 
 def test_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "") == [
-        "run", "list", "show", "wait", "unlock", "help", "--url", "--password-file", "--prefix", *TLS, "--help",
-        "--version"]
+        "run", "list", "show", "wait", "unlock", "acquire", "extend", "release", "doctor", "top", "help", "--url",
+        "--password-file", "--prefix", *TLS, "--help", "--version"]
     assert in_bash(server, "redlatch", "--url", "x", "--prefix", "p", "un") == ["unlock"]
     assert in_bash(server, "redlatch", "--prefix", "") == [""]
     assert in_bash(server, "redlatch", "help", "sh") == ["show"]
@@ -81,6 +84,103 @@ def test_zsh(server: RedisServer, locks: List[str]) -> None:
     text = f"compadd() {{ print -l ${{(P)2}} }}; source {FOLDER}/_redlatch 2>/dev/null; _redlatch_names"
     stubbed = f"_arguments() {{ :; }}; _describe() {{ :; }}; words=(redlatch list); CURRENT=3; {text}"
     assert output_of(server, "zsh", "-f", "-c", stubbed)[-2:] == locks
+
+
+# --------------------------------------------------------------------------------------------- what is asked of whom --
+
+
+def offered(server: RedisServer, *words: str, **more: str) -> List[str]:
+    """What `redlatch complete` offers for words as they are typed."""
+    done = redlatch(server, "complete", "redlatch", *words, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def calls(server: RedisServer, command: str) -> int:
+    """How often the server has carried out a command."""
+    return server.commandstats().get(command, 0)
+
+
+def connections_received(server: RedisServer) -> int:
+    """How many connections the server has had."""
+    return int(server.admin.info("stats")["total_connections_received"])
+
+
+def test_one_page_of_a_large_server(server: RedisServer, locks: List[str]) -> None:
+    """Whatever is there: one SCAN, whose COUNT is about a hundred."""
+    server.admin.eval("for i = 1, 20000 do redis.call('set', 'key:' .. i, i) end", 0)
+    server.reset_commandstats()
+    assert set(offered(server, "show", "ord")) <= set(locks)
+    assert calls(server, "scan") == 1
+    assert set(offered(server, "show", "")) <= set(locks)
+    assert calls(server, "scan") == 2
+
+
+def test_the_server_that_is_typed(server: RedisServer, make_server: MakeServer, locks: List[str]) -> None:
+    other = make_server(requirepass="secret")
+    other.admin.hset("theirs:9", f"{UUID}:1", 1)
+    before = connections_received(server)
+    url = f"redis://:secret@127.0.0.1:{other.port}"
+    assert offered(server, "--url", url, "show", "") == ["theirs:9"]
+    assert offered(server, f"-u{url}", "show", "the") == ["theirs:9"]
+    assert offered(server, "show", f"--url={url}", "--owner", "x", "") == ["theirs:9"]
+    assert offered(server, "show", "-u", f"'{url}'", "") == ["theirs:9"]
+    assert offered(server, "show", "-u", '"$OTHER"', "", OTHER=url) == ["theirs:9"]
+    assert offered(server, "show", "-u", "${OTHER}", "--prefix", "theirs:", "", OTHER=url) == ["9"]
+    assert connections_received(server) == before
+    assert in_bash(server, "redlatch", "-u", url, "show", "the") == ["theirs:9"]
+    assert in_fish(server, f"redlatch show -u {url} the") == ["theirs:9"]
+    assert connections_received(server) == before
+
+
+@pytest.mark.parametrize("url", ["$UNKNOWN", "`url`", "$(url)", "~other/x", "${UNKNOWN:-x}"])
+def test_a_server_that_only_the_shell_knows(server: RedisServer, locks: List[str], url: str) -> None:
+    """Nobody is asked then, least of all another server."""
+    before = connections_received(server)
+    assert offered(server, "-u", url, "show", "") == []
+    assert connections_received(server) == before
+
+
+def test_configured_names_need_no_server(server: RedisServer, locks: List[str]) -> None:
+    before = connections_received(server)
+    names = "deploy:shop deploy:api\tnightly"
+    assert offered(server, "show", "", REDLATCH_COMPLETE=names) == ["deploy:api", "deploy:shop", "nightly"]
+    assert offered(server, "show", "deploy:s", REDLATCH_COMPLETE=names) == ["deploy:shop"]
+    assert offered(server, "show", "", REDLATCH_COMPLETE="") == []
+    assert connections_received(server) == before
+
+
+def test_a_configured_pattern(server: RedisServer, locks: List[str]) -> None:
+    server.admin.hset("other", f"{UUID}:1", 1)
+    server.reset_commandstats()
+    assert offered(server, "show", "", REDLATCH_COMPLETE="o*:[12] fixed") == ["fixed", *locks]
+    assert calls(server, "scan") == 1
+    assert offered(server, "show", "orders:2", REDLATCH_COMPLETE="o*:[12] fixed") == ["orders:2"]
+
+
+def test_a_server_that_does_not_answer(make_server: MakeServer) -> None:
+    """The quickest of some tries: a process may be kept waiting by others of the machine, too."""
+    server = make_server()
+    server.sigstop()
+    quickest = TIMEOUT
+    try:
+        for _ in range(30):
+            begun = time.monotonic()
+            assert offered(server, "show", "") == []
+            quickest = min(quickest, time.monotonic() - begun)
+            if quickest < 0.15:
+                break
+    finally:
+        server.sigcont()
+    assert quickest < 0.15, "0.1 s, and the time that a process takes to start"
+
+
+def test_the_server_is_away(server: RedisServer) -> None:
+    with closed_port() as port:
+        assert offered(server, "-u", f"redis://127.0.0.1:{port}", "show", "") == []
+
+
+# ----------------------------------------------------------------------------------------------------- in a terminal --
 
 
 @pytest.fixture(scope="module", params=["bash", "zsh", "fish"])

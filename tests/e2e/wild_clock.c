@@ -1,14 +1,19 @@
-/* Loaded before a program: its wall clock is wrong by twenty minutes and more, and jumps ahead with every look.
+/* Loaded before a program: its wall clock is wrong by WRONG_BY seconds, and jumps ahead by STEP with every look.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-static long wrong_by = 1200;
+#ifndef WRONG_BY
+#define WRONG_BY 1200
+#define STEP 60
+#endif
+
+static long wrong_by = WRONG_BY;
 
 static long next_error(void) {
-    return __atomic_add_fetch(&wrong_by, 60, __ATOMIC_RELAXED);
+    return __atomic_add_fetch(&wrong_by, STEP, __ATOMIC_RELAXED);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {

@@ -205,7 +205,7 @@ def test_a_semaphore(
     semaphore.trySetPermits(2)
     semaphore.acquire(2)
     found = shown(server, "show", name)
-    assert (found["kind"], found["count"], found["holders"]) == ("count", 0, [])
+    assert (found["kind"], found["number"], found["holders"]) == ("count", 0, [])
     assert name not in names(shown(server, "list")), "as any counter"
     assert redlatch(server, "unlock", "--force", name).returncode == 64
     waits = waiting(name, PERMITS_CHANNEL)
@@ -222,7 +222,7 @@ def test_a_permit_semaphore(
     slots.trySetPermits(2)
     permits = {slots.acquire(), slots.acquire()}
     found = shown(server, "show", name)
-    assert (found["kind"], found["count"]) == ("permit_semaphore", 0)
+    assert (found["kind"], found["number"]) == ("permit_semaphore", 0)
     assert {one["owner"] for one in found["holders"]} == permits
     assert name in names(shown(server, "list"))
     assert redlatch(server, "unlock", "--force", name).returncode == 64
@@ -240,7 +240,7 @@ def test_a_latch(
     latch = theirs.latch(name).on(java.thread())
     latch.trySetCount(2)
     found = shown(server, "show", name)
-    assert (found["kind"], found["count"]) == ("count", 2)
+    assert (found["kind"], found["number"]) == ("count", 2)
     assert redlatch(server, "wait", "-w", "0", name).returncode == 1
     assert redlatch(server, "unlock", "--force", name).returncode == 64
     waits = waiting(name, LATCH_CHANNEL)

@@ -71,7 +71,8 @@ class Installation:
 
     def manual(self) -> None:
         """The pages are there and man has no complaint about them."""
-        for name, word in (("redlatch.3", "redlatch_lock_acquire"), ("redlatch.1", "redlatch list")):
+        for name, word in (("redlatch.3", "redlatch_lock_acquire"), ("redlatch.1", "redlatch list"),
+                           ("redlatch-run.1", "REDLATCH_OWNER")):
             page = next(self.prefix.rglob(name))
             done = subprocess.run(["man", "--warnings", "--local-file", str(page)], capture_output=True, text=True,
                                   check=False, env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"})

@@ -51,8 +51,8 @@ def whole_cluster() -> RedisServer:
 class Cluster:
     """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers.
 
-    In a lopsided one the first master has all slots but one of each other master, and all replicas: the others only vote. Spares are
-    nodes without slots.
+    In a lopsided one the first master has all slots but one of each other master, and all replicas: the others only
+    vote. Spares are nodes without slots.
     """
 
     def __init__(

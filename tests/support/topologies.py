@@ -146,8 +146,8 @@ class Sentinels(Topology):
 
 
 class Clustered(Topology):
-    """Three masters and three replicas. The first master has the slots of all names that tests use, and the replicas; the
-    others vote."""
+    """Three masters and three replicas. The first master has the slots of all names that tests use, and the replicas.
+    The others vote."""
 
     def __init__(self, tls: Optional[Identity]) -> None:
         super().__init__()

@@ -1,12 +1,6 @@
 # bash completion for redlatch: commands, options, and the names of locks from the server.
 # SPDX-License-Identifier: Apache-2.0
 
-# What stands before the column KIND; names of bytes that cannot be typed, shown as \xNN, are left out.
-_redlatch_names() {
-    redlatch list 2>/dev/null </dev/null |
-        awk 'NR > 1 && !/\\x[0-9a-f][0-9a-f]/ { sub(/  +[a-z_]+  .*/, ""); print }'
-}
-
 # Bash parts words at the colons that names and URLs have. What the program will get goes to `words`, the place of each
 # in COMP_WORDS to `starts`, and what stands before the cursor's own piece of the last one to `head`.
 _redlatch_words() {
@@ -29,14 +23,12 @@ _redlatch_words() {
     [[ $piece == *[!:=]* ]] && head=${head%"$piece"}
 }
 
-# Offers the names that begin with a word.
+# Offers the names that begin with the last word, of the server that the words name.
 _redlatch_offer_names() {
     local name
     while IFS= read -r name; do
-        if [[ $name == "$1"* ]]; then
-            COMPREPLY+=("$(printf %q "$name")")
-        fi
-    done < <(_redlatch_names)
+        COMPREPLY+=("$(printf %q "$name")")
+    done < <(redlatch complete "${words[@]}" 2>/dev/null </dev/null)
     COMPREPLY=("${COMPREPLY[@]#"$head"}")
 }
 
@@ -58,13 +50,14 @@ _redlatch() {
     done
     command=${words[at]-}
     if [ "$at" -eq "$last" ] || [ "$command" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run list show wait unlock help $place --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run list show wait unlock acquire extend release doctor top help $place --version" -- "$word")
         return
     fi
     case $before in
     --kind)
         local kinds='@KINDS_OF_RUN@'
         [ "$command" = wait ] && kinds='semaphore permit-semaphore latch'
+        [ "$command" = acquire ] && kinds=${kinds/ semaphore / }
         mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$word")
         return
         ;;
@@ -84,17 +77,22 @@ _redlatch() {
         mapfile -t COMPREPLY < <(compgen -W '1.2 1.3' -- "$word")
         return
         ;;
-    -u | --url | --prefix | --tls-server-name | -w | --wait | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
+    -u | --url | --prefix | --tls-server-name | -w | --wait | -d | --delay | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
         --permits | --limit | --key-template | --owner)
         return
         ;;
     esac
     case $command in
-    run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --permits --limit --key-template --verbose $place" ;;
+    run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --permits --limit --key-template --quiet --verbose $place" ;;
     list) options="--json $place" ;;
     show) options="--json --owner --mine $place" ;;
-    wait) options="--wait --kind $place" ;;
-    unlock) options="--force --json $place" ;;
+    wait) options="--wait --quiet --kind $place" ;;
+    unlock) options="--owner --force --yes --json $place" ;;
+    acquire) options="--lease --nonblock --wait --kind --limit --key-template --quiet $place" ;;
+    extend) options="--owner --lease $place" ;;
+    release) options="--owner $place" ;;
+    top) options="--delay $place" ;;
+    doctor) options="--quiet --json $place" ;;
     *) return ;;
     esac
     if [ "$command" = run ]; then # behind -- stands a command, with completions of its own
@@ -110,7 +108,7 @@ _redlatch() {
     fi
     case $word in
     -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
-    *) _redlatch_offer_names "$word" ;;
+    *) _redlatch_offer_names ;;
     esac
 }
 

@@ -139,6 +139,8 @@ struct argument_part {
     size_t size;
 };
 
+struct reply;
+
 /* What an inspection asks and who takes the reply: memory of the caller, who is gone when the operation is. */
 struct question {
     const struct argument_part *arguments; /* keys, then arguments, of one part each */
@@ -146,7 +148,9 @@ struct question {
     uint32_t argument_count;
     struct server *server; /* of a cluster, who replies; NULL: whoever has the first key, or anybody */
     bool plain;            /* the words are a command of the server's own, not arguments of the script */
-    bool (*take)(struct question *question, const char *text, size_t size); /* false: no memory */
+    bool (*take)(struct question *question, const char *text, size_t size);   /* false: no memory */
+    bool (*take_other)(struct question *question, const struct reply *reply); /* a reply that is no text; NULL: an error
+                                                                                 of the protocol */
 };
 
 /* The pauses between the looks of one acquire of a spin lock (back_off.c). */

@@ -70,13 +70,14 @@ void inspect_replied(struct engine *engine, struct command *command, const struc
     if (!operation) {
         return;
     }
-    if (reply->kind != REPLY_STRING) {
+    struct question *question = operation->question;
+    bool is_text = reply->kind == REPLY_STRING;
+    if (!is_text && !question->take_other) {
         finish(engine, operation, REDLATCH_PROTOCOL);
         return;
     }
-    struct question *question = operation->question;
     question->server = command->server;
-    bool taken = question->take(question, reply->text, reply->size);
+    bool taken = is_text ? question->take(question, reply->text, reply->size) : question->take_other(question, reply);
     finish(engine, operation, taken ? REDLATCH_OK : REDLATCH_NO_MEMORY);
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "inquiry.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,9 +28,41 @@ static bool take_text(struct question *question, const char *text, size_t size) 
     return true;
 }
 
+/* Writes an element of a reply as text: into `to` unless it is NULL; its size. */
+static size_t write_element(const struct reply *element, char *to) {
+    char digits[24];
+    int size = snprintf(digits, sizeof digits, "%lld", (long long)element->integer);
+    const char *text = element->kind == REPLY_INTEGER ? digits : element->text;
+    size_t text_size = element->kind == REPLY_INTEGER ? (size_t)size : element->size;
+    if (to) {
+        memcpy(to, text, text_size);
+    }
+    return text_size;
+}
+
+static bool take_other(struct question *question, const struct reply *reply) {
+    struct inquiry *inquiry = (struct inquiry *)(void *)question;
+    size_t size = reply->kind == REPLY_ARRAY ? 0 : write_element(reply, NULL);
+    for (size_t i = 0; i < reply->count; i++) {
+        size += write_element(&reply->elements[i], NULL) + 1;
+    }
+    char *to = inquiry->text = malloc(size + 1);
+    if (!to) {
+        return false;
+    }
+    to += reply->kind == REPLY_ARRAY ? 0 : write_element(reply, to);
+    for (size_t i = 0; i < reply->count; i++) {
+        to += write_element(&reply->elements[i], to);
+        *to++ = '\n';
+    }
+    inquiry->size = size;
+    return true;
+}
+
 struct question *inquiry_question(struct inquiry *inquiry) {
     inquiry->question.arguments = inquiry->arguments;
     inquiry->question.take = take_text;
+    inquiry->question.take_other = inquiry->verb ? take_other : NULL;
     return &inquiry->question;
 }
 
@@ -87,7 +120,8 @@ int inquiry_execute(struct client *client, struct inquiry *inquiry) {
         status = drive(&request);
     }
     if (status != REDLATCH_OK) {
-        request_failed(client, &request, "inspect", inquiry->subject.text, inquiry->subject.size, status);
+        request_failed(client, &request, inquiry->verb ? inquiry->verb : "inspect", inquiry->subject.text,
+                       inquiry->subject.size, status);
     }
     client_leave(client);
     return status;

@@ -7,7 +7,9 @@
 
 struct inquiry {
     struct question question;
-    struct argument_part arguments[3];
+    struct argument_part arguments[REDLATCH_ARGUMENTS_MAX];
+    const char *verb; /* what it does, for messages; a reply of any kind becomes text then: a number its digits, of an
+                         array each element and a newline. NULL: it inspects */
     struct argument_part subject; /* for messages and events: a name, or the pattern of a walk */
     char *text;                   /* the reply's */
     size_t size;

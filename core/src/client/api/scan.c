@@ -180,6 +180,18 @@ static int take_single(struct walk *walk, const struct client *client, const str
     return status;
 }
 
+int redlatch_scan_is_ready(const redlatch_scan *scan) {
+    if (guard_scan(scan) != REDLATCH_OK) {
+        return 0;
+    }
+    const struct walk *walk = scan->walk;
+    struct argument_part record;
+    struct argument_part name;
+    size_t at = walk->page_at;
+    return at < walk->page_size && report_next_string(walk->page, walk->page_size, &at, &record) &&
+           !report_is_name(&record, &name);
+}
+
 /* Takes in the reply to what `peek` wanted to be asked. */
 static int take(struct walk *walk, struct client *client, struct inquiry *inquiry, redlatch_report **report_out) {
     return inquiry->question.key_count == 1 ? take_single(walk, client, inquiry, report_out)

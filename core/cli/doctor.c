@@ -1,0 +1,203 @@
+/* redlatch doctor: says in plain words what of a server will hurt locks.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "doctor.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "found.h"
+
+static const char usage[] =
+    "usage: redlatch doctor [OPTION...] [NAME]\n"
+    "\n"
+    "Connects to the server and says what of it will hurt locks: version, role, user rights, clock, eviction, memory,\n"
+    "persistence, replication. It acquires and releases a lock of its own, NAME:redlatch-doctor:NUMBER, and changes\n"
+    "nothing else. NAME: a lock as you will use it, for users who may not use every name.\n"
+    "Status: 0 nothing to be mended, 1 warnings, 2 problems, 69 the server is unreachable.\n"
+    "\n"
+    "  -q, --quiet        only warnings and problems\n"
+    "      --json         prints an array of objects\n"
+    "  -u, --url URL      the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
+    "      --tls-ca-file FILE  CA certificates for a rediss URL; `man redlatch` has the options of TLS\n"
+    "      --prefix TEXT  the prefix of every name\n"
+    "  -h, --help         prints this text\n";
+
+static const struct option long_options[] = {
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"quiet", no_argument, NULL, 'q'},
+    SERVER_OPTIONS,
+};
+
+static const char *const level_names[] = {"ok", "note", "warning", "problem"};
+
+void doctor_add(struct doctor *doctor, enum level level, const char *subject, const char *advice, const char *format,
+                ...) {
+    if (doctor->count == FINDINGS_MAX) {
+        return;
+    }
+    struct finding *finding = &doctor->findings[doctor->count++];
+    va_list arguments;
+    va_start(arguments, format);
+    finding->level = level;
+    finding->subject = subject;
+    finding->advice = level == LEVEL_OK ? NULL : advice;
+    if (vasprintf(&finding->text, format, arguments) < 0) {
+        finding->text = NULL;
+    }
+    va_end(arguments);
+}
+
+int doctor_command(struct doctor *doctor, const char *const *arguments, char *buffer, size_t size) {
+    size_t count = 0;
+    while (arguments[count]) {
+        count++;
+    }
+    return redlatch_client_command(doctor->client, arguments, count, buffer, size, NULL);
+}
+
+bool doctor_info(const struct doctor *doctor, const char *field, char *text, size_t size) {
+    size_t field_size = strlen(field);
+    for (const char *line = doctor->info; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+        if (strncmp(line, field, field_size) == 0 && line[field_size] == ':') {
+            const char *value = line + field_size + 1;
+            snprintf(text, size, "%.*s", (int)strcspn(value, "\r\n"), value);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool doctor_info_number(const struct doctor *doctor, const char *field, long long *number) {
+    char text[32];
+    char *end;
+    if (!doctor_info(doctor, field, text, sizeof text)) {
+        return false;
+    }
+    *number = strtoll(text, &end, 10);
+    return end != text;
+}
+
+/* --------------------------------------------------------------------------------------------------------- printing --
+ */
+
+static void print_text(const char *text) {
+    int width;
+    char *shown = text ? text_shown(text, strlen(text), 0, &width) : NULL;
+    fputs(shown ? shown : "?", stdout);
+    free(shown);
+}
+
+static void print_findings(const struct doctor *doctor, bool quiet) {
+    static const char *const colours[] = {"\033[32m", "", "\033[33m", "\033[31m"};
+    bool coloured = text_coloured();
+    for (size_t i = 0; i < doctor->count; i++) {
+        const struct finding *finding = &doctor->findings[i];
+        if (quiet && finding->level < LEVEL_WARNING) {
+            continue;
+        }
+        const char *colour = coloured ? colours[finding->level] : "";
+        printf("%s%-8s%s %-12s ", colour, level_names[finding->level], *colour ? "\033[0m" : "", finding->subject);
+        print_text(finding->text);
+        putchar('\n');
+        if (finding->advice) {
+            printf("%22s%s\n", "", finding->advice);
+        }
+    }
+}
+
+static int print_json(const struct doctor *doctor, bool quiet) {
+    json_t *array = json_array();
+    int failed = 0;
+    for (size_t i = 0; i < doctor->count; i++) {
+        const struct finding *finding = &doctor->findings[i];
+        if (quiet && finding->level < LEVEL_WARNING) {
+            continue;
+        }
+        int width;
+        char *text = finding->text ? text_shown(finding->text, strlen(finding->text), 0, &width) : NULL;
+        json_t *object = json_object();
+        failed |= json_object_set_new(object, "subject", json_string(finding->subject));
+        failed |= json_object_set_new(object, "level", json_string(level_names[finding->level]));
+        failed |= json_object_set_new(object, "message", json_string(text ? text : ""));
+        failed |= json_object_set_new(object, "advice", finding->advice ? json_string(finding->advice) : json_null());
+        failed |= json_array_append_new(array, object);
+        free(text);
+    }
+    char *text = failed ? NULL : json_dumps(array, JSON_INDENT(2));
+    json_decref(array);
+    if (!text) {
+        return complain(STATUS_SYSTEM, "no memory for the findings");
+    }
+    puts(text);
+    free(text);
+    return STATUS_GOOD;
+}
+
+/* What is wrong as an exit status: of the worst finding. */
+static int status_of(const struct doctor *doctor) {
+    enum level worst = LEVEL_OK;
+    for (size_t i = 0; i < doctor->count; i++) {
+        worst = doctor->findings[i].level > worst ? doctor->findings[i].level : worst;
+    }
+    return worst == LEVEL_PROBLEM ? STATUS_PROBLEM : worst == LEVEL_WARNING ? STATUS_WARNING : STATUS_GOOD;
+}
+
+static int examine(struct doctor *doctor, bool quiet, bool as_json) {
+    doctor_check_server(doctor);
+    doctor_check_time(doctor);
+    doctor_check_rights(doctor);
+    doctor_check_lock(doctor);
+    int exit_status = STATUS_GOOD;
+    if (as_json) {
+        exit_status = print_json(doctor, quiet);
+    } else {
+        print_findings(doctor, quiet);
+    }
+    return exit_status == STATUS_GOOD ? finish_output(status_of(doctor)) : exit_status;
+}
+
+int command_doctor(int argc, char **argv) {
+    static struct doctor doctor;
+    struct server_options server = {.url = NULL};
+    bool quiet = false;
+    bool as_json = false;
+    int exit_status;
+    int letter;
+    while ((letter = next_option(argc, argv, ":qu:h", long_options, "doctor")) != -1) {
+        if (letter == OPTION_JSON) {
+            as_json = true;
+        } else if (letter == 'q') {
+            quiet = true;
+        } else if (!take_server_option(&server, letter, usage, &exit_status)) {
+            return exit_status;
+        }
+    }
+    if (argc - optind > 1) {
+        return complain(STATUS_USAGE, "doctor: got %d operands: expected at most one, the name of a lock",
+                        argc - optind);
+    }
+    const char *name = optind < argc ? argv[optind] : NULL;
+    doctor.server = &server;
+    exit_status = open_client(&server, NULL, &doctor.client);
+    if (exit_status != STATUS_GOOD) {
+        return exit_status;
+    }
+    if (asprintf(&doctor.probe, "%s%sredlatch-doctor:%ld", name ? name : "", name ? ":" : "", (long)getpid()) < 0) {
+        doctor.probe = NULL;
+        exit_status = complain(STATUS_SYSTEM, "out of memory");
+    } else {
+        exit_status = examine(&doctor, quiet, as_json);
+    }
+    redlatch_client_free(doctor.client);
+    for (size_t i = 0; i < doctor.count; i++) {
+        free(doctor.findings[i].text);
+    }
+    free(doctor.probe);
+    return exit_status;
+}

@@ -1,0 +1,129 @@
+/* Which commands, keys and channels the user of `redlatch doctor` may use. The server checks that before it queues a
+ * command of a transaction, and the transaction is discarded: nothing is carried out.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor.h"
+
+/* K: the probe's key. C: its channel. */
+struct right {
+    const char *words[6];
+    bool essential;
+    const char *without; /* what happens without it */
+};
+
+static const char no_lock[] = "no lock can be acquired";
+
+static const struct right rights[] = {
+    {{"EVALSHA", "0000000000000000000000000000000000000000", "1", "K"}, true, no_lock},
+    {{"EVAL", "return 1", "1", "K"}, true, no_lock},
+    {{"HSET", "K", "field", "1"}, true, no_lock},
+    {{"PEXPIRE", "K", "1"}, true, no_lock},
+    {{"PTTL", "K"}, true, no_lock},
+    {{"HGET", "K", "field"}, true, "holds cannot be told from those of others"},
+    {{"HEXISTS", "K", "field"}, true, "a lock cannot be extended"},
+    {{"HDEL", "K", "field"}, true, "a lock cannot be released"},
+    {{"PUBLISH", "C", "0"}, true, "a release fails, or notifies nobody"},
+    {{"SUBSCRIBE", "C"},
+     false,
+     "a waiter gets no message of a release, and waits until the lease ends, or up to 5 s longer than needed"},
+    {{"UNSUBSCRIBE", "C"}, false, "channels stay subscribed to"},
+    {{"PING"}, false, "a dead connection for messages is noticed late"},
+    {{"CLIENT", "ID"}, false, "what becomes of a command whose reply was lost is known only after one lease"},
+    {{"CLIENT", "KILL", "ID", "1"},
+     false,
+     "what becomes of a command whose reply was lost is known only after one lease"},
+    {{"CLIENT", "LIST"}, false, "messages and redlatch list do not show the host and process of a holder"},
+    {{"CLIENT", "SETNAME", "x"}, false, "others do not see the host and process of this user's locks"},
+};
+
+static int send_right(struct doctor *doctor, const struct right *right, const char *key, const char *channel) {
+    const char *words[7] = {NULL};
+    char reply[64];
+    for (size_t i = 0; i < 6 && right->words[i]; i++) {
+        const char *word = right->words[i];
+        words[i] = strcmp(word, "K") == 0 ? key : strcmp(word, "C") == 0 ? channel : word;
+    }
+    return doctor_command(doctor, words, reply, sizeof reply);
+}
+
+/* What the server's words say is missing: everything in the last parentheses of the message. */
+static const char *server_words(void) {
+    const char *begun = strstr(redlatch_last_error(), "(NOPERM");
+    return begun ? begun : redlatch_last_error();
+}
+
+/* A key or a channel that is refused is refused to all commands alike: it is said of the first alone. */
+struct refused {
+    bool key;
+    bool channel;
+    int count;
+};
+
+static void add_refused(struct doctor *doctor, const struct right *right, const char *key, const char *channel,
+                        struct refused *refused) {
+    const char *words = server_words();
+    bool about_key = strstr(words, "access") && strstr(words, "key");
+    bool about_channel = strstr(words, "access") && strstr(words, "channel");
+    const char *advice = refused->count ? NULL
+                                        : "docs/how-to/access-rules.md has what a user needs for each kind of lock.";
+    enum level level = right->essential ? LEVEL_PROBLEM : LEVEL_WARNING;
+    if ((about_key && refused->key) || (about_channel && refused->channel)) {
+        return;
+    }
+    if (about_key || about_channel) {
+        doctor_add(doctor, level, "rights", advice, "the user may not use the %s \"%s\": %s %s",
+                   about_key ? "key" : "channel", about_key ? key : channel, right->without, words);
+    } else {
+        bool two = strcmp(right->words[0], "CLIENT") == 0;
+        doctor_add(doctor, level, "rights", advice, "the user may not use %s%s%s: %s %s", right->words[0],
+                   two ? " " : "", two ? right->words[1] : "", right->without, words);
+    }
+    refused->key = refused->key || about_key;
+    refused->channel = refused->channel || about_channel;
+    refused->count++;
+}
+
+static void check_all(struct doctor *doctor, const char *key, const char *channel) {
+    struct refused refused = {.count = 0};
+    for (size_t i = 0; i < sizeof rights / sizeof rights[0]; i++) {
+        if (send_right(doctor, &rights[i], key, channel) == REDLATCH_NO_PERMISSION) {
+            add_refused(doctor, &rights[i], key, channel, &refused);
+        }
+    }
+    if (!refused.count) {
+        doctor_add(doctor, LEVEL_OK, "rights", NULL, "the user may use all that a mutex needs");
+    }
+}
+
+/* The commands are tried on a connection of their own, which is closed behind them. */
+void doctor_check_rights(struct doctor *doctor) {
+    redlatch_client *client = doctor->client;
+    const char *prefix = doctor->server->prefix ? doctor->server->prefix : "";
+    char *key = NULL;
+    char *channel = NULL;
+    char reply[64];
+    int exit_status = open_client(doctor->server, NULL, &doctor->client);
+    if (exit_status == STATUS_GOOD) {
+        if (asprintf(&key, "%s%s", prefix, doctor->probe) < 0) {
+            key = NULL;
+        }
+        if (asprintf(&channel, "redisson_lock__channel:{%s}", key ? key : "") < 0) {
+            channel = NULL;
+        }
+        if (doctor_command(doctor, (const char *[]){"MULTI", NULL}, reply, sizeof reply) != REDLATCH_OK) {
+            doctor_add(doctor, LEVEL_NOTE, "rights", NULL, "they are unknown: they are tried with MULTI (%s)",
+                       redlatch_last_error());
+        } else if (key && channel) {
+            check_all(doctor, key, channel);
+            doctor_command(doctor, (const char *[]){"DISCARD", NULL}, reply, sizeof reply);
+        }
+        redlatch_client_free(doctor->client);
+    }
+    free(key);
+    free(channel);
+    doctor->client = client;
+}

@@ -1,0 +1,32 @@
+/* Where the clients of a server run, by the names of their connections.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef HOSTS_H
+#define HOSTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "redlatch.h"
+
+struct hosts {
+    char *list; /* the reply to CLIENT LIST, in which the entries stand */
+    struct host {
+        const char *uuid; /* of 36 characters */
+        const char *name;
+        size_t name_size;
+        long long pid;
+    } *host; /* in the order of uuids */
+    size_t count;
+};
+
+/* Asks the server. Where it does not allow that, or there is no memory, nobody is found. */
+void hosts_load(struct hosts *hosts, redlatch_client *client);
+void hosts_free(struct hosts *hosts);
+
+/* Enters host and process of a party, if it is of redlatch, connected and not known already. */
+void hosts_fill(const struct hosts *hosts, redlatch_party *party);
+
+/* Whether a party may be found. */
+bool hosts_may_know(const redlatch_party *party);
+
+#endif

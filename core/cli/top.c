@@ -1,0 +1,177 @@
+/* redlatch top: the locks of a server, as they change.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "top.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+#include "top_screen.h"
+
+static const char usage[] =
+    "usage: redlatch top [OPTION...] [PATTERN]\n"
+    "\n"
+    "Shows the locks whose names match PATTERN on a terminal, those first that change hands most: holders, hosts,\n"
+    "leases, connections that wait for a release, and how often the holder changes. Of the locks on the screen the\n"
+    "holder is asked for ten times a second, so of changes in between one is seen; of a fenced lock its tokens tell\n"
+    "all. At most 2000 keys are looked through for each refresh. The key q ends it.\n"
+    "\n"
+    "  -d, --delay TIME   the time between two refreshes (1)\n"
+    "  -u, --url URL      the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
+    "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
+    "      --tls-ca-file FILE  CA certificates for a rediss URL; `man redlatch` has the options of TLS\n"
+    "      --prefix TEXT  only names that begin with TEXT, shown without it\n"
+    "  -h, --help         prints this text\n";
+
+static const struct option long_options[] = {
+    {"delay", required_argument, NULL, 'd'},
+    SERVER_OPTIONS,
+};
+
+/* A page has about a hundred keys. */
+enum { PAGES_PER_REFRESH = 20, SAMPLE_MS = 100 };
+
+struct top {
+    redlatch_client *client;
+    redlatch_scan *scan; /* NULL: the next walk has not begun */
+    const char *pattern;
+    const char *prefix;
+    struct top_locks locks;
+    struct top_lock **shown; /* of those on the screen; void once the locks have changed */
+    size_t shown_count;
+    char *problem;
+};
+
+/* A failure is shown, and tried again with the next refresh. */
+static void note_problem(struct top *top) {
+    free(top->problem);
+    top->problem = strdup(redlatch_last_error());
+    redlatch_scan_free(top->scan);
+    top->scan = NULL;
+}
+
+/* Goes on with the walk over the keys, for some pages. false: the server failed. */
+static bool walk(struct top *top) {
+    for (int pages = 0; pages < PAGES_PER_REFRESH;) {
+        redlatch_report *report;
+        if (!top->scan &&
+            redlatch_scan_new(top->client, top->pattern, strlen(top->pattern), &top->scan) != REDLATCH_OK) {
+            return false;
+        }
+        pages += !redlatch_scan_is_ready(top->scan);
+        int status = found_scan_step(top->client, top->scan, &report);
+        if (status == REDLATCH_OK && report && !top_take(&top->locks, report)) {
+            return false;
+        }
+        if (status == REDLATCH_OK && !report) {
+            redlatch_scan_free(top->scan);
+            top->scan = NULL;
+            top_end_pass(&top->locks);
+            return true;
+        }
+        if (status != REDLATCH_OK && status != REDLATCH_AGAIN) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static double commands_per_second(struct top *top) {
+    static char info[1 << 16];
+    const char *words[] = {"INFO", "stats"};
+    const char *found = NULL;
+    if (redlatch_client_command(top->client, words, 2, info, sizeof info, NULL) == REDLATCH_OK) {
+        found = strstr(info, "instantaneous_ops_per_sec:");
+    }
+    return found ? strtod(strchr(found, ':') + 1, NULL) : -1;
+}
+
+static void refresh(struct top *top, double seconds) {
+    int rows;
+    int columns;
+    screen_size(&rows, &columns);
+    hosts_free(&top->locks.hosts);
+    hosts_load(&top->locks.hosts, top->client);
+    free(top->shown);
+    bool good = walk(top);
+    top_age(&top->locks, seconds);
+    top->shown = top_choose(&top->locks, rows > 3 ? (size_t)rows - 3 : 1, &top->shown_count);
+    if (good) {
+        free(top->problem);
+        top->problem = NULL;
+        top_count_waiting(top->client, top->prefix, top->shown, top->shown_count);
+    } else {
+        note_problem(top);
+    }
+    struct screen_head head = {.url = redlatch_client_url(top->client),
+                               .problem = top->problem,
+                               .commands_per_second = good ? commands_per_second(top) : -1};
+    for (size_t i = 0; i < top->locks.count; i++) {
+        head.held += top->locks.lock[i].holders > 0;
+    }
+    screen_draw(&head, &top->locks, top->shown, top->shown_count);
+}
+
+/* Until a key or a signal ends it. */
+static void watch(struct top *top, int64_t delay_ms) {
+    int64_t refreshed = clock_ms() - delay_ms;
+    int key = 0;
+    while (key != 'q' && key >= 0) {
+        int64_t now = clock_ms();
+        if (now - refreshed >= delay_ms || key == ' ') {
+            refresh(top, (double)(now - refreshed > 0 ? now - refreshed : 1) / 1000);
+            refreshed = now;
+        } else if (!top->problem && top->shown_count) {
+            top_sample(&top->locks, top->client, top->shown, top->shown_count);
+        }
+        int64_t left = refreshed + delay_ms - clock_ms();
+        key = screen_key((int)(left < 0 ? 0 : left < SAMPLE_MS ? left : SAMPLE_MS));
+    }
+}
+
+static int show(struct top *top, int64_t delay_ms) {
+    if (!screen_open()) {
+        return complain(STATUS_USAGE, "top: standard input and output are no terminal: expected one; redlatch list"
+                                      " --json prints the locks");
+    }
+    watch(top, delay_ms);
+    screen_close();
+    int number = screen_ended_by();
+    return number ? STATUS_BY_SIGNAL + number : STATUS_GOOD;
+}
+
+int command_top(int argc, char **argv) {
+    struct server_options server = {.url = NULL};
+    struct top top = {.pattern = "*"};
+    int64_t delay_ms = 1000;
+    int exit_status;
+    int letter;
+    while ((letter = next_option(argc, argv, ":d:u:h", long_options, "top")) != -1) {
+        if (letter == 'd') {
+            if (!read_duration("-d", optarg, 100, 3600, &delay_ms)) {
+                return STATUS_USAGE;
+            }
+        } else if (!take_server_option(&server, letter, usage, &exit_status)) {
+            return exit_status;
+        }
+    }
+    if (argc - optind > 1) {
+        return complain(STATUS_USAGE, "top: got %d operands: expected at most one, a pattern", argc - optind);
+    }
+    top.pattern = argc > optind ? argv[optind] : top.pattern;
+    top.prefix = server.prefix ? server.prefix : "";
+    exit_status = open_client(&server, NULL, &top.client);
+    if (exit_status != STATUS_GOOD) {
+        return exit_status;
+    }
+    exit_status = show(&top, delay_ms);
+    redlatch_scan_free(top.scan);
+    redlatch_client_free(top.client);
+    top_free(&top.locks);
+    free(top.shown);
+    free(top.problem);
+    return exit_status;
+}

@@ -1,0 +1,56 @@
+/* The locks that `redlatch top` shows: what is known of each, and how often it changed hands.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TOP_H
+#define TOP_H
+
+#include "found.h"
+
+struct top_lock {
+    char *name;
+    size_t name_size;
+    int detected_kind;
+    char owner[128]; /* of the first holder; empty: it is free */
+    char host[96];   /* with the process; empty: unknown */
+    uint64_t holders;
+    uint64_t count;   /* the first holder's hold count */
+    uint64_t waiters; /* in the server's queue */
+    uint64_t waiting; /* connections that are subscribed to its releases */
+    uint64_t token;   /* of a fenced lock */
+    int64_t ttl_ms;   /* when it was last asked for */
+    uint64_t changes; /* of the holder, since the rate was last brought up to date */
+    double rate;      /* changes a second, averaged over some seconds */
+    uint32_t pass;    /* the walk over the keys in which it was last found */
+};
+
+struct top_locks {
+    struct top_lock *lock; /* in the order of their names */
+    size_t count;
+    size_t capacity;
+    uint32_t pass; /* of the walk under way */
+    bool complete; /* one walk has come to its end: all locks are known */
+    struct hosts hosts;
+};
+
+/* Takes a report in, which it frees. false without memory. */
+bool top_take(struct top_locks *locks, redlatch_report *report);
+
+/* A walk has come to its end: what it did not find is gone. */
+void top_end_pass(struct top_locks *locks);
+
+/* Asks for the present holders of some locks by one command: of changes between two such calls only one is seen. A
+ * status of the library. */
+int top_sample(struct top_locks *locks, redlatch_client *client, struct top_lock *const *chosen, size_t count);
+
+/* Asks how many connections wait for the releases of some locks. */
+void top_count_waiting(redlatch_client *client, const char *prefix, struct top_lock *const *chosen, size_t count);
+
+/* Brings the rates up to date after so many seconds. */
+void top_age(struct top_locks *locks, double seconds);
+
+/* The locks that changed most, then those with most waiters, then by name; as many as asked for. Memory of the
+ * caller's; NULL without. */
+struct top_lock **top_choose(const struct top_locks *locks, size_t most, size_t *count_out);
+
+void top_free(struct top_locks *locks);
+
+#endif

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`redlatch top` on a terminal: locks, holders, waiters, and how often locks change hands. tmux is the terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from pathlib import Path
+from typing import Callable, Iterator, List
+
+import pytest
+import redlatch as library
+from forms import UUID, put_every_form, put_hash
+from support import RedisServer, wait_until
+from support.shell import TIMEOUT, program, redlatch, start, start_holder
+from terminal import Terminal
+
+
+@pytest.fixture
+def terminal(server: RedisServer) -> Iterator[Terminal]:
+    """A terminal with a shell."""
+    opened = Terminal(server)
+    yield opened
+    opened.close()
+
+
+def begin(terminal: Terminal, *arguments: str) -> None:
+    """Starts `top`, and waits for its first screen."""
+    terminal.enter(f"{program()} top -d 200ms {' '.join(arguments)}; echo status $?")
+    wait_until(lambda: "redlatch top  redis://" in terminal.screen(), TIMEOUT, "the first screen")
+
+
+def finish(terminal: Terminal) -> None:
+    """Ends it by its key. It has ended before the terminal is closed: what is killed at its end says nothing."""
+    terminal.keys("q")
+    terminal.shows("status 0")
+
+
+def row(terminal: Terminal, name: str) -> List[str]:
+    """The cells of a lock on the screen; empty if it is not there."""
+    for line in terminal.screen().splitlines():
+        if line.startswith(f"{name} "):
+            return re.split(r"  +", line.strip())
+    return []
+
+
+def wait_row(terminal: Terminal, name: str, good: Callable[[List[str]], bool]) -> None:
+    """Waits until a row is as it is to be."""
+    wait_until(lambda: good(row(terminal, name)), TIMEOUT, lambda: f"{name} on:\n{terminal.screen()}")
+
+
+def test_locks_come_and_go(server: RedisServer, terminal: Terminal, tmp_path: Path) -> None:
+    begin(terminal)
+    wait_until(lambda: "0 locks, 0 held; the server carries out" in terminal.screen(), TIMEOUT, "no locks")
+    holder = start_holder(server, "deploy", tmp_path)
+    wait_row(terminal, "deploy", lambda cells: len(cells) == 8 and cells[1] == "mutex"
+             and cells[3].endswith(f":{holder.pid}") and os.uname().nodename.startswith(cells[3].split(":")[0])
+             and cells[4] == "1" and cells[6] == "-")
+    waiter = start(server, "run", "deploy", "--", "true")
+    wait_row(terminal, "deploy", lambda cells: cells[6] == "1")
+    holder.terminate()
+    holder.communicate(timeout=20)
+    waiter.communicate(timeout=20)
+    wait_until(lambda: not row(terminal, "deploy"), TIMEOUT, terminal.screen)
+    finish(terminal)
+    assert "redlatch top  redis://" not in terminal.screen(), "the screen is as it was before"
+    terminal.enter("echo ty''ped")
+    terminal.shows("typed")
+
+
+def test_every_kind(server: RedisServer, terminal: Terminal) -> None:
+    expected = put_every_form(server)
+    begin(terminal)
+    for name, kind in expected.items():
+        wait_row(terminal, name, lambda cells, kind=kind: cells[1:2] == [kind])  # type: ignore[misc]
+    assert row(terminal, "reading")[2].startswith("2 holders, ")
+    assert row(terminal, "{t}:fair")[6] == "2", "those in its queue"
+    terminal.keys("C-c")
+    terminal.shows("status 130")
+
+
+def test_a_pattern_and_a_prefix(server: RedisServer, terminal: Terminal) -> None:
+    for name in ("app:one", "app:two", "one"):
+        put_hash(server, name, {f"{UUID}:1": 1})
+    begin(terminal, "--prefix", "app:", "'o*'")
+    wait_row(terminal, "one", lambda cells: cells[1:2] == ["mutex"])
+    assert "1 locks, 1 held" in terminal.screen() and not row(terminal, "two")
+    finish(terminal)
+
+
+@pytest.mark.parametrize("kind", ["lock", "fenced_lock"])
+def test_hand_overs_are_counted(server: RedisServer, terminal: Terminal, kind: str) -> None:
+    """What changes hands stands first. Two processes' worth of owners take turns."""
+    put_hash(server, "a:quiet", {f"{UUID}:1": 1})
+    over = threading.Event()
+
+    def take_turns() -> None:
+        with library.connect(server.url) as client:
+            lock = getattr(client, kind)("z:busy")
+            while not over.is_set():
+                with lock:
+                    over.wait(0.02)
+
+    turns = [threading.Thread(target=take_turns) for _ in range(2)]
+    for turn in turns:
+        turn.start()
+    try:
+        begin(terminal)
+        least = 3.0 if kind == "lock" else 10.0  # tokens tell of those, too, that no look has seen
+        wait_row(terminal, "z:busy", lambda cells: len(cells) == 8 and float(cells[7]) >= least)
+        lines = terminal.screen().splitlines()
+        assert lines[3].startswith("z:busy ") and lines[4].startswith("a:quiet ")
+        assert row(terminal, "a:quiet")[7] == "0.0"
+    finally:
+        over.set()
+        for turn in turns:
+            turn.join()
+    wait_row(terminal, "z:busy", lambda cells: not cells or float(cells[7]) < 1)
+    finish(terminal)
+
+
+def test_a_narrow_terminal_cuts_ids(server: RedisServer, terminal: Terminal) -> None:
+    put_hash(server, "deploy:shop:production", {f"{UUID}:1": 1})
+    terminal.resize(130, 10)
+    begin(terminal)
+    wait_row(terminal, "deploy:shop:production", lambda cells: cells[2:3] == [f"{UUID}:1"])
+    terminal.resize(80, 10)
+    wait_row(terminal, "deploy:shop:production", lambda cells: len(cells) == 8 and "..." in cells[2])
+    assert max(map(len, terminal.screen().splitlines())) <= 80
+    terminal.resize(70, 10)
+    wait_until(lambda: "HOLDER" not in terminal.screen(), TIMEOUT, terminal.screen)
+    assert row(terminal, "deploy:shop:production")[-1] == "0.0", "what is left fits, and the name is whole"
+    finish(terminal)
+
+
+def test_more_locks_than_rows_and_more_keys_than_one_refresh(server: RedisServer, terminal: Terminal) -> None:
+    server.admin.eval("""
+        for i = 1, 100 do redis.call('hset', 'lock:' .. i, ARGV[1] .. ':' .. i, 1) end
+        for i = 1, 20000 do redis.call('set', 'key:' .. i, 'x') end""", 0, UUID)
+    begin(terminal)
+    wait_until(lambda: "100 locks, 100 held;" in terminal.screen(), TIMEOUT, terminal.screen)
+    assert len(terminal.screen().rstrip("\n").splitlines()) <= 30
+    server.admin.delete("lock:7")
+    wait_until(lambda: "99 locks, 99 held" in terminal.screen(), TIMEOUT, terminal.screen)
+    finish(terminal)
+
+
+def test_a_server_that_goes_and_comes(fresh_server: RedisServer) -> None:
+    terminal = Terminal(fresh_server)
+    try:
+        begin(terminal)
+        fresh_server.kill()
+        wait_until(lambda: "0 locks, 0 held" not in terminal.screen(), TIMEOUT, "the failure to be shown")
+        assert "redlatch top  redis://" in terminal.screen()
+        fresh_server.start()
+        put_hash(fresh_server, "again", {f"{UUID}:1": 1})
+        wait_row(terminal, "again", lambda cells: cells[1:2] == ["mutex"])
+        finish(terminal)
+    finally:
+        terminal.close()
+
+
+def test_no_terminal(server: RedisServer) -> None:
+    done = redlatch(server, "top")
+    assert (done.returncode, done.stdout) == (64, "") and "expected one; redlatch list --json" in done.stderr
+    assert redlatch(server, "top", "a", "b").returncode == 64
+    assert "-d is '1ms'" in redlatch(server, "top", "-d", "1ms").stderr
