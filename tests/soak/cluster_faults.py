@@ -45,7 +45,7 @@ class ClusterFaults:
         self._workers = workers
         self._journal = journal
         self._names = [name for kind in kind_names for name in names_of(kind)]
-        ways = (lambda name: self._replace(name), lambda name: self._replace(name, "FORCE"),
+        ways = (self._replace, lambda name: self._replace(name, "FORCE"),
                 lambda name: self._replace(name, "TAKEOVER"), self._kill, self._stop, self._migrate)
         self._ways: Dict[str, Callable[[str], None]] = dict(zip(WAYS, ways))
 
