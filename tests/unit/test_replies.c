@@ -13,8 +13,8 @@ static const struct reply_bounds strict = {.size_max = LIMIT};
 static const struct reply_bounds lenient = {.size_max = LIMIT, .skips = true};
 
 /* Whether all of the bytes are one reply: OK, AGAIN if they are the beginning of one, or what is wrong with them. */
-static int status_of(const char *bytes, size_t size) {
-    struct replies replies;
+static int status_in(bool nested, const char *bytes, size_t size) {
+    struct replies replies = {.nested = nested};
     void *parsed;
     CHECK(replies_open(&replies));
     CHECK_EQ_INT(replies_feed(&replies, bytes, size), REDLATCH_OK);
@@ -24,6 +24,10 @@ static int status_of(const char *bytes, size_t size) {
     }
     replies_close(&replies);
     return status;
+}
+
+static int status_of(const char *bytes, size_t size) {
+    return status_in(false, bytes, size);
 }
 
 #define STATUS_OF(bytes) status_of(bytes, sizeof(bytes) - 1)
@@ -51,7 +55,7 @@ static void *no_room(const redisReadTask *task, char *text, size_t size) {
 }
 
 static void a_reply_without_memory_is_none_of_the_servers_doing(void) {
-    struct replies replies;
+    struct replies replies = {.nested = false};
     void *parsed;
     CHECK(replies_open(&replies));
     CHECK_EQ_INT(replies_feed(&replies, "+OK\r\n", 5), REDLATCH_OK);
@@ -65,12 +69,16 @@ static void arrays_that_answer_nothing(void) {
     CHECK_EQ_INT(STATUS_OF("*2147483647\r\n"), REDLATCH_PROTOCOL);
     CHECK_EQ_INT(STATUS_OF("*1025\r\n"), REDLATCH_PROTOCOL);
     CHECK_EQ_INT(STATUS_OF("*1024\r\n"), REDLATCH_AGAIN);
+    CHECK_EQ_INT(STATUS_OF("*1\r\n*0\r\n"), REDLATCH_PROTOCOL);
+    CHECK_EQ_INT(status_in(true, "*1\r\n*0\r\n", 8), REDLATCH_OK);
+    CHECK_EQ_INT(status_in(true, "*1\r\n*16384\r\n", 12), REDLATCH_AGAIN); /* a range for each slot */
+    CHECK_EQ_INT(status_in(true, "*1\r\n*16385\r\n", 12), REDLATCH_PROTOCOL);
     CHECK_EQ_INT(STATUS_OF("*1\r\n*1\r\n:1\r\n"), REDLATCH_PROTOCOL);
 }
 
 /* How many bytes of an endless reply are taken until it is refused. */
 static size_t taken_of(const char *begin, char filler, const struct reply_bounds *bounds) {
-    struct replies replies;
+    struct replies replies = {.nested = false};
     void *parsed;
     CHECK(replies_open(&replies));
     CHECK_EQ_INT(replies_feed(&replies, begin, strlen(begin)), REDLATCH_OK);
@@ -93,7 +101,7 @@ static void a_reply_without_end_is_refused(void) {
 
 /* What counts is one reply, however many come together. */
 static void many_short_replies_are_no_long_one(void) {
-    struct replies replies;
+    struct replies replies = {.nested = false};
     void *parsed;
     CHECK(replies_open(&replies));
     for (int i = 0; i < 4 * LIMIT; i++) {
@@ -111,7 +119,7 @@ static void many_short_replies_are_no_long_one(void) {
 
 /* Feeds the bytes in pieces, and collects what comes of them: the texts, and a colon for each number. */
 static int skipped(const char *bytes, size_t size, size_t piece, char *text_out) {
-    struct replies replies;
+    struct replies replies = {.nested = false};
     int status = REDLATCH_AGAIN;
     CHECK(replies_open(&replies));
     text_out[0] = '\0';

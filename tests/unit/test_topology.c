@@ -446,16 +446,16 @@ static bool redirected(const char *text, const struct address_map *map, uint16_t
 static void redirections_are_read(void) {
     static const struct {
         const char *text;
-        int slot;
         const char *host;
+        int slot;
         int port;
     } rows[] = {
-        {"MOVED 3999 127.0.0.1:6381", 3999, "127.0.0.1", 6381},
-        {"ASK 0 node.example:1", 0, "node.example", 1},
-        {"MOVED 16383 ::1:65535", 16383, "::1", 65535},
-        {"ASK 12 2001:db8::7:6379", 12, "2001:db8::7", 6379},
-        {"MOVED 3999 :6381", 3999, "seed.example", 6381}, /* the host is not known to who says so */
-        {"MOVED 007 h:0080", 7, "h", 80},
+        {"MOVED 3999 127.0.0.1:6381", "127.0.0.1", 3999, 6381},
+        {"ASK 0 node.example:1", "node.example", 0, 1},
+        {"MOVED 16383 ::1:65535", "::1", 16383, 65535},
+        {"ASK 12 2001:db8::7:6379", "2001:db8::7", 12, 6379},
+        {"MOVED 3999 :6381", "seed.example", 3999, 6381}, /* the host is not known to who says so */
+        {"MOVED 007 h:0080", "h", 7, 80},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         uint16_t slot = 0;

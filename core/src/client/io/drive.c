@@ -257,11 +257,20 @@ static void sleep_until_woken(struct request *request, int64_t until) {
     }
 }
 
+/* In a cluster another thread may send the call's command to another node meanwhile: the reader rechecks as often. */
+static const int64_t REROUTED_PAUSE = 20 * MILLISECOND;
+
+static int64_t sleep_limit(struct pipeline_io *io, int64_t until) {
+    int64_t next = io_next_time(io);
+    int64_t recheck = io->client->cluster ? system_now() + REROUTED_PAUSE : NEVER;
+    next = next < recheck ? next : recheck;
+    return next < until ? next : until;
+}
+
 /* One turn of the reader. */
 static void read_turn(struct pipeline_io *io, struct request *request, int64_t until) {
     struct client *client = io->client;
-    int64_t next = io_next_time(io);
-    until = next < until ? next : until;
+    until = sleep_limit(io, until);
     if (io->connection.state == CONNECTION_READY) {
         ssize_t got = wait_and_read(io, request, until);
         int64_t now = system_now();
@@ -283,8 +292,7 @@ static void read_turn(struct pipeline_io *io, struct request *request, int64_t u
     if (status != REDLATCH_AGAIN || is_done(request)) {
         return;
     }
-    next = io_next_time(io);
-    until = next < until ? next : until;
+    until = sleep_limit(io, until);
     int fd = io->connection.fd;
     if (fd < 0) { /* between two attempts to connect */
         sleep_until_woken(request, until);

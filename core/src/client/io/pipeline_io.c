@@ -403,6 +403,9 @@ static void take_reply(struct pipeline_io *io, int64_t now) {
         engine_replied(engine, io->pipeline, &io->holder.reply, now);
     }
     io_follow_routes(io->client, now);
+    if (io->client->cluster && io->client->node.current.must_search) {
+        client_kick_background(io->client);
+    }
 }
 
 /* Takes what the reader has read (< 0: the end of the connection) and steps the machines. */
