@@ -364,8 +364,8 @@ static void send_change(struct subscription *subscription, unsigned choice) {
         play_tell("%.*s is %s%s", (int)size, channel, choice < 6 ? "" : "to be ", leaves ? "left" : "subscribed to");
     }
     if (choice < 6 && list_is_linked(&subscription->sent)) {
-        engine_pubsub_received(&rig.engine, leaves ? PUBSUB_UNSUBSCRIBED : PUBSUB_SUBSCRIBED, channel, size, 0,
-                               rig.now);
+        engine_pubsub_received(&rig.engine, &rig.server, leaves ? PUBSUB_UNSUBSCRIBED : PUBSUB_SUBSCRIBED, channel,
+                               size, 0, rig.now);
     }
     rig_turn();
 }
@@ -385,7 +385,7 @@ void play_subscriptions(void) {
     switch (how / 8) {
     case 31:
         play_tell("the connection for messages breaks");
-        engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
+        engine_subscriptions_lost(&rig.engine, &rig.server, rig.now);
         break;
     case 30:
         deny_oldest();
@@ -420,7 +420,7 @@ void play_message(void) {
     enum pubsub_reply what = how < 0xc0 ? PUBSUB_MESSAGE : how < 0xe0 ? PUBSUB_SUBSCRIBED : PUBSUB_UNSUBSCRIBED;
     int64_t number = input_number(play.input);
     play_tell("on %.*s is heard %d, %lld", (int)size, channel, (int)what, (long long)number);
-    engine_pubsub_received(&rig.engine, what, exact, size, number, rig.now);
+    engine_pubsub_received(&rig.engine, &rig.server, what, exact, size, number, rig.now);
     free(exact);
     rig_turn();
 }

@@ -317,7 +317,7 @@ static void deliver_message(const struct packet *packet, int64_t now) {
     struct redis_text channel = packet->texts[0];
     peer->subscribed |= what == PUBSUB_SUBSCRIBED ? channel_bit(channel.bytes) : 0;
     if (peer->subscribed & channel_bit(channel.bytes)) {
-        engine_pubsub_received(peer->engine, what, channel.bytes, channel.size, 0, now);
+        engine_pubsub_received(peer->engine, peer->engine->server, what, channel.bytes, channel.size, 0, now);
     }
 }
 

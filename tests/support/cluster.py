@@ -36,17 +36,21 @@ def call(server: RedisServer, *words: Any) -> Any:
 
 
 class Cluster:
-    """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers."""
+    """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers, `of_first` those of
+    the first one alone."""
 
-    def __init__(self, *, masters: int = 3, replicas: int = 0, **options: OptionValue) -> None:
+    def __init__(
+        self, *, masters: int = 3, replicas: int = 0, of_first: Optional[Dict[str, OptionValue]] = None,
+        **options: OptionValue,
+    ) -> None:
         self._options: Dict[str, OptionValue] = {
             "cluster_enabled": True, "cluster_node_timeout": NODE_TIMEOUT_MS, "repl_diskless_sync_delay": 0, **options,
         }
         self.servers: List[RedisServer] = []
         self._bus_ports: Dict[int, int] = {}
         try:
-            for _ in range(masters * (1 + replicas)):
-                self._add_server()
+            for i in range(masters * (1 + replicas)):
+                self._add_server((of_first or {}) if i == 0 else {})
             first = self.servers[0]
             for other in self.servers[1:]:
                 call(first, "CLUSTER", "MEET", "127.0.0.1", other.port, self._bus_ports[other.port])
@@ -61,9 +65,9 @@ class Cluster:
             self.close()
             raise
 
-    def _add_server(self) -> None:
+    def _add_server(self, own_options: Dict[str, OptionValue]) -> None:
         bus_port = _free_bus_port()
-        self.servers.append(RedisServer(**self._options, cluster_port=bus_port))
+        self.servers.append(RedisServer(**self._options, **own_options, cluster_port=bus_port))
         self._bus_ports[self.servers[-1].port] = bus_port
 
     def _all_joined(self) -> bool:

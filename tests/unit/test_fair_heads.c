@@ -13,7 +13,7 @@ static void call_waiter(const char *name, struct operation *operation) {
         char channel[200];
         size_t size = (size_t)snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}:%s:%llu", name, rig_uuid,
                                        (unsigned long long)operation->id);
-        engine_pubsub_received(&rig.engine, PUBSUB_MESSAGE, channel, size, 0, rig.now);
+        engine_pubsub_received(&rig.engine, &rig.server, PUBSUB_MESSAGE, channel, size, 0, rig.now);
         rig_turn();
     }
 }

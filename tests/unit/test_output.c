@@ -118,7 +118,8 @@ static void every_kind_has_its_exact_size(void) {
         }
         resource->kind = REDLATCH_LATCH; /* whose channel has the longest name */
         for (int change = 1; change < CHANGES; change++) {
-            struct command command = {.resource = resource,
+            struct command command = {.server = test_engine()->server,
+                                      .resource = resource,
                                       .kind = COMMAND_CHANGE,
                                       .change = (uint8_t)change,
                                       .id = UINT64_MAX,

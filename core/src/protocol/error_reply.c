@@ -43,6 +43,10 @@ static bool begins_with_code(const char *text, size_t size, const char *code) {
     return size >= length && memcmp(text, code, length) == 0 && (size == length || text[length] == ' ');
 }
 
+bool is_redirection(const char *text, size_t size) {
+    return begins_with_code(text, size, "MOVED") || begins_with_code(text, size, "ASK");
+}
+
 /* Redis 6 wraps an error raised inside a script: "ERR Error running script (call to f_<sha>): @user_script:<line>:
  * WRONGTYPE ...", and names the place a second time when it refused the command itself: "...: @user_script:3:
  * @user_script: 3: -READONLY ...". Returns where the inner error begins, or the text itself. */

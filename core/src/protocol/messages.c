@@ -239,8 +239,8 @@ static void find_served(struct engine *engine, const char *channel, size_t size,
     find_wake_channels(engine, channel, size, found);
 }
 
-void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const char *channel, size_t size,
-                            int64_t number, int64_t now) {
+void engine_pubsub_received(struct engine *engine, const struct server *server, enum pubsub_reply what,
+                            const char *channel, size_t size, int64_t number, int64_t now) {
     if (engine->broken) {
         return;
     }
@@ -251,8 +251,12 @@ void engine_pubsub_received(struct engine *engine, enum pubsub_reply what, const
         struct subscription *subscription = container_of(link, struct subscription, notified);
         if (what == PUBSUB_MESSAGE) {
             engine_message(engine, subscription, number, now);
+        } else if (subscription->server != server) {
+            continue; /* its name was there before */
         } else if (what == PUBSUB_SUBSCRIBED) {
             engine_subscribed(engine, subscription, now);
+        } else if (subscription->state == SUBSCRIPTION_ACTIVE && engine->routes) {
+            lost(engine, subscription, server, now); /* unasked: the slot is another server's now */
         } else {
             engine_unsubscribed(engine, subscription, now);
         }
