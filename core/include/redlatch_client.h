@@ -103,8 +103,9 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  *   INVALID             also: a file of a TLS option cannot be used, a TLS    read redlatch_last_error
  *                       option was given without a rediss URL, or no
  *                       sentinel knows the service
- *   UNSUPPORTED         the URL is a redis+cluster URL; or the library was    use another URL, or a build with
- *                       built without TLS                                     TLS
+ *   UNSUPPORTED         sharded_messages is "on", and a node of the cluster   use "auto", or a build with TLS
+ *                       has no SPUBLISH; or the library was built without
+ *                       TLS
  *   UNREACHABLE         no connection before the connect timeout, or no       call again later
  *                       master was found
  *   NO_REPLY            connected, but no reply before the connect timeout    call again later

@@ -310,6 +310,19 @@ def test_each_node_is_used_as_it_is(mixed: Cluster, lock_name: str) -> None:
 
 
 @needs_sharding
+def test_on_needs_nodes_that_have_it(mixed: Cluster, lock_name: str) -> None:
+    """Else a release would end half-way. What is on other nodes can be used."""
+    old, new = (next(f"{lock_name}:{i}" for i in range(1000) if mixed.master_of(f"{lock_name}:{i}") is server)
+                for server in mixed.servers)  # fmt: skip
+    with connect(mixed.url, "on") as client:
+        with client.lock(new):
+            pass
+        with pytest.raises(redlatch.UnsupportedError) as caught:
+            client.lock(old).acquire(timeout=5)
+        assert 'sharded_messages "on": expected a node with SPUBLISH, of Redis 7 or newer' in str(caught.value)
+
+
+@needs_sharding
 def test_a_user_who_may_not_ask(cluster: Cluster, lock_name: str) -> None:
     """INFO and PUBSUB are forbidden: the words of the refusal tell what the node has."""
     allowed = [*EVERYBODY, "cluster|slots", *RULES["mutex, spin lock"].commands()]

@@ -8,9 +8,7 @@
 enum { SLOT_COUNT = 16384 };
 
 /* The slot of a key: CRC16 of its hash tag, which is what stands between the first { and the next }, if that is not
- * empty, else of the whole key. All keys of a name are in the slot of the name, and its channels if channel_is_in_slot
- * (channels.h).
- */
+ * empty, else of the whole key. All keys of a name are in its slot; its channels are if channel_is_in_slot says so. */
 uint16_t key_slot(const char *key, size_t size);
 
 /* Where commands about a name go. The resource of a cluster follows engine->routes (reroute.h). */

@@ -58,9 +58,8 @@ static struct node *make_node(struct client *client, const struct endpoint *endp
     node->settings = client->connection_settings;
     node->settings.uri = &node->where;
     node->settings.master_only = false;
-    node->settings.asks_sharding = client->cluster->sharded_messages == SHARDED_MESSAGES_AUTO;
+    node->settings.asks_sharding = client->cluster->sharded_messages != SHARDED_MESSAGES_OFF;
     server_init(&node->server);
-    server_set_sharding(&node->server, client->cluster->sharded_messages == SHARDED_MESSAGES_ON);
     node_init(node, client, &node->settings);
     node->next = client->node.next;
     client->node.next = node;
@@ -137,10 +136,17 @@ bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_
     return engine_redirected(&client->engine, io->pipeline, now);
 }
 
-void cluster_greeted(struct node *node, const struct connection *connection) {
-    if (node->settings.asks_sharding) {
-        server_set_sharding(&node->server, connection->has_sharding);
+bool cluster_greeted(struct node *node, struct connection *connection, int64_t now) {
+    if (!node->settings.asks_sharding) {
+        return true;
     }
+    if (node->client->cluster->sharded_messages == SHARDED_MESSAGES_ON && !connection->has_sharding) {
+        connection_reject(connection, "sharded_messages \"on\": expected a node with SPUBLISH, of Redis 7 or newer",
+                          now);
+        return false;
+    }
+    server_set_sharding(&node->server, connection->has_sharding);
+    return true;
 }
 
 bool cluster_subscription_moved(struct node *node, const struct reply *reply, uint16_t *slot_out, int64_t now) {

@@ -29,8 +29,9 @@ void cluster_doubted(struct client *client, int64_t now);
 /* Takes an error reply that says that a name is at another node; false if it is none, or has come too often. */
 bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now);
 
-/* A connection to a node stands: whether its messages stay within its shard, if the node is to say so. */
-void cluster_greeted(struct node *node, const struct connection *connection);
+/* A connection to a node stands, on which the node said whether it has messages within a shard. If it must and has not,
+ * the connection is given up: false. */
+bool cluster_greeted(struct node *node, struct connection *connection, int64_t now);
 
 /* Takes an error reply to a subscription that says that a slot is at another node; false if it is none. */
 bool cluster_subscription_moved(struct node *node, const struct reply *reply, uint16_t *slot_out, int64_t now);

@@ -524,10 +524,12 @@ static int became_ready(struct pipeline_io *io, int64_t now) {
             now);
         return REDLATCH_UNSUPPORTED;
     }
+    if (!cluster_greeted(io->node, &io->connection, now)) {
+        return REDLATCH_UNSUPPORTED;
+    }
     if (change == SERVER_MOVED) {
         io_move_all(io->node, io, now);
     }
-    cluster_greeted(io->node, &io->connection);
     client->engine.stats.reconnects += io->connection.generation > 1;
     io->received_at = now;
     io->wanted = false;

@@ -249,11 +249,13 @@ static void became_ready(struct node *node, int64_t now) {
         subscriber->connection.address = 0;
         return;
     }
+    if (!cluster_greeted(node, &subscriber->connection, now)) {
+        return;
+    }
     if (change == SERVER_MOVED) {
         io_move_all(node, NULL, now);
         subscriber->moves = false; /* it is where the others are to go */
     }
-    cluster_greeted(node, &subscriber->connection);
     authentication_succeeded(node->client, &subscriber->connection);
     node->client->engine.stats.reconnects += subscriber->connection.generation > 1;
     subscriber->received_at = now;
