@@ -12,12 +12,14 @@ from typing import Any, Dict, List, Optional, Sequence, Type
 
 import redis
 
-from .server import OptionValue, RedisServer
+from .server import OptionValue, RedisServer, server_command, server_version
 from .waiting import wait_until
 
 SLOTS = 16384
 NODE_TIMEOUT_MS = 600
 _TIMEOUT = 60.0
+# From the port of a server to that of its bus, before Redis 7, which can be told another.
+_BUS_DISTANCE = 10_000
 
 
 def _free_bus_port() -> int:
@@ -66,9 +68,12 @@ class Cluster:
             raise
 
     def _add_server(self, own_options: Dict[str, OptionValue]) -> None:
-        bus_port = _free_bus_port()
-        self.servers.append(RedisServer(**self._options, **own_options, cluster_port=bus_port))
-        self._bus_ports[self.servers[-1].port] = bus_port
+        options = {**self._options, **own_options}
+        if server_version(server_command()) >= (7, 0, 0):
+            options["cluster_port"] = _free_bus_port()
+        self.servers.append(RedisServer(**options))
+        port = self.servers[-1].port
+        self._bus_ports[port] = int(str(options.get("cluster_port", port + _BUS_DISTANCE)))
 
     def _all_joined(self) -> bool:
         return all(len(call(one, "CLUSTER", "NODES").splitlines()) == len(self.servers) for one in self.servers)
