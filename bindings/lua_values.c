@@ -158,6 +158,7 @@ void lua_values_free_redlatch_client_options(redlatch_client_options *options) {
         free_text(options->tls_min_version);
         free_text(options->sentinel_username);
         free_text(options->sentinel_password);
+        free_text(options->sharded_messages);
         free(options);
     }
 }

@@ -9,6 +9,7 @@
 # Nothing else is changed, so the same source always gives the same digest. A head that says `Begins with shared/x.lua`
 # has the text of that file put before its own; there may be several, and these may name others. Each is put in once.
 # A line `Goes on with shared/x.lua.` in the code is replaced by that text: what comes before it runs without it.
+# A script that publishes has a second text, with 'spublish' in place of 'publish', for messages within a shard.
 
 cmake_minimum_required(VERSION 3.18)
 
@@ -65,6 +66,17 @@ function(write_if_changed path content)
     file(WRITE "${path}" "${content}")
 endfunction()
 
+# The bytes of a text as the lines of an initializer, and their number.
+function(c_bytes text lines_out size_out)
+    string(HEX "${text}" bytes)
+    string(LENGTH "${bytes}" size)
+    math(EXPR size "${size} / 2")
+    string(REGEX REPLACE "(................................)" "\\1\n   " lines "${bytes}")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" " '\\\\x\\1'," lines "${lines}")
+    set(${lines_out} "${lines}" PARENT_SCOPE)
+    set(${size_out} "${size}" PARENT_SCOPE)
+endfunction()
+
 file(GLOB paths "${SCRIPTS}/*.lua")
 list(SORT paths)
 set(members "")
@@ -79,15 +91,21 @@ foreach(path IN LISTS paths)
     strip_head("${path}" text)
     write_if_changed("${OUT}/scripts/${name}.lua" "${text}")
     file(SHA1 "${OUT}/scripts/${name}.lua" digest)
-    file(READ "${OUT}/scripts/${name}.lua" bytes HEX)
-    string(LENGTH "${bytes}" size)
-    math(EXPR size "${size} / 2")
-    string(REGEX REPLACE "(................................)" "\\1\n   " lines "${bytes}")
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" " '\\\\x\\1'," lines "${lines}")
+    c_bytes("${text}" lines size)
     string(TOUPPER "SCRIPT_${name}" member)
     string(APPEND members "    ${member},\n")
     string(APPEND texts "static const char text_${name}[] = {\n   ${lines} 0\n};\n\n")
-    string(APPEND entries "    [${member}] = {\"${name}\", text_${name}, ${size}, \"${digest}\"},\n")
+    set(sharded "NULL")
+    string(REPLACE "'publish'" "'spublish'" sharded_text "${text}")
+    if(NOT sharded_text STREQUAL text)
+        string(SHA1 sharded_digest "${sharded_text}")
+        c_bytes("${sharded_text}" lines sharded_size)
+        set(sharded "&sharded_${name}")
+        string(APPEND texts "static const char sharded_text_${name}[] = {\n   ${lines} 0\n};\n\n"
+            "static const struct script_embedded sharded_${name} = {\n"
+            "    \"${name}\", sharded_text_${name}, ${sharded_size}, \"${sharded_digest}\", NULL};\n\n")
+    endif()
+    string(APPEND entries "    [${member}] = {\"${name}\", text_${name}, ${size}, \"${digest}\", ${sharded}},\n")
 endforeach()
 
 set(notice
@@ -108,6 +126,7 @@ struct script_embedded {
     const char *text; /* as sent to the server; NUL-terminated */
     size_t size;      /* of the text, without the NUL */
     char sha1[41];    /* what EVALSHA wants; NUL-terminated */
+    const struct script_embedded *sharded; /* the same with SPUBLISH in place of PUBLISH; NULL: it publishes nothing */
 };
 
 /* Indexed by enum script_id; one more entry, all zero, ends it. */
@@ -117,7 +136,7 @@ extern const struct script_embedded scripts_embedded[SCRIPT_COUNT + 1];
 write_if_changed("${OUT}/generated/scripts_embedded.c"
     "${notice}#include \"scripts_embedded.h\"\n\n${texts}
 const struct script_embedded scripts_embedded[SCRIPT_COUNT + 1] = {
-${entries}    [SCRIPT_COUNT] = {NULL, NULL, 0, \"\"}
+${entries}    [SCRIPT_COUNT] = {NULL, NULL, 0, \"\", NULL}
 };\n")
 
 # A script that was renamed or removed must not live on where the tests look for scripts.

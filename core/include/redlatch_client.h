@@ -63,8 +63,11 @@ typedef struct redlatch_client_options {
                                 overrides the URL's; 0 */
     int32_t durable;         /* 1: and when they are in the server's append-only file on disk (Redis 7.2 and newer);
                                 0: not so. 0 */
-    int64_t replica_timeout_ms; /* limit for these acknowledgements: less than command_timeout_ms, at most a third of
-                                   watchdog_lease_ms; 1000, or that third if it is less */
+    int64_t replica_timeout_ms;   /* limit for these acknowledgements: less than command_timeout_ms, at most a third of
+                                     watchdog_lease_ms; 1000, or that third if it is less */
+    const char *sharded_messages; /* redis+cluster: "on": messages stay within a shard, by SPUBLISH, as Redis 7 has it;
+                                     "off": they go to all nodes; "auto": "on" where the node has it. All clients of a
+                                     name must agree, else they do not wake each other. NULL: the URL's, else "auto" */
 } redlatch_client_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_client_options). INVALID: `options` is NULL, or the size
@@ -79,8 +82,8 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  * redis+replicas://[user[:password]@]host[:port][,host[:port]...][/database], NUL-terminated. NULL: the environment
  * variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are connect_timeout,
  * command_timeout, dead_peer_timeout, dns_interval and replica_timeout (seconds, fractions allowed), min_replicas,
- * durable (0 or 1), name_prefix and db; of rediss also those of TLS, and of redis+sentinel sentinel_username and
- * sentinel_password, by the names of their fields.
+ * durable (0 or 1), name_prefix and db; of rediss also those of TLS, of redis+sentinel sentinel_username and
+ * sentinel_password, and of redis+cluster sharded_messages, by the names of their fields.
  *
  * redis+sentinel: the hosts are sentinels, with port 26379 by default. The client is on the master that they announce,
  * and moves with it. rediss+sentinel: TLS to the sentinels and to the master, with the same options; URL options with
@@ -100,8 +103,9 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  *   INVALID             also: a file of a TLS option cannot be used, a TLS    read redlatch_last_error
  *                       option was given without a rediss URL, or no
  *                       sentinel knows the service
- *   UNSUPPORTED         the URL is a redis+cluster URL; or the library was    use another URL, or a build with
- *                       built without TLS                                     TLS
+ *   UNSUPPORTED         sharded_messages is "on", and a node of the cluster   use "auto", or a build with TLS
+ *                       has no SPUBLISH; or the library was built without
+ *                       TLS
  *   UNREACHABLE         no connection before the connect timeout, or no       call again later
  *                       master was found
  *   NO_REPLY            connected, but no reply before the connect timeout    call again later

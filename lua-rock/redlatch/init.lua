@@ -61,6 +61,8 @@ redlatch._VERSION = core.version()
 ---@field dns_interval? number the URL's host name is looked up again so often, in seconds; 5
 ---@field close_timeout? number close() waits at most so many seconds; 1
 ---@field claim_timeout? number a started acquire whose event is not collected for so long is given back; 30
+---@field sharded_messages? "auto"|"on"|"off" with a redis+cluster:// URL: whether messages stay within a shard, by
+---SPUBLISH; "auto": where the node has it; the same for all clients of a name; the URL's, else "auto"
 
 --- Locks that are held all together or not at all, by the returned object. A member that is lost makes the whole lost.
 ---@param members redlatch.Lock[] up to 100 locks of single names, of any client and of any kind but fair; at the best

@@ -219,6 +219,7 @@ local OF_TUNING = {
     dns_interval = TIMES.dns_interval,
     close_timeout = TIMES.close_timeout,
     claim_timeout = TIMES.claim_timeout,
+    sharded_messages = options.check_text,
 }
 local OF_CLIENT = {
     watchdog_lease = TIMES.watchdog_lease,

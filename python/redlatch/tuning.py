@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, Optional
 
 from redlatch.durations import Seconds
 
@@ -35,6 +36,9 @@ class Tuning:
         dns_interval: While anything is held or waited for, the URL's host name is looked up again this often, and the
             master of redis+replicas searched for. The URL may set it.
         close_timeout: Client.close() waits at most this long.
+        sharded_messages: With a redis+cluster:// URL: "on" if messages stay within a shard, by SPUBLISH; "off" if
+            they go to all nodes; "auto" for "on" where the node has it, since Redis 7. The same for all clients of a
+            name; None means the URL's, else "auto".
         claim_timeout: An asynchronous grant whose event is not collected for this long is given back.
     """
 
@@ -44,3 +48,4 @@ class Tuning:
     dns_interval: Seconds = DNS_INTERVAL
     close_timeout: Seconds = 1
     claim_timeout: Seconds = 30
+    sharded_messages: Optional[Literal["auto", "on", "off"]] = None

@@ -17,7 +17,7 @@ from waiters import Waiting
 
 _RIGHTS = (
     "+evalsha +eval +subscribe +unsubscribe +ping +publish +pttl +pexpire +del +hdel +hexists +hget +hgetall +hkeys"
-    " +hlen +hscan +hset +cluster|slots +asking"
+    " +hlen +hscan +hset +cluster|slots +asking +spublish +ssubscribe +sunsubscribe"
 )
 MakeLock = Callable[[redlatch.Client, str], redlatch.Lock]
 

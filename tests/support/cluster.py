@@ -13,13 +13,15 @@ from typing import Any, Dict, List, Optional, Sequence, Type
 import redis
 from redis.crc import key_slot
 
-from .server import OptionValue, RedisServer
+from .server import OptionValue, RedisServer, server_command, server_version
 from .tls_server import Identity
 from .waiting import wait_until
 
 SLOTS = 16384
 NODE_TIMEOUT_MS = 600
 _TIMEOUT = 60.0
+# From the port of a server to that of its bus, before Redis 7, which can be told another.
+_BUS_DISTANCE = 10_000
 
 
 def _free_bus_port() -> int:
@@ -49,7 +51,8 @@ def whole_cluster() -> RedisServer:
 
 
 class Cluster:
-    """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers.
+    """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers, `of_first` those of
+    the first one alone.
 
     In a lopsided one the first master has all slots but one of each other master, and all replicas: the others only
     vote. Spares are nodes without slots.
@@ -57,7 +60,7 @@ class Cluster:
 
     def __init__(
         self, *, masters: int = 3, replicas: int = 0, lopsided: bool = False, spares: int = 0,
-        tls: Optional[Identity] = None, **options: OptionValue
+        tls: Optional[Identity] = None, of_first: Optional[Dict[str, OptionValue]] = None, **options: OptionValue,
     ) -> None:
         self._tls = tls
         self._spares = spares
@@ -69,8 +72,8 @@ class Cluster:
         self.servers: List[RedisServer] = []
         self._bus_ports: Dict[int, int] = {}
         try:
-            for _ in range(masters * (1 + replicas) + spares):
-                self._add_server()
+            for i in range(masters * (1 + replicas) + spares):
+                self._add_server((of_first or {}) if i == 0 else {})
             first = self.servers[0]
             for other in self.servers[1:]:
                 call(first, "CLUSTER", "MEET", "127.0.0.1", other.port, self._bus_ports[other.port])
@@ -87,11 +90,14 @@ class Cluster:
             self.close()
             raise
 
-    def _add_server(self) -> None:
-        bus_port = _free_bus_port()
+    def _add_server(self, own_options: Dict[str, OptionValue]) -> None:
         tls = {**self._tls.options(), "tls_cluster": True} if self._tls else {}
-        self.servers.append(RedisServer(**self._options, **tls, cluster_port=bus_port))
-        self._bus_ports[self.servers[-1].port] = bus_port
+        options = {**self._options, **tls, **own_options}
+        if server_version(server_command()) >= (7, 0, 0):
+            options["cluster_port"] = _free_bus_port()
+        self.servers.append(RedisServer(**options))
+        port = self.servers[-1].port
+        self._bus_ports[port] = int(str(options.get("cluster_port", port + _BUS_DISTANCE)))
 
     def _all_joined(self) -> bool:
         return all(len(call(one, "CLUSTER", "NODES").splitlines()) == len(self.servers) for one in self.servers)

@@ -1,5 +1,8 @@
 /* Greetings at servers that are not to be used: a replica where the master is wanted, a server that the client has
- * left, one that refuses a password that was replaced meanwhile. SPDX-License-Identifier: Apache-2.0 */
+ * left, one that refuses a password that was replaced meanwhile. And what a node of a cluster has.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "connection.h"
 #include "fake_server.h"
 #include "system.h"
@@ -61,6 +64,43 @@ static void a_master_is_greeted(void) {
     begin(); /* access rules hide it */
     settings.master_only = true;
     CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "-NOPERM no\r\n"), REDLATCH_OK);
+    end();
+}
+
+/* Servers answer, refuse by the name that the subcommand has since Redis 7, or do not know it. */
+static void a_node_has_messages_within_a_shard_or_not(void) {
+    static const struct {
+        const char *answer;
+        bool has_sharding;
+    } rows[] = {
+        {"*0\r\n", true},
+        {"-NOPERM this user has no permissions to run the 'pubsub|shardnumsub' command\r\n", true},
+        {"-NOPERM User me has no permissions to run the 'pubsub|shardnumsub' command\r\n", true},
+        {"-NOPERM this user has no permissions to run the 'pubsub' command or its subcommand\r\n", false},
+        {"-ERR Unknown subcommand or wrong number of arguments for 'SHARDNUMSUB'. Try PUBSUB HELP.\r\n", false},
+        {"-ERR unknown command `PUBSUB`, with args beginning with: `SHARDNUMSUB`, \r\n", false},
+        {"-ERR no pubsub|shardnumsub here\r\n", false},
+        {"+OK\r\n", false},
+        {"$-1\r\n", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char answers[300];
+        begin();
+        settings.asks_sharding = true;
+        connection.has_sharding = !rows[i].has_sharding; /* of a server that it led to before */
+        snprintf(answers, sizeof answers, "+OK\r\n:42\r\n" INFO "%s", rows[i].answer);
+        CHECK_EQ_INT(outcome(answers), REDLATCH_OK);
+        CHECK_EQ_INT(connection.has_sharding, rows[i].has_sharding);
+        char command[300] = "";
+        for (int k = 0; k < 4; k++) {
+            CHECK(fake_hear(&server, command, sizeof command));
+        }
+        CHECK_STR(command, "PUBSUB SHARDNUMSUB");
+        end();
+    }
+    begin();
+    settings.asks_sharding = true;
+    CHECK_EQ_INT(outcome("+OK\r\n:42\r\n" INFO "-LOADING not now\r\n"), REDLATCH_LOADING);
     end();
 }
 
@@ -143,6 +183,7 @@ int main(void) {
     RUN(of_a_replaced_password_only_the_first_word_is_shown);
     RUN(a_replica_is_refused);
     RUN(a_master_is_greeted);
+    RUN(a_node_has_messages_within_a_shard_or_not);
     RUN(a_rejected_connection_resolves_nothing);
     RUN(parts_of_info);
     return unit_done();

@@ -107,6 +107,7 @@ static void defaults_of_a_client(void) {
     CHECK_EQ_INT(options.min_replicas, REDLATCH_DEFAULT);
     CHECK_EQ_INT(options.durable, REDLATCH_DEFAULT);
     CHECK_EQ_INT(options.replica_timeout_ms, REDLATCH_DEFAULT);
+    CHECK(options.sharded_messages == NULL);
     CHECK_EQ_INT(redlatch_client_options_init(NULL, sizeof options), REDLATCH_INVALID);
     CHECK_STR(redlatch_last_error(), "client options is NULL: expected a struct to fill");
 }

@@ -165,6 +165,21 @@ static void unix_paths(void) {
     uri_free(&uri);
 }
 
+static void sharded_messages(void) {
+    static const char *const names[] = {
+        [SHARDED_MESSAGES_AUTO] = "auto", [SHARDED_MESSAGES_ON] = "on", [SHARDED_MESSAGES_OFF] = "off"};
+    for (int i = 0; i < 3; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "rediss+cluster://one,two:7000?sharded_messages=%s", names[i]);
+        struct uri uri = parsed(text);
+        CHECK_EQ_INT(uri.sharded_messages, i);
+        uri_free(&uri);
+    }
+    struct uri uri = parsed("redis+cluster://one");
+    CHECK_EQ_INT(uri.sharded_messages, -1);
+    uri_free(&uri);
+}
+
 static void options(void) {
     struct uri waits = parsed("redis://h?min_replicas=2&replica_timeout=0.5&durable=1");
     CHECK_EQ_INT(waits.min_replicas, 2);
@@ -217,6 +232,7 @@ static const struct error_reply_row {
     {"redis+cluster://:SECRET@", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"rediss+sentinel://:SECRET@h", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
     {"rediss+cluster://:SECRET@h,h,:7", REDLATCH_INVALID, "host \"\"", "a host name or address"},
+    {"redis+cluster://:SECRET@h/1", REDLATCH_INVALID, "database \"1\"", "0: a cluster has no other"},
     {"redis+sentinel://:SECRET@h", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
     {"redis+sentinel://h/", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
     {"redis+sentinel://h?db=1", REDLATCH_INVALID, "service \"\"", "/service[/database]"},
@@ -287,6 +303,11 @@ static const struct error_reply_row {
     {"redis://h?dead_peer_timeout=-1", REDLATCH_INVALID, "dead_peer_timeout \"-1\"", "seconds from 0.001"},
     {"redis://h?dead_peer_timeout=nan", REDLATCH_INVALID, "dead_peer_timeout \"nan\"", "seconds from 0.001"},
     {"redis://h?min_replicas=101", REDLATCH_INVALID, "min_replicas \"101\"", "a number from 0 to 100"},
+    {"redis+cluster://h?sharded_messages=yes", REDLATCH_INVALID, "sharded_messages \"yes\"", "auto, on or off"},
+    {"redis+cluster://h?sharded_messages=", REDLATCH_INVALID, "sharded_messages \"\"", "auto, on or off"},
+    {"redis+cluster://h?sharded=on", REDLATCH_INVALID, "URL option \"sharded\"",
+     "address_map, sharded_messages or one"},
+    {"redis://h?sharded_messages=on", REDLATCH_INVALID, "URL option \"sharded_messages\"", "name_prefix or one of TLS"},
     {"redis://h?durable=yes", REDLATCH_INVALID, "durable \"yes\"", "a number from 0 to 1"},
     {"redis://h?dead_peer_timeout=1,5", REDLATCH_INVALID, "dead_peer_timeout \"1,5\"", "seconds from 0.001"},
     {"redis://h?dns_interval=0", REDLATCH_INVALID, "dns_interval \"0\"", "seconds from 0.001"},
@@ -386,6 +407,7 @@ int main(void) {
     RUN(credentials);
     RUN(unix_paths);
     RUN(options);
+    RUN(sharded_messages);
     RUN(refusals_name_value_and_expectation);
     RUN(too_long);
     RUN(the_most_hosts);

@@ -32,9 +32,20 @@ struct connection_settings {
     struct tls_context *tls;          /* NULL: without TLS */
     struct tls_context *sentinel_tls; /* for sentinels; NULL: the same as tls */
     bool master_only;                 /* the greeting fails with READ_ONLY at a replica */
+    bool asks_sharding;               /* the greeting asks whether the server has messages within a shard */
 };
 
-enum greeting_step { GREET_AUTH, GREET_SELECT, GREET_NAME, GREET_ID, GREET_INFO, GREET_ROLE, GREET_KILL, GREET_STEPS };
+enum greeting_step {
+    GREET_AUTH,
+    GREET_SELECT,
+    GREET_NAME,
+    GREET_ID,
+    GREET_INFO,
+    GREET_ROLE,
+    GREET_SHARDING,
+    GREET_KILL,
+    GREET_STEPS
+};
 
 struct connection {
     const struct connection_settings *settings;
@@ -64,6 +75,7 @@ struct connection {
     int step;
     uint64_t server_id; /* CLIENT ID, 0 if unknown */
     char run_id[41];    /* of the server; empty if unknown */
+    bool has_sharding;  /* it has messages within a shard; known if that was asked */
     bool unanswered;    /* the connection before owed replies when it ended: what it was sent may still arrive */
     uint64_t old_id;    /* of the connection before, to be killed */
     char old_run_id[41];

@@ -27,6 +27,7 @@ int greeting_begin(struct connection *connection) {
     connection->step_count = 0;
     connection->server_id = 0;
     connection->run_id[0] = '\0';
+    connection->has_sharding = false;
     bool replied = true;
     if (credentials_are_given(settings->credentials)) {
         replied = credentials_say(settings->credentials, &connection->output);
@@ -50,6 +51,10 @@ int greeting_begin(struct connection *connection) {
     replied = replied && say(connection, GREET_INFO, 2, info);
     if (settings->master_only) {
         replied = replied && say(connection, GREET_ROLE, 2, role);
+    }
+    if (settings->asks_sharding) {
+        static const char *const sharding[] = {"PUBSUB", "SHARDNUMSUB"};
+        replied = replied && say(connection, GREET_SHARDING, 2, sharding);
     }
     return replied ? REDLATCH_OK : REDLATCH_NO_MEMORY;
 }
@@ -104,6 +109,18 @@ static int resolve_old(struct connection *connection) {
     return say(connection, GREET_KILL, 4, arguments) ? REDLATCH_AGAIN : REDLATCH_NO_MEMORY;
 }
 
+/* What the server has it answers, and what the user may not ask it calls by its name. One that is older than Redis 7
+ * refuses the subcommand, or the whole command. */
+static bool knows_sharding(const struct reply *reply) {
+    static const char name[] = "pubsub|shardnumsub";
+    bool named = false;
+    for (size_t i = 0; reply->kind == REPLY_ERROR && i + sizeof name - 1 <= reply->size && !named; i++) {
+        named = memcmp(reply->text + i, name, sizeof name - 1) == 0;
+    }
+    return reply->kind == REPLY_ARRAY ||
+           (named && error_reply_of(reply->text, reply->size).status == REDLATCH_NO_PERMISSION);
+}
+
 int greeting_answer(struct connection *connection, const struct reply *reply) {
     enum greeting_step step = (enum greeting_step)connection->steps[connection->step++];
     if (reply->kind == REPLY_ERROR) {
@@ -121,6 +138,9 @@ int greeting_answer(struct connection *connection, const struct reply *reply) {
     } else if (step == GREET_ROLE && reply->kind == REPLY_STRING && !PLANTED(FAULT_REPLICA_TAKEN) &&
                info_role(reply->text, reply->size) == ROLE_REPLICA) {
         return REDLATCH_READ_ONLY;
+    }
+    if (step == GREET_SHARDING) {
+        connection->has_sharding = knows_sharding(reply);
     }
     if (step == GREET_KILL) {
         connection->resolution = (uint8_t)(reply->kind == REPLY_INTEGER ? RESOLVED_BY_KILL : not_killed(connection));

@@ -175,7 +175,7 @@ size_t output_command_size(const struct engine *engine, const struct command *co
         }
         return size;
     }
-    const struct script_embedded *script = &scripts_embedded[command_script(command)];
+    const struct script_embedded *script = command_text(engine, command);
     uint32_t keys;
     uint32_t arguments;
     command_counts(command, &keys, &arguments);
@@ -195,7 +195,7 @@ void output_command(struct output *output, const struct engine *engine, const st
         }
         return;
     }
-    const struct script_embedded *script = &scripts_embedded[command_script(command)];
+    const struct script_embedded *script = command_text(engine, command);
     uint32_t keys;
     uint32_t arguments;
     command_counts(command, &keys, &arguments);

@@ -113,6 +113,17 @@ static bool is(const char *text, size_t size, const char *word) {
     return strlen(word) == size && memcmp(text, word, size) == 0;
 }
 
+int sharded_messages_of(const char *text, size_t size) {
+    static const char *const names[] = {
+        [SHARDED_MESSAGES_AUTO] = "auto", [SHARDED_MESSAGES_ON] = "on", [SHARDED_MESSAGES_OFF] = "off"};
+    for (int i = 0; i < 3; i++) {
+        if (is(text, size, names[i])) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 /* The option of TLS that is meant for the sentinels alone; -1 for another name. */
 static int sentinel_tls_option(const char *key, size_t size) {
     static const char prefix[] = "sentinel_";
@@ -124,8 +135,8 @@ static bool is_option(const char *key, size_t size) {
     return is(key, size, "connect_timeout") || is(key, size, "command_timeout") || is(key, size, "dead_peer_timeout") ||
            is(key, size, "dns_interval") || is(key, size, "address_map") || is(key, size, "db") ||
            is(key, size, "min_replicas") || is(key, size, "replica_timeout") || is(key, size, "durable") ||
-           is(key, size, "name_prefix") || is(key, size, "sentinel_username") || is(key, size, "sentinel_password") ||
-           tls_option_of(key, size) >= 0 || sentinel_tls_option(key, size) >= 0;
+           is(key, size, "name_prefix") || is(key, size, "sharded_messages") || is(key, size, "sentinel_username") ||
+           is(key, size, "sentinel_password") || tls_option_of(key, size) >= 0 || sentinel_tls_option(key, size) >= 0;
 }
 
 /* What stands behind a ? may be the rest of a password in which it was not escaped. */
@@ -202,6 +213,12 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     if ((uri->service || uri->cluster) && is(key, key_size, "address_map")) {
         return address_map(parse, value, value_size);
     }
+    if (uri->cluster && is(key, key_size, "sharded_messages")) {
+        uri->sharded_messages = sharded_messages_of(value, value_size);
+        return uri->sharded_messages >= 0
+                   ? REDLATCH_OK
+                   : refuse(parse, REDLATCH_INVALID, "sharded_messages", value, value_size, SHARDED_MESSAGES_EXPECTED);
+    }
     if (uri->service && is(key, key_size, "sentinel_username")) {
         return unescape(parse, "sentinel_username", true, value, value_size, &uri->sentinel_username);
     }
@@ -209,8 +226,9 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
         return unescape(parse, "sentinel_password", true, value, value_size, &uri->sentinel_password);
     }
     return refuse_option(parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
-                         uri->service ? KNOWN_OPTIONS ", address_map, sentinel_username, sentinel_password" OR_OF_TLS
-                                      : KNOWN_OPTIONS OR_OF_TLS);
+                         uri->service   ? KNOWN_OPTIONS ", address_map, sentinel_username, sentinel_password" OR_OF_TLS
+                         : uri->cluster ? KNOWN_OPTIONS ", address_map, sharded_messages" OR_OF_TLS
+                                        : KNOWN_OPTIONS OR_OF_TLS);
 }
 
 static int options(struct parse *parse, const char *text) {
@@ -432,6 +450,7 @@ int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size)
         .replica_timeout_ms = -1,
         .min_replicas = -1,
         .durable = -1,
+        .sharded_messages = -1,
     };
     struct parse parse = {&uri, why, why_size};
     int status = dispatch(&parse, text);

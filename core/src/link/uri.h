@@ -10,6 +10,13 @@
 #include "endpoint.h"
 #include "tls_options.h"
 
+/* Whether messages stay within a shard of a cluster. */
+enum sharded_messages { SHARDED_MESSAGES_AUTO, SHARDED_MESSAGES_ON, SHARDED_MESSAGES_OFF };
+
+/* By its name: auto, on or off; -1 for another text. */
+int sharded_messages_of(const char *text, size_t size);
+#define SHARDED_MESSAGES_EXPECTED "auto, on or off"
+
 /* All strings belong to the struct; uri_free gives them back. A part that was not given is NULL or -1. */
 struct uri {
     char *host; /* redis://, rediss://; the first of several */
@@ -36,7 +43,8 @@ struct uri {
     int64_t dns_interval_ms;
     int64_t replica_timeout_ms;
     int min_replicas;
-    int durable; /* 0 or 1 */
+    int durable;          /* 0 or 1 */
+    int sharded_messages; /* redis+cluster://: enum sharded_messages */
 };
 
 /* Parses `text`. On failure says why in `why` (never a password) and returns INVALID, UNSUPPORTED or NO_MEMORY;

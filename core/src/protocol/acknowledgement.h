@@ -40,7 +40,7 @@ bool command_needs_acknowledgement(const struct engine *engine, const struct com
 void acknowledgement_prepare(struct engine *engine, struct command *command);
 
 /* The server ran its script. */
-void acknowledgement_script_ran(const struct command *command);
+void acknowledgement_script_ran(const struct engine *engine, const struct command *command);
 
 /* One command at a time waits for acknowledgements on a pipeline; what needs none overtakes the others. Whether a
  * command is held back by that, and the time since when. */

@@ -41,6 +41,17 @@ bool channel_is_of(const struct resource *resource, const char *channel, size_t 
     return size == 0;
 }
 
+bool channel_is_in_slot(const struct resource *resource) {
+    struct argument_part parts[4];
+    channel_parts(resource, parts);
+    const char *name = resource->name;
+    bool braced = parts[1].size > 0;
+    const char *open = braced ? NULL : memchr(name, '{', resource->name_size);
+    size_t skipped = open ? (size_t)(open + 1 - name) : 0;
+    const char *close = memchr(name + skipped, '}', resource->name_size - skipped);
+    return braced ? !close : open && close > open + 1;
+}
+
 /* The names follow the first colon: a prefix has one, at its end; but for that of latches, which has none. */
 size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]) {
     const char *latches = kind_of_number(REDLATCH_LATCH)->channel_prefix;

@@ -40,6 +40,12 @@ void server_init(struct server *server) {
     list_init(&server->subscription_changes);
 }
 
+void server_set_sharding(struct server *server, bool shards_messages) {
+    bool same = server->shards_messages == shards_messages;
+    server->leave_is_known = server->leave_is_known && same; /* else its text is another */
+    server->shards_messages = shards_messages;
+}
+
 void engine_init(struct engine *engine, struct server *server, const struct engine_settings *settings, const char *uuid,
                  uint64_t random) {
     memset(engine, 0, sizeof *engine);
@@ -399,7 +405,7 @@ void engine_replied(struct engine *engine, struct pipeline *pipeline, const stru
     }
     reply = followed_reply(engine, reply);
     if (command->needs_acknowledgement && reply->kind != REPLY_ERROR) {
-        acknowledgement_script_ran(command);
+        acknowledgement_script_ran(engine, command);
     }
     struct reply error;
     reply = acknowledged_reply(engine, command, reply, &error);

@@ -93,6 +93,9 @@ struct engine {
 
 void server_init(struct server *server);
 
+/* Whether SPUBLISH and SSUBSCRIBE are used on a server of a cluster. A change is for a new process, or the first. */
+void server_set_sharding(struct server *server, bool shards_messages);
+
 /* `server` is set up, too, and outlives the engine. uuid: 36 characters. `random` seeds jitter. */
 void engine_init(struct engine *engine, struct server *server, const struct engine_settings *settings, const char *uuid,
                  uint64_t random);
@@ -173,7 +176,8 @@ static inline bool engine_is_in_use(const struct engine *engine) {
 void engine_server_changed(struct engine *engine, struct server *server, int64_t now);
 
 /* Subscriptions: take them off subscription_changes, then report what the server says, of one, of all that a channel
- * serves, or of all that are there (lost). A server answers in order: a driver may keep those that it sent in a list,
+ * serves there, or of all that are there (lost). One that ends unasked, as its slot is another server's now, is asked
+ * for again where the name is. A server answers in order: a driver may keep those that it sent in a list,
  * by their link `sent`, from which the engine takes what was confirmed; an error is about the oldest that is left.
  * `number` is what a message says (wire format 1.6), 0 if that is no number. */
 enum pubsub_reply { PUBSUB_MESSAGE, PUBSUB_SUBSCRIBED, PUBSUB_UNSUBSCRIBED };

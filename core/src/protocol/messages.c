@@ -259,6 +259,8 @@ void engine_pubsub_received(struct engine *engine, const struct server *server, 
             continue; /* its name was there before */
         } else if (what == PUBSUB_SUBSCRIBED) {
             engine_subscribed(engine, subscription, now);
+        } else if (subscription->state == SUBSCRIPTION_ACTIVE && engine->routes) {
+            lost(engine, subscription, server, now); /* unasked: the slot is another server's now */
         } else {
             engine_unsubscribed(engine, subscription, now);
         }

@@ -58,13 +58,15 @@ struct pipeline {
 /* What belongs to one server: the pipelines to it, and what is known of its process. */
 struct server {
     struct pipeline pipelines[PIPELINE_COUNT];
-    uint64_t known_scripts[2];        /* those that it has, of what needs acknowledgements: a bit for each */
-    int64_t verify_after;             /* when holds may be verified again because a connection ended */
-    int64_t since;                    /* when the client moved to this process; 0: it has been on no other */
+    uint64_t known_scripts[2][2]; /* those that it has, of what needs acknowledgements: a bit for each; in the second
+                                     row those for messages within a shard */
+    int64_t verify_after;         /* when holds may be verified again because a connection ended */
+    int64_t since;                /* when the client moved to this process; 0: it has been on no other */
     struct list subscription_changes; /* channels to be subscribed to there, or left */
     int32_t subscriptions;            /* that are active there */
     bool leave_is_known;              /* it has the script by which waiters leave the queue of a fair lock */
     bool kill_denied;                 /* a broken connection could not be killed: what was sent on one may come late */
+    bool shards_messages;             /* of a cluster: SPUBLISH and SSUBSCRIBE are used there (routes.h) */
 };
 
 enum timer_kind { TIMER_HOLD = 1, TIMER_OPERATION, TIMER_WAIT_QUEUE, TIMER_REFRESH, TIMER_COMMAND };
@@ -349,6 +351,7 @@ struct resource {
     uint32_t hash;
     uint32_t name_size;
     uint16_t slot;        /* of the name, in a cluster */
+    bool channel_in_slot; /* in a cluster: its channels are in that slot, too */
     uint32_t value_count; /* of a group: its values, GROUP_VALUE_SIZE characters each, sorted, stand behind the name */
     uint8_t kind;         /* enum redlatch_kind; the sides of a read-write lock share REDLATCH_READ */
     char name[];

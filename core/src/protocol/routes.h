@@ -8,12 +8,18 @@
 enum { SLOT_COUNT = 16384 };
 
 /* The slot of a key: CRC16 of its hash tag, which is what stands between the first { and the next }, if that is not
- * empty, else of the whole key. All keys and channels of a name are in the slot of the name. */
+ * empty, else of the whole key. All keys of a name are in its slot; its channels are if channel_is_in_slot says so. */
 uint16_t key_slot(const char *key, size_t size);
 
 /* Where commands about a name go. The resource of a cluster follows engine->routes (reroute.h). */
 static inline struct server *server_of(const struct engine *engine, const struct resource *resource) {
     return engine->routes ? resource->server : engine->server;
+}
+
+/* Whether messages of a name stay within the shard of a server: SPUBLISH reaches those who said SSUBSCRIBE there, and
+ * nobody else. The server refuses both for a channel of another slot, so such channels go by PUBLISH everywhere. */
+static inline bool shards_messages_of(const struct server *server, const struct resource *resource) {
+    return server->shards_messages && resource->channel_in_slot;
 }
 
 #endif

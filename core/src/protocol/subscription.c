@@ -6,7 +6,8 @@
  *   WANTED    confirmed                               ACTIVE, and whoever is parked looks
  *             the access rules forbid it              DENIED, and waiters poll
  *             nobody waits, and it was never sent     NONE
- *   ACTIVE    the connection broke, the name moved    WANTED
+ *   ACTIVE    the connection broke, the name moved,   WANTED
+ *             or it was ended unasked
  *             nobody waits for the linger time        LEAVING
  *   LEAVING   confirmed, or refused                   NONE; WANTED if somebody waits again
  */

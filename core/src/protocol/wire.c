@@ -7,6 +7,7 @@
 #include "group.h"
 #include "kinds.h"
 #include "operation_record.h"
+#include "routes.h"
 
 /* How a command is written: its script, then a letter for each key and each argument.
  *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
@@ -132,6 +133,21 @@ static const struct command_template *template_of_command(const struct command *
 
 enum script_id command_script(const struct command *command) {
     return template_of_command(command)->script;
+}
+
+/* Whether the messages of all names of a command stay within the shard of its server. */
+static bool shards_messages(const struct command *command) {
+    bool shards = command->entries || shards_messages_of(command->server, command->resource);
+    for (uint32_t i = 0; command->entries && shards && i < command->entry_count; i++) {
+        shards = shards_messages_of(command->server, command->entries->entry[i].name);
+    }
+    return shards;
+}
+
+const struct script_embedded *command_text(const struct engine *engine, const struct command *command) {
+    const struct script_embedded *script = &scripts_embedded[command_script(command)];
+    bool publishes = script->sharded && engine->routes;
+    return publishes && shards_messages(command) ? script->sharded : script;
 }
 
 bool renewed_alike(uint8_t lock_kind, uint8_t other_kind) {

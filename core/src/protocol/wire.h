@@ -14,6 +14,9 @@ struct argument_sink {
 /* The script a command runs. */
 enum script_id command_script(const struct command *command);
 
+/* Its text and digest for the server that the command goes to. */
+const struct script_embedded *command_text(const struct engine *engine, const struct command *command);
+
 /* How many keys, and how many arguments after them. */
 void command_counts(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out);
 

@@ -140,6 +140,18 @@ static int64_t or_default(int64_t option, int64_t from_url, int64_t fallback) {
     return option != REDLATCH_DEFAULT ? option : from_url != -1 ? from_url : fallback;
 }
 
+static int check_sharded_messages(const redlatch_client_options *options, const struct uri *uri) {
+    const char *text = options->sharded_messages;
+    if (text && !uri->cluster) {
+        return fail_with(REDLATCH_INVALID, "sharded_messages \"%.200s\": expected a redis+cluster:// URL with it",
+                         text);
+    }
+    if (text && sharded_messages_of(text, strlen(text)) < 0) {
+        return fail_with(REDLATCH_INVALID, "sharded_messages \"%.200s\": expected " SHARDED_MESSAGES_EXPECTED, text);
+    }
+    return REDLATCH_OK;
+}
+
 /* Options win over the URL, the URL over the defaults. */
 static int read_options(const redlatch_client_options *given, const struct uri *uri, redlatch_client_options *out) {
     redlatch_client_options_init(out, sizeof *out);
@@ -169,7 +181,15 @@ static int read_options(const redlatch_client_options *given, const struct uri *
         return fail_with(REDLATCH_INVALID, "%s is given: expected a redis+sentinel:// URL with it",
                          out->sentinel_username ? "sentinel_username" : "sentinel_password");
     }
-    return check_options(out);
+    int status = check_sharded_messages(out, uri);
+    return status == REDLATCH_OK ? check_options(out) : status;
+}
+
+/* The option wins over the URL. Both are known to be right. */
+static enum sharded_messages sharded_messages(const redlatch_client_options *options, const struct uri *uri) {
+    const char *text = options->sharded_messages;
+    int chosen = text ? sharded_messages_of(text, strlen(text)) : uri->sharded_messages;
+    return chosen < 0 ? SHARDED_MESSAGES_AUTO : (enum sharded_messages)chosen;
 }
 
 /* Options win over the parts of the URL, which keeps no secrets. */
@@ -396,7 +416,9 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     } else {
         status = set_up_tls(client, &options);
     }
-    if (status == REDLATCH_OK && (!cluster_init(client) || !current_server_init(client) || !listener_init(client))) {
+    enum sharded_messages sharded = sharded_messages(&options, &client->uri);
+    if (status == REDLATCH_OK &&
+        (!cluster_init(client, sharded) || !current_server_init(client) || !listener_init(client))) {
         status = fail_plain(REDLATCH_NO_MEMORY);
     }
     if (status == REDLATCH_OK && !options.lazy) {

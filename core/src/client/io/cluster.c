@@ -8,7 +8,7 @@
 #include "node.h"
 #include "reroute.h"
 
-bool cluster_init(struct client *client) {
+bool cluster_init(struct client *client, enum sharded_messages sharded_messages) {
     if (!client->uri.cluster) {
         return true;
     }
@@ -19,6 +19,7 @@ bool cluster_init(struct client *client) {
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         cluster->routes[slot] = &client->node.server;
     }
+    cluster->sharded_messages = sharded_messages;
     client->cluster = cluster;
     client->engine.routes = cluster->routes;
     return true;
@@ -56,6 +57,7 @@ static struct node *make_node(struct client *client, const struct endpoint *endp
     node->settings = client->connection_settings;
     node->settings.uri = &node->where;
     node->settings.master_only = false;
+    node->settings.asks_sharding = client->cluster->sharded_messages != SHARDED_MESSAGES_OFF;
     server_init(&node->server);
     node_init(node, client, &node->settings);
     node->next = client->node.next;
@@ -105,24 +107,16 @@ void cluster_doubted(struct client *client, int64_t now) {
     }
 }
 
-bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now) {
-    struct client *client = io->client;
-    if (!client->cluster || reply->kind != REPLY_ERROR || !is_redirection(reply->text, reply->size)) {
-        return false;
-    }
-    bool moved = reply->text[0] == 'M'; /* else ASK */
+/* The node that a redirection leads to; NULL if that is not to be understood, or without memory. */
+static struct node *redirected_to(struct node *from, const struct reply *reply, uint16_t *slot_out) {
     struct endpoint endpoint;
-    uint16_t slot;
-    bool known = redirect_read(reply->text, reply->size, &io->node->endpoint, &client->uri.address_map, &slot,
+    struct client *client = from->client;
+    bool known = redirect_read(reply->text, reply->size, &from->endpoint, &client->uri.address_map, slot_out,
                                &endpoint);
-    struct node *node = known ? node_at(client, &endpoint) : NULL;
-    if (!node) { /* it does not say where; the topology may */
-        cluster_doubted(client, now);
-        return false;
-    }
-    if (!moved) {
-        return engine_redirected_to_importer(&client->engine, io->pipeline, &node->server, now);
-    }
+    return known ? node_at(client, &endpoint) : NULL;
+}
+
+static void learn_route(struct client *client, uint16_t slot, struct node *node, int64_t now) {
     if (client->cluster->routes[slot] != &node->server) {
         client->cluster->routes[slot] = &node->server;
         node->serves = true;
@@ -130,5 +124,44 @@ bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_
         engine_routes_changed(&client->engine, now);
         cluster_doubted(client, now);
     }
+}
+
+bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now) {
+    struct client *client = io->client;
+    if (!client->cluster || reply->kind != REPLY_ERROR || !is_redirection(reply->text, reply->size)) {
+        return false;
+    }
+    bool moved = reply->text[0] == 'M'; /* else ASK */
+    uint16_t slot;
+    struct node *node = redirected_to(io->node, reply, &slot);
+    if (!node) { /* it does not say where; the topology may */
+        cluster_doubted(client, now);
+        return false;
+    }
+    if (!moved) {
+        return engine_redirected_to_importer(&client->engine, io->pipeline, &node->server, now);
+    }
+    learn_route(client, slot, node, now);
     return engine_redirected(&client->engine, io->pipeline, now);
+}
+
+bool cluster_greeted(struct node *node, struct connection *connection, int64_t now) {
+    if (!node->settings.asks_sharding) {
+        return true;
+    }
+    if (node->client->cluster->sharded_messages == SHARDED_MESSAGES_ON && !connection->has_sharding) {
+        connection_reject(connection, "sharded_messages \"on\": expected a node with SPUBLISH, of Redis 7 or newer",
+                          now);
+        return false;
+    }
+    server_set_sharding(&node->server, connection->has_sharding);
+    return true;
+}
+
+bool cluster_subscription_moved(struct node *node, const struct reply *reply, uint16_t *slot_out, int64_t now) {
+    struct node *target = is_redirection(reply->text, reply->size) ? redirected_to(node, reply, slot_out) : NULL;
+    if (target) {
+        learn_route(node->client, *slot_out, target, now);
+    }
+    return target;
 }

@@ -13,10 +13,11 @@ struct cluster {
     struct topology topology; /* as it was found last */
     struct server *routes[SLOT_COUNT];
     bool changed; /* the routes: connections and commands are to follow (pipeline_io.h) */
+    enum sharded_messages sharded_messages;
 };
 
 /* Sets it up if the URL is of a cluster; false without memory. */
-bool cluster_init(struct client *client);
+bool cluster_init(struct client *client, enum sharded_messages sharded_messages);
 void cluster_free(struct client *client);
 
 /* Takes over the topology that a search has found. */
@@ -30,5 +31,12 @@ void cluster_doubted(struct client *client, int64_t now);
 
 /* Takes an error reply that says that a name is at another node; false if it is none, or has come too often. */
 bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_t now);
+
+/* A connection to a node stands, on which the node said whether it has messages within a shard. If it must and has not,
+ * the connection is given up: false. */
+bool cluster_greeted(struct node *node, struct connection *connection, int64_t now);
+
+/* Takes an error reply to a subscription that says that a slot is at another node; false if it is none. */
+bool cluster_subscription_moved(struct node *node, const struct reply *reply, uint16_t *slot_out, int64_t now);
 
 #endif

@@ -528,6 +528,9 @@ static int became_ready(struct pipeline_io *io, int64_t now) {
             now);
         return REDLATCH_UNSUPPORTED;
     }
+    if (!cluster_greeted(io->node, &io->connection, now)) {
+        return REDLATCH_UNSUPPORTED;
+    }
     if (change == SERVER_MOVED) {
         io_move_all(io->node, io, now);
     }

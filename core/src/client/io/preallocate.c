@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "channels.h"
 #include "group.h"
 #include "kinds.h"
 #include "routes.h"
@@ -123,6 +124,7 @@ struct resource *client_group_resource(struct client *client, uint8_t lock_kind,
     if (client->engine.routes) {
         resource->slot = key_slot(resource->name, full);
         resource->server = client->engine.routes[resource->slot];
+        resource->channel_in_slot = channel_is_in_slot(resource);
     }
     if (value_count > 0) {
         memcpy(resource->name + full, values, values_size);

@@ -6,8 +6,11 @@
 #include <poll.h>
 #include <string.h>
 
+#include "cluster.h"
+#include "error_reply.h"
 #include "numbers.h"
 #include "pipeline_io.h"
+#include "routes.h"
 
 /* A connection that was silent this long is asked whether it is still there. */
 static const int64_t QUIET_LIMIT = 10 * SECOND;
@@ -24,8 +27,10 @@ static bool subscriber_wanted(const struct node *node) {
 bool subscriber_ask(const struct node *node, struct connection *connection, const struct subscription *subscription) {
     char channel[CHANNEL_SIZE_MAX];
     bool leave = subscription->state == SUBSCRIPTION_LEAVING;
-    const char *arguments[] = {leave ? "UNSUBSCRIBE" : "SUBSCRIBE", channel};
-    const size_t sizes[] = {leave ? 11 : 9, channel_text(&node->client->engine, subscription, channel)};
+    bool sharded = shards_messages_of(&node->server, subscription->queue->resource);
+    const char *verb = leave ? "SUNSUBSCRIBE" : "SSUBSCRIBE";
+    const char *arguments[] = {sharded ? verb : verb + 1, channel};
+    const size_t sizes[] = {strlen(arguments[0]), channel_text(&node->client->engine, subscription, channel)};
     return output_arguments(&connection->output, 2, arguments, sizes);
 }
 
@@ -76,8 +81,42 @@ static int64_t message_number(const struct reply *payload) {
     return server_number(payload->text, payload->size, &number) ? number : 0;
 }
 
+/* Whether a channel of a slot was asked for here, or left, and is not answered yet. */
+static bool asks_for_slot(const struct subscriber *subscriber, uint16_t slot) {
+    for (struct list_link *link = list_first(&subscriber->unanswered); link;
+         link = list_next(&subscriber->unanswered, link)) {
+        if (link != &subscriber->ping &&
+            container_of(link, const struct subscription, sent)->queue->resource->slot == slot) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An error of a node of a cluster that passes: the slot is at another one, whence the channels of the slot were taken
+ * from here to there, or the node serves nobody now. Then all is asked for again on the next connection, after the
+ * pause that failures are followed by. False for another error. */
+static bool passes(struct node *node, const struct reply *reply, int64_t now) {
+    uint16_t slot;
+    if (cluster_subscription_moved(node, reply, &slot, now)) {
+        io_follow_routes(node->client, now);
+        if (asks_for_slot(&node->subscriber, slot)) {
+            broken(node, "the node says that a slot is at another one, and that this is itself", now);
+        }
+        return true;
+    }
+    if (!is_redirection(reply->text, reply->size) && !error_reply_of(reply->text, reply->size).transient) {
+        return false;
+    }
+    broken(node, "the node takes no subscriptions now", now);
+    return true;
+}
+
 /* The server answers in order: an error is about the oldest of what it has not answered. */
-static void error_received(struct node *node, int64_t now) {
+static void error_received(struct node *node, const struct reply *reply, int64_t now) {
+    if (node->client->cluster && passes(node, reply, now)) {
+        return;
+    }
     struct list_link *link = list_pop(&node->subscriber.unanswered);
     if (link && link != &node->subscriber.ping) {
         engine_subscription_denied(&node->client->engine, container_of(link, struct subscription, sent), now);
@@ -88,34 +127,42 @@ static bool is_text(const struct reply *reply, const char *kind) {
     return reply->kind == REPLY_STRING && reply->size == strlen(kind) && memcmp(reply->text, kind, reply->size) == 0;
 }
 
+static bool is_about(const struct reply *reply, const char *kind) {
+    return reply->kind == REPLY_ARRAY && reply->count > 0 && is_text(reply->elements, kind);
+}
+
 bool subscriber_is_message(const struct reply *reply) {
-    return reply->kind == REPLY_ARRAY && reply->count > 0 && is_text(reply->elements, "message");
+    return is_about(reply, "message") || is_about(reply, "smessage");
+}
+
+bool subscriber_is_loss(const struct reply *reply) {
+    return is_about(reply, "sunsubscribe");
 }
 
 void subscriber_received(struct node *node, const struct reply *reply, int64_t now) {
     struct engine *engine = &node->client->engine;
     if (reply->kind == REPLY_ERROR) {
-        error_received(node, now);
+        error_received(node, reply, now);
         return;
     }
-    bool several = reply->kind == REPLY_ARRAY && reply->count > 0;
-    if (is_text(reply, "PONG") || (several && is_text(reply->elements, "pong"))) {
+    if (is_text(reply, "PONG") || is_about(reply, "pong")) {
         list_remove(&node->subscriber.ping);
         return;
     }
-    if (reply->kind != REPLY_ARRAY || reply->count < 2 || reply->elements[0].kind != REPLY_STRING) {
-        return;
-    }
-    const struct reply *kind = &reply->elements[0];
-    const struct reply *channel = &reply->elements[1];
-    if (kind->size == 7 && memcmp(kind->text, "message", 7) == 0) {
-        bool has_payload = reply->count > 2 && reply->elements[2].kind == REPLY_STRING;
-        int64_t number = has_payload ? message_number(&reply->elements[2]) : 0;
-        engine_pubsub_received(engine, &node->server, PUBSUB_MESSAGE, channel->text, channel->size, number, now);
-    } else if (kind->size == 9 && memcmp(kind->text, "subscribe", 9) == 0) {
-        engine_pubsub_received(engine, &node->server, PUBSUB_SUBSCRIBED, channel->text, channel->size, 0, now);
-    } else if (kind->size == 11 && memcmp(kind->text, "unsubscribe", 11) == 0) {
-        engine_pubsub_received(engine, &node->server, PUBSUB_UNSUBSCRIBED, channel->text, channel->size, 0, now);
+    static const struct {
+        const char *kind;
+        enum pubsub_reply what;
+    } kinds[] = {{"message", PUBSUB_MESSAGE},          {"smessage", PUBSUB_MESSAGE},
+                 {"subscribe", PUBSUB_SUBSCRIBED},     {"ssubscribe", PUBSUB_SUBSCRIBED},
+                 {"unsubscribe", PUBSUB_UNSUBSCRIBED}, {"sunsubscribe", PUBSUB_UNSUBSCRIBED}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (is_about(reply, kinds[i].kind) && reply->count > 1) {
+            const struct reply *channel = &reply->elements[1];
+            bool has_payload = reply->count > 2 && reply->elements[2].kind == REPLY_STRING;
+            int64_t number = has_payload ? message_number(&reply->elements[2]) : 0;
+            engine_pubsub_received(engine, &node->server, kinds[i].what, channel->text, channel->size, number, now);
+            return;
+        }
     }
 }
 
@@ -133,7 +180,8 @@ static void take_messages(struct node *node, int64_t now) {
     }
     subscriber->read_at = got == sizeof bytes ? now + FLOOD_PAUSE : 0;
     int status = got > 0 ? connection_feed(connection, bytes, (size_t)got) : REDLATCH_OK;
-    while (status == REDLATCH_OK && connection_next_reply(connection, &bounds, &subscriber->holder, &status)) {
+    while (status == REDLATCH_OK && connection->state == CONNECTION_READY &&
+           connection_next_reply(connection, &bounds, &subscriber->holder, &status)) {
         subscriber->received_at = now;
         subscriber->pinged_at = 0; /* whatever it says, it is there */
         subscriber_received(node, &subscriber->holder.reply, now);
@@ -199,6 +247,9 @@ static void became_ready(struct node *node, int64_t now) {
         connection_reject(&subscriber->connection, "the client is on another server", now);
         subscriber->connection.addresses.count = 0;
         subscriber->connection.address = 0;
+        return;
+    }
+    if (!cluster_greeted(node, &subscriber->connection, now)) {
         return;
     }
     if (change == SERVER_MOVED) {

@@ -15,6 +15,7 @@ bool subscriber_needs_background(const struct node *node);
 bool subscriber_ask(const struct node *node, struct connection *connection, const struct subscription *subscription);
 bool subscriber_ping(struct node *node, int64_t now);
 bool subscriber_is_message(const struct reply *reply);
+bool subscriber_is_loss(const struct reply *reply); /* of a channel, as the server has it no more */
 void subscriber_received(struct node *node, const struct reply *reply, int64_t now);
 
 #endif

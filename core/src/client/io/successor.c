@@ -3,6 +3,7 @@
 #include "successor.h"
 
 #include "client.h"
+#include "error_reply.h"
 #include "pipeline_io.h"
 #include "planted.h"
 #include "subscriber.h"
@@ -99,12 +100,12 @@ static void received(struct node *node, const struct reply *reply, int64_t now) 
     struct successor *next = &node->subscriber.next;
     if (reply->kind == REPLY_ERROR) {
         struct list_link *link = list_pop(&next->requested);
-        if (link) {
+        if (link && !is_redirection(reply->text, reply->size)) { /* else the old connection is told, too */
             engine_subscription_denied(&node->client->engine, container_of(link, struct subscription, sent), now);
         }
     } else if (subscriber_is_message(reply)) {
         subscriber_received(node, reply, now);
-    } else {
+    } else if (!subscriber_is_loss(reply)) {
         list_pop(&next->requested);
     }
 }
