@@ -59,8 +59,7 @@ int redlatch_scan_new(redlatch_client *handle, const char *pattern, size_t patte
 
 static int guard_scan_handle(const struct redlatch_scan *scan) {
     if (!scan || atomic_load(&scan->magic) != MAGIC_SCAN) {
-        return fail_with(REDLATCH_BAD_HANDLE, "scan is %s: expected one that redlatch_scan_new made",
-                         scan ? "freed or of another type" : "NULL");
+        return fail_bad_handle(scan, "scan", "redlatch_scan_new");
     }
     return REDLATCH_OK;
 }
