@@ -160,6 +160,12 @@ static int take_page(struct walk *walk, struct client *client, struct inquiry *i
     return REDLATCH_OK;
 }
 
+static bool tells_of_lock(const redlatch_report *report) {
+    int detected_kind = report->facts.detected_kind;
+    return detected_kind != REDLATCH_DETECTED_UNKNOWN && detected_kind != REDLATCH_DETECTED_COUNT &&
+           strcmp(report->facts.type, "none") != 0;
+}
+
 /* The reply about a name that its page left out. There is no report, only OK, if it is no lock, or no longer. */
 static int take_single(struct walk *walk, const struct client *client, const struct inquiry *inquiry,
                        redlatch_report **report_out) {
@@ -169,13 +175,11 @@ static int take_single(struct walk *walk, const struct client *client, const str
         struct argument_part passed_over;
         report_next_string(walk->page, walk->page_size, &walk->page_at, &passed_over);
     }
-    int detected_kind = report ? report->facts.detected_kind : REDLATCH_DETECTED_NOTHING;
-    bool is_lock = detected_kind != REDLATCH_DETECTED_UNKNOWN && detected_kind != REDLATCH_DETECTED_COUNT;
-    if (report && (!is_lock || strcmp(report->facts.type, "none") == 0)) {
+    if (report && tells_of_lock(report)) {
+        *report_out = report;
+    } else {
         redlatch_report_free(report);
-        report = NULL;
     }
-    *report_out = report;
     return status;
 }
 
