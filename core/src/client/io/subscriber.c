@@ -47,11 +47,22 @@ static bool send_change(struct node *node, struct subscription *subscription, in
     return true;
 }
 
+void subscriber_begins(struct subscriber *subscriber, int64_t now) {
+    subscriber->received_at = now;
+    subscriber->pinged_at = 0;
+    subscriber->read_at = 0;
+}
+
 static void broken(struct node *node, const char *why, int64_t now) {
     connection_fail(&node->subscriber.connection, why, now);
-    node->subscriber.pinged_at = 0;
     list_remove(&node->subscriber.ping);
     engine_subscriptions_lost(&node->client->engine, &node->server, now);
+}
+
+static void write_out(struct node *node, int64_t now) {
+    if (connection_write(&node->subscriber.connection) != REDLATCH_OK) {
+        broken(node, "the connection broke", now);
+    }
 }
 
 /* Sends what is to be subscribed to or left, if there is a connection. */
@@ -65,9 +76,7 @@ void subscriber_changes(struct node *node, int64_t now) {
     while (link && send_change(node, container_of(link, struct subscription, link), now)) {
         link = list_first(&node->server.subscription_changes);
     }
-    if (connection_write(&subscriber->connection) != REDLATCH_OK) {
-        broken(node, "the connection broke", now);
-    }
+    write_out(node, now);
 }
 
 /* What a message says: all are numbers (wire format 1.6), and 0 says the least. */
@@ -89,7 +98,7 @@ static bool is_text(const struct reply *reply, const char *kind) {
 }
 
 bool subscriber_is_message(const struct reply *reply) {
-    return reply->kind == REPLY_ARRAY && reply->count > 0 && is_text(reply->elements, "message");
+    return reply->count > 0 && is_text(reply->elements, "message");
 }
 
 void subscriber_received(struct node *node, const struct reply *reply, int64_t now) {
@@ -98,23 +107,22 @@ void subscriber_received(struct node *node, const struct reply *reply, int64_t n
         error_received(node, now);
         return;
     }
-    bool several = reply->kind == REPLY_ARRAY && reply->count > 0;
-    if (is_text(reply, "PONG") || (several && is_text(reply->elements, "pong"))) {
+    if (is_text(reply, "PONG") || (reply->count > 0 && is_text(reply->elements, "pong"))) {
         list_remove(&node->subscriber.ping);
         return;
     }
-    if (reply->kind != REPLY_ARRAY || reply->count < 2 || reply->elements[0].kind != REPLY_STRING) {
+    if (reply->count < 2) {
         return;
     }
     const struct reply *kind = &reply->elements[0];
     const struct reply *channel = &reply->elements[1];
-    if (kind->size == 7 && memcmp(kind->text, "message", 7) == 0) {
+    if (is_text(kind, "message")) {
         bool has_payload = reply->count > 2 && reply->elements[2].kind == REPLY_STRING;
         int64_t number = has_payload ? message_number(&reply->elements[2]) : 0;
         engine_pubsub_received(engine, PUBSUB_MESSAGE, channel->text, channel->size, number, now);
-    } else if (kind->size == 9 && memcmp(kind->text, "subscribe", 9) == 0) {
+    } else if (is_text(kind, "subscribe")) {
         engine_pubsub_received(engine, PUBSUB_SUBSCRIBED, channel->text, channel->size, 0, now);
-    } else if (kind->size == 11 && memcmp(kind->text, "unsubscribe", 11) == 0) {
+    } else if (is_text(kind, "unsubscribe")) {
         engine_pubsub_received(engine, PUBSUB_UNSUBSCRIBED, channel->text, channel->size, 0, now);
     }
 }
@@ -155,9 +163,7 @@ bool subscriber_ping(struct node *node, int64_t now) {
     list_remove(&subscriber->ping);
     list_append(&subscriber->unanswered, &subscriber->ping);
     subscriber->received_at = now;
-    if (connection_write(&subscriber->connection) != REDLATCH_OK) {
-        broken(node, "the connection broke", now);
-    }
+    write_out(node, now);
     return true;
 }
 
@@ -207,8 +213,7 @@ static void became_ready(struct node *node, int64_t now) {
     }
     authentication_succeeded(node->client, &subscriber->connection);
     node->client->engine.stats.reconnects += subscriber->connection.generation > 1;
-    subscriber->received_at = now;
-    subscriber->read_at = 0;
+    subscriber_begins(subscriber, now);
 }
 
 /* Opens the connection when it is wanted, goes on with opening it, reads what is there. */

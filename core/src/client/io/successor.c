@@ -131,9 +131,7 @@ static void replace_old(struct node *node, int64_t now) {
     connection_close(&subscriber->connection);
     connection_free(&subscriber->connection);
     connection_replace(&subscriber->connection, &next->connection);
-    subscriber->received_at = now;
-    subscriber->pinged_at = 0;
-    subscriber->read_at = 0;
+    subscriber_begins(subscriber, now);
     forget_subscriptions(next);
     subscriber_changes(node, now);
 }
