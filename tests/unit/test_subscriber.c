@@ -1,5 +1,5 @@
-/* The connection for messages: how its end is noticed, what is no message, where it leads. The clock is the test's own.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The connection for messages: how its end is noticed, what is no message, where it leads, and that a successor with
+ * new credentials finds its way. The clock is the test's own. SPDX-License-Identifier: Apache-2.0 */
 #include "subscriber.h"
 
 #include <poll.h>
@@ -147,11 +147,34 @@ static void where_it_leads(void) {
     end();
 }
 
+/* It was the first to be led to another process: its own addresses are forgotten with those of all others. */
+static void a_successor_follows_after_a_move(void) {
+    begin();
+    memcpy(client->node.current.run_id, FAKE_OTHER_RUN_ID, PROCESS_ID_SIZE);
+    connect_it(START);
+    CHECK_STR(client->node.current.run_id, FAKE_RUN_ID);
+    CHECK_EQ_INT(subscriber->connection.addresses.count, 0);
+    CHECK(credentials_set(&client->credentials, NULL, "another word"));
+    successor_step(&client->node, START + 1);
+    CHECK(subscriber->next.connection.state != CONNECTION_CLOSED);
+    CHECK(fake_accept(&server));
+    fake_say(&server, "+OK\r\n" GREETED);
+    for (int i = 0; i < 200 && subscriber->next.connection.state != CONNECTION_READY; i++) {
+        struct pollfd socket = {subscriber->next.connection.fd, POLLIN, 0};
+        poll(&socket, 1, 20);
+        successor_step(&client->node, START + 1);
+    }
+    CHECK_EQ_INT(subscriber->next.connection.state, CONNECTION_READY);
+    check_received("AUTH another word");
+    end();
+}
+
 int main(void) {
     RUN(a_silent_server_is_left);
     RUN(any_reply_is_a_sign_of_life);
     RUN(a_connection_that_breaks_while_it_is_pinged_is_made_again);
     RUN(what_is_no_message_is_passed_over);
     RUN(where_it_leads);
+    RUN(a_successor_follows_after_a_move);
     return unit_done();
 }

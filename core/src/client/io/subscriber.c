@@ -177,8 +177,7 @@ static void check_peer(struct node *node, int64_t now) {
     }
 }
 
-static bool lookup_address(struct node *node, int64_t now) {
-    struct connection *connection = &node->subscriber.connection;
+bool subscriber_find_addresses(const struct node *node, struct connection *connection, int64_t now) {
     if (connection->addresses.count > 0) {
         return true;
     }
@@ -231,7 +230,7 @@ void subscriber_step(struct node *node, int64_t now) {
         check_peer(node, now);
     }
     if (connection->state == CONNECTION_CLOSED && subscriber_wanted(node) && now >= connection->retry_at &&
-        lookup_address(node, now)) {
+        subscriber_find_addresses(node, connection, now)) {
         connection_open(connection, now);
     }
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {

@@ -36,7 +36,7 @@ static void give_up(struct successor *next, const char *why, int64_t now) {
     connection_fail(&next->connection, why, now);
 }
 
-/* It leads to where the one that stands leads. */
+/* It leads to where the one that stands leads; where the others lead if the client has moved to where that one is. */
 static void open_connection(struct node *node, int64_t now) {
     const struct connection *old = &node->subscriber.connection;
     struct connection *connection = &node->subscriber.next.connection;
@@ -45,10 +45,8 @@ static void open_connection(struct node *node, int64_t now) {
     if (PLANTED(FAULT_OLD_CLOSED_FIRST)) {
         node->subscriber.moves = true;
     }
-    if (connection->addresses.count > 0) {
+    if (subscriber_find_addresses(node, connection, now)) {
         connection_open(connection, now);
-    } else {
-        connection->retry_at = now + SECOND / 10;
     }
 }
 
