@@ -101,9 +101,9 @@ class Renewal:
         """Asks for the credentials of the first connection, in the caller's thread, to whom all errors go."""
         tells = all(callable(getattr(self._provider, name, None)) for name in ("on_next", "on_error", "is_streaming"))
         provider: Any = self._provider
-        if tells:  # before the provider begins: it may tell at once
-            provider.on_next(_weakly(self, Renewal._next))
+        if tells:  # before the provider begins, which it may do in on_next(): it may tell at once, and fail at once
             provider.on_error(_weakly(self, Renewal._failed))
+            provider.on_next(_weakly(self, Renewal._next))
         first = pair_of(provider.get_credentials())
         if (not tells or not provider.is_streaming()) and self._interval is None:
             raise InvalidArgumentError(

@@ -5,6 +5,7 @@
 
 #include <hiredis.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -65,6 +66,12 @@ void real_server_end(void) {
         unlink(path);
         rmdir(folder);
     }
+}
+
+void real_server_put_hash(const char *name, size_t name_size) {
+    redisReply *reply = redisCommand(context, "HSET %b field value", name, name_size);
+    must(reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1, "new hash on the server");
+    freeReplyObject(reply);
 }
 
 long long real_server_keys(void) {

@@ -140,6 +140,10 @@ static void a_search_is_repeated_for_who_needs_it(void) {
     CHECK_EQ_INT(lookup(2, 10 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(atomic_load(&requested), 2);
     check_leads_to(0, 0); /* the same master: nothing moved */
+    client->node.ios[3].must_lookup = true;
+    CHECK_EQ_INT(lookup(3, 10 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(atomic_load(&requested), 3);
+    CHECK(client->node.ios[1].searched); /* what it was searched for is still to be tried */
     end();
 }
 

@@ -147,6 +147,72 @@ static void handles_of_another_kind(void) {
     redlatch_client_free(client);
 }
 
+static int call_client(void *handle) {
+    return redlatch_client_close(handle);
+}
+
+static int call_lock(void *handle) {
+    return redlatch_lock_release(handle);
+}
+
+static int call_cancel(void *handle) {
+    return redlatch_cancel_fire(handle);
+}
+
+static int call_report(void *handle) {
+    redlatch_facts facts = {.struct_size = sizeof facts};
+    return redlatch_report_facts(handle, &facts);
+}
+
+static int call_scan(void *handle) {
+    redlatch_report *report = NULL;
+    return redlatch_scan_next(handle, &report);
+}
+
+static int call_semaphore(void *handle) {
+    return redlatch_semaphore_release(handle, 1);
+}
+
+static int call_permit_semaphore(void *handle) {
+    return redlatch_permit_semaphore_add_permits(handle, 1);
+}
+
+static int call_latch(void *handle) {
+    return redlatch_latch_count_down(handle);
+}
+
+/* What is said of each kind of handle that is NULL or another one. */
+static void messages_about_handles(void) {
+    static const struct {
+        int (*call)(void *handle);
+        const char *what, *maker;
+    } kinds[] = {
+        {call_client, "client", "redlatch_client_open"},
+        {call_lock, "lock", "redlatch_lock_new"},
+        {call_cancel, "cancel", "redlatch_cancel_new"},
+        {call_report, "report", "redlatch_client_inspect or redlatch_scan_next"},
+        {call_scan, "scan", "redlatch_scan_new"},
+        {call_semaphore, "semaphore", "redlatch_semaphore_new"},
+        {call_permit_semaphore, "permit_semaphore", "redlatch_permit_semaphore_new"},
+        {call_latch, "latch", "redlatch_latch_new"},
+    };
+    redlatch_client *client = new_client();
+    redlatch_lock *lock = new_lock(client);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        void *other = kinds[i].call == call_lock ? (void *)client : (void *)lock;
+        char expected[200];
+        CHECK_EQ_INT(kinds[i].call(NULL), REDLATCH_BAD_HANDLE);
+        snprintf(expected, sizeof expected, "%s is NULL: expected one that %s made", kinds[i].what, kinds[i].maker);
+        CHECK_STR(redlatch_last_error(), expected);
+        CHECK_EQ_INT(kinds[i].call(other), REDLATCH_BAD_HANDLE);
+        snprintf(expected, sizeof expected, "%s is freed or of another type: expected one that %s made", kinds[i].what,
+                 kinds[i].maker);
+        CHECK_STR(redlatch_last_error(), expected);
+    }
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
 static void closed_clients(void) {
     redlatch_client *client = new_client();
     redlatch_lock *lock = new_lock(client);
@@ -293,6 +359,7 @@ int main(void) {
     RUN(null_handles);
     RUN(freed_handles);
     RUN(handles_of_another_kind);
+    RUN(messages_about_handles);
     RUN(closed_clients);
     RUN(tidying_up_keeps_the_last_error);
     RUN(nothing_is_handed_out_on_failure);

@@ -88,6 +88,32 @@ static void a_walk_meets_every_lock(void) {
     }
 }
 
+/* Hashes whose names are so long that a page describes the first alone: the others are asked about one by one. A report
+ * of what is no lock is kept from the caller, and freed: the leak checker sees that. */
+static void what_is_no_lock_is_passed_over_one_by_one(void) {
+    enum { SIZE = 60000, HASHES = 5 };
+    static char name[SIZE];
+    memset(name, 'h', sizeof name);
+    for (int i = 0; i < HASHES; i++) {
+        name[SIZE - 1] = (char)('0' + i);
+        real_server_put_hash(name, sizeof name);
+    }
+    redlatch_client *client = open_with(NULL);
+    redlatch_lock *lock = held_lock(client, "hold");
+    redlatch_scan *scan = NULL;
+    redlatch_report *report = NULL;
+    CHECK_EQ_INT(redlatch_scan_new(client, "h*", 2, &scan), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_scan_next(scan, &report), REDLATCH_OK);
+    CHECK(report != NULL);
+    CHECK_STR(redlatch_report_name(report), "hold");
+    redlatch_report_free(report);
+    CHECK_EQ_INT(redlatch_scan_next(scan, &report), REDLATCH_OK);
+    CHECK(report == NULL);
+    redlatch_scan_free(scan);
+    redlatch_client_free(client);
+    redlatch_lock_free(lock);
+}
+
 static void misuse_is_named(void) {
     redlatch_client *client = open_with(NULL);
     redlatch_report *report = NULL;
@@ -253,6 +279,7 @@ int main(void) {
     url = real_server_start();
     RUN(an_inspection_tells_of_a_hold);
     RUN(a_walk_meets_every_lock);
+    RUN(what_is_no_lock_is_passed_over_one_by_one);
     RUN(misuse_is_named);
     RUN(threads_of_the_holders_own_client_hear_of_the_release);
     RUN(a_wait_is_cancelled_and_closed);

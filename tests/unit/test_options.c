@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #include "counted.h"
+#include "lock.h"
 #include "unit.h"
 
 struct sample {
@@ -214,6 +215,36 @@ static void ranges_of_client_options(void) {
     CHECK(client == NULL);
 }
 
+static void ranges_of_a_back_off(void) {
+    static const struct {
+        int64_t initial_ms, max_ms;
+        int32_t multiplier;
+        const char *message; /* NULL: allowed */
+    } cases[] = {
+        {1, 1, 1, NULL},
+        {3600000, 3600000, 1000, NULL},
+        {0, 1, 1, "back_off is 0 to 1 ms: expected 1 ms or more, up to 3600000 ms"},
+        {2, 1, 1, "back_off is 2 to 1 ms: expected 1 ms or more, up to 3600000 ms"},
+        {1, 3600001, 1, "back_off is 1 to 3600001 ms: expected 1 ms or more, up to 3600000 ms"},
+        {1, 1, 0, "back_off_multiplier is 0: expected 1 to 1000"},
+        {1, 1, 1001, "back_off_multiplier is 1001: expected 1 to 1000"},
+    };
+    redlatch_lock_options options;
+    CHECK_EQ_INT(redlatch_lock_options_init(&options, sizeof options), REDLATCH_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        redlatch_lock_options read;
+        options.back_off_initial_ms = cases[i].initial_ms;
+        options.back_off_max_ms = cases[i].max_ms;
+        options.back_off_multiplier = cases[i].multiplier;
+        int status = lock_options_of(REDLATCH_SPIN, &options, &read);
+        CHECK_EQ_INT(status, cases[i].message ? REDLATCH_INVALID : REDLATCH_OK);
+        if (cases[i].message) {
+            CHECK_STR(redlatch_last_error(), cases[i].message);
+        }
+        CHECK_EQ_INT(lock_options_of(REDLATCH_MUTEX, &options, &read), REDLATCH_OK); /* which does not poll */
+    }
+}
+
 static void options_of_semaphores(void) {
     static const struct {
         bool permits;
@@ -253,6 +284,7 @@ int main(void) {
     RUN(defaults_of_a_lock);
     RUN(ranges_of_durations);
     RUN(ranges_of_client_options);
+    RUN(ranges_of_a_back_off);
     RUN(options_of_semaphores);
     return unit_done();
 }

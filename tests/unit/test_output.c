@@ -138,7 +138,8 @@ static void acknowledgements_byte_for_byte(void) {
                                "*4\r\n$7\r\nWAITAOF\r\n$1\r\n1\r\n$1\r\n0\r\n$4\r\n1000\r\n";
     struct engine *engine = test_engine();
     struct resource *resource = make_resource(3);
-    struct command command = {.resource = resource, .kind = COMMAND_ACQUIRE, .id = 12, .lease_ms = 30000};
+    struct command command = {
+        .server = test_engine()->server, .resource = resource, .kind = COMMAND_ACQUIRE, .id = 12, .lease_ms = 30000};
     size_t size = output_command_size(engine, &command);
     engine->settings.min_replicas = 10;
     engine->settings.durable = true;
@@ -161,7 +162,8 @@ static void acknowledgements_byte_for_byte(void) {
 
 static void an_acquire_byte_for_byte(void) {
     struct resource *resource = make_resource(3);
-    struct command command = {.resource = resource, .kind = COMMAND_ACQUIRE, .id = 12, .lease_ms = 30000};
+    struct command command = {
+        .server = test_engine()->server, .resource = resource, .kind = COMMAND_ACQUIRE, .id = 12, .lease_ms = 30000};
     struct output output = {0};
     CHECK(output_reserve(&output, output_command_size(test_engine(), &command)));
     output_command(&output, test_engine(), &command);
@@ -181,7 +183,7 @@ static void a_plain_question_byte_for_byte(void) {
     struct argument_part arguments[] = {{"CLIENT", 6}, {"LIST", 4}, {"", 0}};
     struct question question = {.arguments = arguments, .argument_count = 3, .plain = true};
     struct operation operation = {.question = &question};
-    struct command command = {.kind = COMMAND_INSPECT, .operation = &operation};
+    struct command command = {.server = test_engine()->server, .kind = COMMAND_INSPECT, .operation = &operation};
     struct output output = {0};
     CHECK_EQ_INT(output_command_size(test_engine(), &command), sizeof expected - 1);
     CHECK(output_reserve(&output, sizeof expected - 1));

@@ -1,4 +1,5 @@
-/* Calls that are part of a call over several clients: what a started one was granted, when it is collected late.
+/* Calls over several clients and their parts: which are brief; what a started part was granted, when it is collected
+ * late.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -103,7 +104,23 @@ static void collected_when_a_part_is_lost_and_a_part_given_back(void) {
     end();
 }
 
+static bool is_brief(int64_t wait_ms) {
+    struct composite_op *new = composite_op_new(both, OWNER, LEASE_MS, wait_ms, NULL);
+    bool brief = new->multi.brief;
+    composite_op_free(new);
+    return brief;
+}
+
+/* A missing reply says something about a server from a tenth of a second on, and if nobody waits at all. */
+static void which_waits_are_brief(void) {
+    begin();
+    CHECK(is_brief(1) && is_brief(99));
+    CHECK(!is_brief(0) && !is_brief(100) && !is_brief(REDLATCH_FOREVER));
+    end();
+}
+
 int main(void) {
+    RUN(which_waits_are_brief);
     RUN(collected_when_a_part_is_lost_and_a_part_given_back);
     return unit_done();
 }

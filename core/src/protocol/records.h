@@ -456,7 +456,7 @@ struct reply {
     const char *text;
     size_t size;
     const struct reply *elements;
-    size_t count;
+    size_t count;                                  /* 0 unless it is an array */
     const struct acknowledgement *acknowledgement; /* what followed it (acknowledgement.h); NULL: nothing */
 };
 

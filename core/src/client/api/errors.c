@@ -30,6 +30,11 @@ int fail_plain(int status) {
     return fail_with(status, "%s", redlatch_strerror(status));
 }
 
+int fail_bad_handle(const void *handle, const char *what, const char *maker) {
+    return fail_with(REDLATCH_BAD_HANDLE, "%s is %s: expected one that %s made", what,
+                     handle ? "freed or of another type" : "NULL", maker);
+}
+
 int fail_for(int status, int reason) {
     last.reason = reason;
     return status;

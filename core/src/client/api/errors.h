@@ -11,6 +11,10 @@ int fail_with(int status, const char *format, ...) __attribute__((format(printf,
 /* The sentence of a status is text enough. */
 int fail_plain(int status);
 
+/* A handle that is NULL, freed or of another type. `what` names the argument, `maker` the call that makes such handles.
+ * Returns BAD_HANDLE. */
+int fail_bad_handle(const void *handle, const char *what, const char *maker);
+
 /* To be called after fail_with for a hold that was lost: why, as enum redlatch_reason has it. Returns the status. */
 int fail_for(int status, int reason);
 

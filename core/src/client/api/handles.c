@@ -67,8 +67,7 @@ void handles_after_fork(void) {
 
 int guard_client_handle(const struct redlatch_client *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_CLIENT) {
-        return fail_with(REDLATCH_BAD_HANDLE, "client is %s: expected one that redlatch_client_open made",
-                         handle ? "freed or of another type" : "NULL");
+        return fail_bad_handle(handle, "client", "redlatch_client_open");
     }
     return REDLATCH_OK;
 }

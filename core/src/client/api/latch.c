@@ -6,8 +6,7 @@
 
 static int guard_latch_handle(const struct redlatch_latch *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_LATCH) {
-        return fail_with(REDLATCH_BAD_HANDLE, "latch is %s: expected one that redlatch_latch_new made",
-                         handle ? "freed or of another type" : "NULL");
+        return fail_bad_handle(handle, "latch", "redlatch_latch_new");
     }
     return REDLATCH_OK;
 }

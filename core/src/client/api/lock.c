@@ -16,8 +16,7 @@
 
 int guard_lock_handle(const struct redlatch_lock *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_LOCK) {
-        return fail_with(REDLATCH_BAD_HANDLE, "lock is %s: expected one that redlatch_lock_new made",
-                         handle ? "freed or of another type" : "NULL");
+        return fail_bad_handle(handle, "lock", "redlatch_lock_new");
     }
     return REDLATCH_OK;
 }

@@ -15,9 +15,7 @@
 
 static int guard_permits_handle(const struct redlatch_permit_semaphore *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_PERMITS) {
-        return fail_with(REDLATCH_BAD_HANDLE,
-                         "permit_semaphore is %s: expected one that redlatch_permit_semaphore_new made",
-                         handle ? "freed or of another type" : "NULL");
+        return fail_bad_handle(handle, "permit_semaphore", "redlatch_permit_semaphore_new");
     }
     return REDLATCH_OK;
 }

@@ -147,9 +147,7 @@ int report_new(const struct argument_part *record, size_t prefix_size, redlatch_
 
 static int guard_report(const struct redlatch_report *report) {
     if (!report || atomic_load(&report->magic) != MAGIC_REPORT) {
-        return fail_with(REDLATCH_BAD_HANDLE,
-                         "report is %s: expected one that redlatch_client_inspect or redlatch_scan_next made",
-                         report ? "freed or of another type" : "NULL");
+        return fail_bad_handle(report, "report", "redlatch_client_inspect or redlatch_scan_next");
     }
     return REDLATCH_OK;
 }

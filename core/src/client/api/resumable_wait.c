@@ -13,8 +13,7 @@
 
 int guard_cancel(const struct redlatch_cancel *cancel) {
     if (!cancel || atomic_load(&cancel->magic) != MAGIC_CANCEL) {
-        return fail_with(REDLATCH_BAD_HANDLE, "cancel is %s: expected one that redlatch_cancel_new made",
-                         cancel ? "freed or of another type" : "NULL");
+        return fail_bad_handle(cancel, "cancel", "redlatch_cancel_new");
     }
     return cancel->fork_generation != system_fork_generation() ? fail_plain(REDLATCH_FORKED) : REDLATCH_OK;
 }

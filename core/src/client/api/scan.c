@@ -59,8 +59,7 @@ int redlatch_scan_new(redlatch_client *handle, const char *pattern, size_t patte
 
 static int guard_scan_handle(const struct redlatch_scan *scan) {
     if (!scan || atomic_load(&scan->magic) != MAGIC_SCAN) {
-        return fail_with(REDLATCH_BAD_HANDLE, "scan is %s: expected one that redlatch_scan_new made",
-                         scan ? "freed or of another type" : "NULL");
+        return fail_bad_handle(scan, "scan", "redlatch_scan_new");
     }
     return REDLATCH_OK;
 }
@@ -161,6 +160,12 @@ static int take_page(struct walk *walk, struct client *client, struct inquiry *i
     return REDLATCH_OK;
 }
 
+static bool tells_of_lock(const redlatch_report *report) {
+    int detected_kind = report->facts.detected_kind;
+    return detected_kind != REDLATCH_DETECTED_UNKNOWN && detected_kind != REDLATCH_DETECTED_COUNT &&
+           strcmp(report->facts.type, "none") != 0;
+}
+
 /* The reply about a name that its page left out. There is no report, only OK, if it is no lock, or no longer. */
 static int take_single(struct walk *walk, const struct client *client, const struct inquiry *inquiry,
                        redlatch_report **report_out) {
@@ -170,13 +175,11 @@ static int take_single(struct walk *walk, const struct client *client, const str
         struct argument_part passed_over;
         report_next_string(walk->page, walk->page_size, &walk->page_at, &passed_over);
     }
-    int detected_kind = report ? report->facts.detected_kind : REDLATCH_DETECTED_NOTHING;
-    bool is_lock = detected_kind != REDLATCH_DETECTED_UNKNOWN && detected_kind != REDLATCH_DETECTED_COUNT;
-    if (report && (!is_lock || strcmp(report->facts.type, "none") == 0)) {
+    if (report && tells_of_lock(report)) {
+        *report_out = report;
+    } else {
         redlatch_report_free(report);
-        report = NULL;
     }
-    *report_out = report;
     return status;
 }
 

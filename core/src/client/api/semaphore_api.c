@@ -6,8 +6,7 @@
 
 static int guard_semaphore_handle(const struct redlatch_semaphore *handle) {
     if (!handle || atomic_load(&handle->magic) != MAGIC_SEMAPHORE) {
-        return fail_with(REDLATCH_BAD_HANDLE, "semaphore is %s: expected one that redlatch_semaphore_new made",
-                         handle ? "freed or of another type" : "NULL");
+        return fail_bad_handle(handle, "semaphore", "redlatch_semaphore_new");
     }
     return REDLATCH_OK;
 }

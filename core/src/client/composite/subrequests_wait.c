@@ -119,8 +119,7 @@ static void take(struct subrequest *subrequest, short events) {
     ssize_t got = events ? connection_read(&io->connection, io->staging, STAGING_SIZE) : 0;
     client_lock(client);
     int64_t now = system_now();
-    io_receive(io, got, now);
-    io_check_peer(io, now);
+    io_take(io, got, now);
     client_outputs(client, now);
     client_unlock(client);
 }

@@ -56,8 +56,7 @@ static void background_read(struct pipeline_io *io, int64_t now) {
     reader_take(io, READER_BACKGROUND);
     io->ended = false;
     if (io->connection.state == CONNECTION_READY) {
-        io_receive(io, connection_read(&io->connection, io->staging, STAGING_SIZE), now);
-        io_check_peer(io, now);
+        io_take(io, connection_read(&io->connection, io->staging, STAGING_SIZE), now);
     }
     if (io->connection.state != CONNECTION_READY && should_read(io, now)) {
         int status = io_lookup(io, 0);

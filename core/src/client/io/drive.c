@@ -274,8 +274,7 @@ static void read_turn(struct pipeline_io *io, struct request *request, int64_t u
     if (io->connection.state == CONNECTION_READY) {
         ssize_t got = wait_and_read(io, request, until);
         int64_t now = system_now();
-        io_receive(io, got, now);
-        io_check_peer(io, now);
+        io_take(io, got, now);
         client_outputs(client, now);
         return;
     }

@@ -408,7 +408,6 @@ static void take_reply(struct pipeline_io *io, int64_t now) {
     }
 }
 
-/* Takes what the reader has read (< 0: the end of the connection) and steps the machines. */
 void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     struct client *client = io->client;
     struct connection *connection = &io->connection;
@@ -475,7 +474,7 @@ static int64_t doubted_next(const struct pipeline_io *io) {
     return (io->doubted_at > io->received_at ? io->doubted_at : io->received_at) + DOUBT_AFTER;
 }
 
-void io_check_peer(struct pipeline_io *io, int64_t now) {
+static void check_peer(struct pipeline_io *io, int64_t now) {
     bool waits_for_reply = io->connection.state == CONNECTION_READY && has_unanswered(io);
     if (waits_for_reply && now - io->received_at >= peer_limit(io)) {
         broken(io, "no reply for too long", now);
@@ -484,6 +483,11 @@ void io_check_peer(struct pipeline_io *io, int64_t now) {
         cluster_doubted(io->client, now);
         client_kick_background(io->client);
     }
+}
+
+void io_take(struct pipeline_io *io, ssize_t got, int64_t now) {
+    io_receive(io, got, now);
+    check_peer(io, now);
 }
 
 /* When the reader has to recheck by itself. */

@@ -20,9 +20,14 @@ bool io_is_callers(const struct pipeline_io *io);
 bool io_is_lent(const struct pipeline_io *io);
 
 bool io_is_shared(const struct pipeline_io *io);
+
+/* Takes what was read (< 0: the end of the connection) and steps the machines. */
 void io_receive(struct pipeline_io *io, ssize_t got, int64_t now);
+
+/* The same for who has waited for the socket; it also gives up a peer that has been silent for too long. */
+void io_take(struct pipeline_io *io, ssize_t got, int64_t now);
+
 int io_connect(struct pipeline_io *io, int64_t now);
-void io_check_peer(struct pipeline_io *io, int64_t now);
 int64_t io_next_time(const struct pipeline_io *io);
 void io_watch_unread(struct pipeline_io *io, int64_t now);
 

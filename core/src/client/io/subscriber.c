@@ -52,11 +52,22 @@ static bool send_change(struct node *node, struct subscription *subscription, in
     return true;
 }
 
+void subscriber_begins(struct subscriber *subscriber, int64_t now) {
+    subscriber->received_at = now;
+    subscriber->pinged_at = 0;
+    subscriber->read_at = 0;
+}
+
 static void broken(struct node *node, const char *why, int64_t now) {
     connection_fail(&node->subscriber.connection, why, now);
-    node->subscriber.pinged_at = 0;
     list_remove(&node->subscriber.ping);
     engine_subscriptions_lost(&node->client->engine, &node->server, now);
+}
+
+static void write_out(struct node *node, int64_t now) {
+    if (connection_write(&node->subscriber.connection) != REDLATCH_OK) {
+        broken(node, "the connection broke", now);
+    }
 }
 
 /* Sends what is to be subscribed to or left, if there is a connection. */
@@ -70,9 +81,7 @@ void subscriber_changes(struct node *node, int64_t now) {
     while (link && send_change(node, container_of(link, struct subscription, link), now)) {
         link = list_first(&node->server.subscription_changes);
     }
-    if (connection_write(&subscriber->connection) != REDLATCH_OK) {
-        broken(node, "the connection broke", now);
-    }
+    write_out(node, now);
 }
 
 /* What a message says: all are numbers (wire format 1.6), and 0 says the least. */
@@ -128,7 +137,7 @@ static bool is_text(const struct reply *reply, const char *kind) {
 }
 
 static bool is_about(const struct reply *reply, const char *kind) {
-    return reply->kind == REPLY_ARRAY && reply->count > 0 && is_text(reply->elements, kind);
+    return reply->count > 0 && is_text(reply->elements, kind);
 }
 
 bool subscriber_is_message(const struct reply *reply) {
@@ -203,9 +212,7 @@ bool subscriber_ping(struct node *node, int64_t now) {
     list_remove(&subscriber->ping);
     list_append(&subscriber->unanswered, &subscriber->ping);
     subscriber->received_at = now;
-    if (connection_write(&subscriber->connection) != REDLATCH_OK) {
-        broken(node, "the connection broke", now);
-    }
+    write_out(node, now);
     return true;
 }
 
@@ -219,8 +226,7 @@ static void check_peer(struct node *node, int64_t now) {
     }
 }
 
-static bool lookup_address(struct node *node, int64_t now) {
-    struct connection *connection = &node->subscriber.connection;
+bool subscriber_find_addresses(const struct node *node, struct connection *connection, int64_t now) {
     if (connection->addresses.count > 0) {
         return true;
     }
@@ -258,8 +264,7 @@ static void became_ready(struct node *node, int64_t now) {
     }
     authentication_succeeded(node->client, &subscriber->connection);
     node->client->engine.stats.reconnects += subscriber->connection.generation > 1;
-    subscriber->received_at = now;
-    subscriber->read_at = 0;
+    subscriber_begins(subscriber, now);
 }
 
 /* Opens the connection when it is wanted, goes on with opening it, reads what is there. */
@@ -277,7 +282,7 @@ void subscriber_step(struct node *node, int64_t now) {
         check_peer(node, now);
     }
     if (connection->state == CONNECTION_CLOSED && subscriber_wanted(node) && now >= connection->retry_at &&
-        lookup_address(node, now)) {
+        subscriber_find_addresses(node, connection, now)) {
         connection_open(connection, now);
     }
     if (connection->state == CONNECTION_OPENING || connection->state == CONNECTION_GREETING) {

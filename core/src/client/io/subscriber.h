@@ -11,6 +11,13 @@ int64_t subscriber_next_time(const struct node *node);
 short subscriber_events(const struct node *node);
 bool subscriber_needs_background(const struct node *node);
 
+/* A connection stands from now on: nothing is owed by the server. */
+void subscriber_begins(struct subscriber *subscriber, int64_t now);
+
+/* Where a connection for messages is to lead, unless it knows. False if that is not known yet: it is looked for again a
+ * moment later. */
+bool subscriber_find_addresses(const struct node *node, struct connection *connection, int64_t now);
+
 /* For the connection's successor, which hears the same channels for a while. False without memory. */
 bool subscriber_ask(const struct node *node, struct connection *connection, const struct subscription *subscription);
 bool subscriber_ping(struct node *node, int64_t now);

@@ -37,7 +37,7 @@ static void give_up(struct successor *next, const char *why, int64_t now) {
     connection_fail(&next->connection, why, now);
 }
 
-/* It leads to where the one that stands leads. */
+/* It leads to where the one that stands leads; where the others lead if the client has moved to where that one is. */
 static void open_connection(struct node *node, int64_t now) {
     const struct connection *old = &node->subscriber.connection;
     struct connection *connection = &node->subscriber.next.connection;
@@ -46,10 +46,8 @@ static void open_connection(struct node *node, int64_t now) {
     if (PLANTED(FAULT_OLD_CLOSED_FIRST)) {
         node->subscriber.moves = true;
     }
-    if (connection->addresses.count > 0) {
+    if (subscriber_find_addresses(node, connection, now)) {
         connection_open(connection, now);
-    } else {
-        connection->retry_at = now + SECOND / 10;
     }
 }
 
@@ -132,9 +130,7 @@ static void replace_old(struct node *node, int64_t now) {
     connection_close(&subscriber->connection);
     connection_free(&subscriber->connection);
     connection_replace(&subscriber->connection, &next->connection);
-    subscriber->received_at = now;
-    subscriber->pinged_at = 0;
-    subscriber->read_at = 0;
+    subscriber_begins(subscriber, now);
     forget_subscriptions(next);
     subscriber_changes(node, now);
 }

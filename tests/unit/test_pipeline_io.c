@@ -1,0 +1,77 @@
+/* What a reader takes off a pipeline: replies that are late, and a peer that owes one and stays silent. The clock is
+ * the test's own. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline_io.h"
+
+#include <poll.h>
+
+#include "fake_server.h"
+#include "handles.h"
+#include "unit.h"
+
+#define GREETED "+OK\r\n:7\r\n$66\r\n# Server\r\nrun_id:" FAKE_RUN_ID "\r\nhz:10\r\n\r\n"
+
+static const int64_t START = 1000 * SECOND;
+static const int64_t DEAD = 3 * SECOND;
+
+static struct fake_server server;
+static redlatch_client *handle;
+static struct pipeline_io *io;
+
+/* A client with one connection. */
+static void begin(void) {
+    redlatch_client_options options;
+    fake_open_tcp(&server);
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.lazy = 1;
+    options.dead_peer_timeout_ms = DEAD / MILLISECOND;
+    CHECK_EQ_INT(redlatch_client_open(server.url, &options, &handle), REDLATCH_OK);
+    io = &handle->client->node.ios[PIPELINE_CALLERS];
+    CHECK(resolve_at_once(&handle->client->uri, &io->connection.addresses));
+    CHECK_EQ_INT(io_connect(io, START), REDLATCH_AGAIN);
+    CHECK(fake_accept(&server));
+    fake_say(&server, GREETED);
+    for (int i = 0; i < 200 && io->connection.state != CONNECTION_READY; i++) {
+        struct pollfd socket = {io->connection.fd, POLLIN, 0};
+        poll(&socket, 1, 20);
+        io_connect(io, START);
+    }
+    CHECK_EQ_INT(io->connection.state, CONNECTION_READY);
+}
+
+static void end(void) {
+    redlatch_client_free(handle);
+    fake_close(&server);
+}
+
+/* The reader has slept too long itself, or was stopped: what has come meanwhile counts. */
+static void a_reply_that_is_read_late_is_a_sign_of_life(void) {
+    begin();
+    io->pipeline->awaited = 1;
+    memcpy(io->staging, ":1\r\n", 4);
+    io_take(io, 4, START + 2 * DEAD);
+    CHECK_EQ_INT(io->connection.state, CONNECTION_READY);
+    CHECK_EQ_INT(io->pipeline->awaited, 0);
+    CHECK_EQ_INT(io->received_at, START + 2 * DEAD);
+    end();
+}
+
+static void a_peer_that_owes_a_reply_is_left(void) {
+    begin();
+    io_take(io, 0, START + DEAD); /* it owes none */
+    CHECK_EQ_INT(io->connection.state, CONNECTION_READY);
+    io->pipeline->awaited = 1;
+    memcpy(io->staging, ":1", 2);
+    io_take(io, 2, START + DEAD - 1); /* not a whole one */
+    CHECK_EQ_INT(io->connection.state, CONNECTION_READY);
+    CHECK_EQ_INT(io_next_time(io), START + DEAD);
+    io_take(io, 0, START + DEAD);
+    CHECK_EQ_INT(io->connection.state, CONNECTION_CLOSED);
+    CHECK(strstr(io->connection.detail, ": no reply for too long"));
+    end();
+}
+
+int main(void) {
+    RUN(a_reply_that_is_read_late_is_a_sign_of_life);
+    RUN(a_peer_that_owes_a_reply_is_left);
+    return unit_done();
+}
