@@ -227,12 +227,6 @@ def test_wrong_urls(url: str) -> None:
     assert BAD_URLS[url] in str(caught.value) and "expected" in str(caught.value), str(caught.value)
 
 
-@pytest.mark.parametrize("scheme", ["rediss+cluster", "redis+cluster"])
-def test_urls_that_are_not_supported_yet(scheme: str) -> None:
-    with pytest.raises(redlatch.UnsupportedError, match=rf"{scheme.replace('+', '.')}.*expected redis://"):
-        redlatch.connect(f"{scheme}://:{QUOTED}@h:6379/0")
-
-
 def test_wrong_url_in_the_environment(monkeypatch: pytest.MonkeyPatch, server: RedisServer) -> None:
     monkeypatch.setenv("REDIS_URL", "http://h")
     with pytest.raises(redlatch.InvalidArgumentError, match='scheme "http"'):

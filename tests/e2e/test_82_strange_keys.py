@@ -82,7 +82,7 @@ def test_a_count_of_as_many_digits_as_can_be(server: RedisServer) -> None:
     server.admin.set("slots", "9" * 18)
     server.admin.zadd("{slots}:timeout", {b"x" * 16: 1.0})  # one whose lease is over, which is told as free
     assert names(shown(server, "list")) == ["slots"]
-    assert shown(server, "show", "slots")["count"] == 10**18 - 1
+    assert shown(server, "show", "slots")["number"] == 10**18 - 1
 
 
 def test_names_of_megabytes_are_no_locks(server: RedisServer) -> None:

@@ -58,7 +58,8 @@ LINES: Dict[str, Tuple[int, List[str]]] = {
     "release x": (USAGE, ["release: no --owner: expected the id that redlatch acquire printed"]),
     "list -u localhost:6379": (USAGE, [
         'URL scheme "": expected redis://host[:port][/database], the same with rediss:// for TLS, unix:///path,'
-        " redis+sentinel://host[:port]/service or redis+replicas://host[:port],host[:port]",
+        " redis+sentinel://host[:port]/service, redis+replicas://host[:port],host[:port] or"
+        " redis+cluster://host[:port],host[:port]",
         "write redis:// before the host, or rediss:// for TLS"]),
     "list -u redis://a:1,b:1": (USAGE, ['port "...": expected a number from 1 to 65535',
                                         "several servers need redis+sentinel:// for sentinels, or redis+replicas://"

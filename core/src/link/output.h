@@ -18,8 +18,9 @@ bool output_reserve(struct output *output, size_t size);
 /* The bytes that output_command adds for a command. */
 size_t output_command_size(const struct engine *engine, const struct command *command);
 
-/* Adds a command as EVALSHA, or as EVAL with its text when the server lacks the script, and WAIT and WAITAOF behind one
- * that needs acknowledgements. Room must have been reserved. */
+/* Adds a command as EVALSHA, or as EVAL with its text when the server lacks the script, ASKING before one that a node
+ * is to carry out that imports its slot, and WAIT and WAITAOF behind one that needs acknowledgements. Room must have
+ * been reserved. */
 void output_command(struct output *output, const struct engine *engine, const struct command *command);
 
 /* Adds bytes as they are; false without memory. */

@@ -163,14 +163,20 @@ static int not_replicated(const struct client *client, const struct request *req
                      (long long)replicas, settings->min_replicas, within);
 }
 
+/* The connection that a call waited for last. */
+static const struct connection *connection_of(const struct client *client, const struct request *request) {
+    return &(request ? drive_io(request) : client->node.ios)->connection;
+}
+
 enum { WHERE_SIZE = 640 };
 
 /* Which server did not answer, in the words of a connection that broke, or by the address of one that stands; behind
  * sentinels also the service, as the URL has no address of the master. */
-static const char *who_is_silent(const struct pipeline_io *io, const char *detail, char text[WHERE_SIZE]) {
-    const char *service = io->client->uri.service;
+static const char *who_is_silent(const struct client *client, const struct connection *connection, const char *detail,
+                                 char text[WHERE_SIZE]) {
+    const char *service = client->uri.service;
     char address[120];
-    connection_describe(io->connection.settings, address, sizeof address);
+    connection_describe(connection->settings, address, sizeof address);
     int size = snprintf(text, WHERE_SIZE, "%s", *detail ? detail : address);
     if (service) {
         snprintf(text + size, WHERE_SIZE - (size_t)size, "%s the master of \"%.80s\"", *detail ? "; it was" : ",",
@@ -197,7 +203,6 @@ int request_failed_of(const struct client *client, const struct request *request
     if (status == REDLATCH_NOT_REPLICATED && request) {
         return not_replicated(client, request, verb, names);
     }
-    const struct pipeline_io *io = request ? drive_io(request) : client->node.ios;
     const char *detail = "";
     bool replied = status == REDLATCH_NO_PERMISSION || status == REDLATCH_SERVER || status == REDLATCH_UNSUPPORTED ||
                    status == REDLATCH_NOT_WRITABLE;
@@ -209,11 +214,11 @@ int request_failed_of(const struct client *client, const struct request *request
                              verb, names, redlatch_strerror(status));
         }
     } else if (status_has_detail(status)) {
-        detail = io->connection.detail;
+        detail = connection_of(client, request)->detail;
     }
     char where[WHERE_SIZE];
     if (status == REDLATCH_NO_REPLY) {
-        detail = who_is_silent(io, detail, where);
+        detail = who_is_silent(client, connection_of(client, request), detail, where);
     }
     if (detail[0]) {
         return fail_with(status, "%s %s: %s (%s)", verb, names, redlatch_strerror(status), detail);

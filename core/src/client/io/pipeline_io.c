@@ -195,24 +195,15 @@ void io_move_all(struct node *node, const struct pipeline_io *except, int64_t no
     client_kick_background(node->client);
 }
 
-/* What ASKING takes of the buffer. */
-enum { IMPORT_SIZE_MAX = 32 };
-
 /* Puts what the pipeline has to say into the connection's buffer. */
 static void fill(struct pipeline_io *io, int64_t now) {
-    static const char *const import[] = {"ASKING"};
-    static const size_t import_sizes[] = {6};
     struct engine *engine = &io->client->engine;
     struct output *output = &io->connection.output;
     struct command *command;
     while ((command = engine_first_to_send(engine, io->pipeline)) != NULL) {
-        size_t size = output_command_size(engine, command) + (command->importing ? IMPORT_SIZE_MAX : 0);
-        if (!output_reserve(output, size)) {
+        if (!output_reserve(output, output_command_size(engine, command))) {
             io->starved_until = now + STARVED_PAUSE; /* the callers' time-outs go on */
             return;
-        }
-        if (command->importing) {
-            output_arguments(output, 1, import, import_sizes);
         }
         output_command(output, engine, engine_next_to_send(engine, io->pipeline, now));
     }
