@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import Any, Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
+from typing import Any, Dict, Iterable, Iterator, Literal, NoReturn, Optional, Tuple, Type
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.credentials import CredentialProvider, Renewal, set_credentials
@@ -95,11 +95,11 @@ def connect(
         ...     other.closed
         False
     """
-    return _open(dict(locals()))
+    return Client(*open_handle(dict(locals())))
 
 
-def _open(given: Dict[str, Any]) -> Client:
-    """A client for the arguments of connect()."""
+def open_handle(given: Dict[str, Any]) -> Tuple[CData, Optional[Renewal]]:
+    """The core's client for the arguments of connect(), and what renews its credentials."""
     url, tuning = given["url"], given["tuning"]
     if url is not None and not isinstance(url, str):
         raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
@@ -112,7 +112,7 @@ def _open(given: Dict[str, Any]) -> Client:
     alive.clear()
     if status:
         raise failure(status)
-    return Client(client_out[0], renewal)
+    return client_out[0], renewal
 
 
 def _renewal(given: Dict[str, Any]) -> Optional[Renewal]:
@@ -498,12 +498,7 @@ class Client:
             ...     client.stats()["held"]
             1
         """
-        record = new_record("redlatch_stats")
-        status: int = lib.redlatch_client_stats(self._handle, record)
-        if status:
-            raise failure(status)
-        names = (name for name, _ in ffi.typeof("redlatch_stats").fields)
-        return {name: getattr(record, name) for name in names if name not in ("struct_size", "reserved")}
+        return stats_of(self._handle)
 
     def set_credentials(self, username: Optional[LockName], password: LockName) -> None:
         """Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If
@@ -570,6 +565,16 @@ class Client:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a redlatch.Client cannot be pickled or copied: open one in each process")
+
+
+def stats_of(handle: CData) -> Dict[str, int]:
+    """The counters of a client."""
+    record = new_record("redlatch_stats")
+    status: int = lib.redlatch_client_stats(handle, record)
+    if status:
+        raise failure(status)
+    names = (name for name, _ in ffi.typeof("redlatch_stats").fields)
+    return {name: getattr(record, name) for name in names if name not in ("struct_size", "reserved")}
 
 
 def _end(handle: CData, losses: Losses, renewal: Optional[Renewal], pid: int) -> None:

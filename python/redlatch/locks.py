@@ -23,8 +23,9 @@ from redlatch.durations import (
     span_ms,
     wait_ms,
 )
-from redlatch.errors import LockLostError, LockName, failure, left_badly
-from redlatch.holds import Hold
+from redlatch.errors import LockLostError, LockName, RedlatchError, failure, left_badly
+from redlatch.holds import BaseHold, Hold
+from redlatch.losses import Opened
 from redlatch.options import lock_options, name_bytes, value_list
 from redlatch.owners import Wait, current, pause
 
@@ -58,6 +59,18 @@ class LockState:
     waiters: int
 
 
+def state_of(record: CData) -> LockState:
+    """What a record of the core says."""
+    return LockState(
+        locked=bool(record.locked),
+        ttl=math.inf if record.ttl_ms == -1 else record.ttl_ms / 1000,
+        owner=text(record.owner) or None,
+        count=record.count,
+        holders=record.holders,
+        waiters=record.waiters,
+    )
+
+
 # Looked up once: these are on the way of every acquire and release.
 _acquire = lib.redlatch_python_acquire
 _abandon = lib.redlatch_python_abandon
@@ -67,7 +80,128 @@ _TIMEOUT: int = lib.REDLATCH_TIMEOUT
 _IDLE: int = lib.REDLATCH_PYTHON_IDLE
 
 
-class Lock:
+class LockHandle:
+    """A lock's handle, and what can be asked without the server, by threads and by tasks."""
+
+    __slots__ = ("_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "__weakref__")
+
+    PACKAGE = "redlatch"
+    ACTOR = "thread"  # what owns it unless this object does
+
+    def __init__(
+        self,
+        client: Opened,
+        kind: int,
+        name: LockName,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+        *,
+        values: Optional[List[bytes]] = None,
+        **settings: Any,
+    ) -> None:
+        data = name_bytes(name)
+        times = lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold")
+        options, _alive = lock_options(owner, *times, settings, self.ACTOR)
+        wait = wait_ms(timeout, "timeout")
+        lock_out = ffi.new("redlatch_lock **")
+        status: int
+        if values is None:
+            status = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
+        else:
+            listed, _held = value_list(values)
+            status = lib.redlatch_group_lock_new(
+                client._handle, data, len(data), listed, len(values), options, lock_out
+            )
+        if status:
+            raise failure(status, name)
+        self._set_up(client, cast(LockKind, text(lib.redlatch_kind_name(kind))), name, lock_out[0], wait, owner)
+
+    def _set_up(
+        self, client: Opened, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
+    ) -> None:
+        self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
+        self._client = client
+        self._name = name
+        self._kind: LockKind = kind
+        self._wait_ms = wait_ms
+        self._by_handle = owner == "handle"
+        self._entered: Dict[int, BaseHold] = {}  # the innermost `with` of each owner
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._name
+
+    @property
+    def kind(self) -> LockKind:
+        """What kind of lock it is, such as "mutex" or "fenced"."""
+        return self._kind
+
+    def owned(self) -> bool:
+        """Whether the caller holds the lock, as far as this process knows. Nothing is sent.
+
+        Example:
+            >>> with client.lock("orders:42") as hold:
+            ...     client.lock("orders:42").owned()
+            True
+        """
+        return self.hold_count() > 0
+
+    def hold_count(self) -> int:
+        """How many acquires the caller has to release; 0 also when it lost the lock. Nothing is sent.
+
+        Example:
+            >>> lock = client.lock("orders:42")
+            >>> with lock, lock:
+            ...     lock.hold_count()
+            2
+        """
+        now = self._standing(self._number())
+        return now.count if now.state in (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT) else 0
+
+    def __repr__(self) -> str:
+        owned = "this object" if self._by_handle else f"{self.ACTOR}s"
+        return f"<{self.PACKAGE}.{type(self).__name__} {self._name!r} ({self._kind}), owned by {owned}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {self.PACKAGE}.Lock cannot be pickled or copied: open a client, and make its locks, in each process"
+        )
+
+    def _leave(self, number: int, outer: Optional[BaseHold]) -> None:
+        """Makes the `with` around the one that ends the innermost of its owner."""
+        if outer is None:
+            self._entered.pop(number, None)
+        else:
+            self._entered[number] = outer
+
+    def _left_badly(self, status: int, hold: Optional[BaseHold], error: Optional[BaseException]) -> None:
+        """The release at the end of a `with` failed."""
+        self._failed_badly(failure(status, self._name), hold, error)
+
+    def _failed_badly(
+        self, failed: RedlatchError, hold: Optional[BaseHold], error: Optional[BaseException]
+    ) -> None:
+        if isinstance(failed, LockLostError) and hold is not None:
+            hold._note_lost(failed.reason)
+        left_badly(f"the lock {self._name!r}", failed, error)
+
+    def _number(self) -> int:
+        """The owner to act for: 0 is this object."""
+        raise NotImplementedError
+
+    def _standing(self, number: int) -> CData:
+        """How an owner stands with this lock, as far as this process knows."""
+        record = new_record("redlatch_hold")
+        status: int = lib.redlatch_lock_hold_status(self._handle, number, record)
+        if status:
+            raise failure(status, self._name)
+        return record
+
+
+class Lock(LockHandle):
     """A name to lock, made by Client.lock() and its kin. Nothing is sent before it is used.
 
     The owner is the calling thread, which may acquire again (unless the lock is not reentrant) and has to release as
@@ -85,57 +219,8 @@ class Lock:
         'done'
     """
 
-    __slots__ = ("_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "__weakref__")
-
-    def __init__(
-        self,
-        client: Client,
-        kind: int,
-        name: LockName,
-        timeout: Optional[Seconds],
-        lease: Optional[Seconds],
-        max_hold: Optional[Seconds],
-        owner: str,
-        *,
-        values: Optional[List[bytes]] = None,
-        **settings: Any,
-    ) -> None:
-        data = name_bytes(name)
-        options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
-        wait = wait_ms(timeout, "timeout")
-        lock_out = ffi.new("redlatch_lock **")
-        status: int
-        if values is None:
-            status = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
-        else:
-            listed, _held = value_list(values)
-            status = lib.redlatch_group_lock_new(
-                client._handle, data, len(data), listed, len(values), options, lock_out
-            )
-        if status:
-            raise failure(status, name)
-        self._set_up(client, cast(LockKind, text(lib.redlatch_kind_name(kind))), name, lock_out[0], wait, owner)
-
-    def _set_up(
-        self, client: Client, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
-    ) -> None:
-        self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
-        self._client = client
-        self._name = name
-        self._kind: LockKind = kind
-        self._wait_ms = wait_ms
-        self._by_handle = owner == "handle"
-        self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner
-
-    @property
-    def name(self) -> LockName:
-        """The name as it was given, without the client's prefix."""
-        return self._name
-
-    @property
-    def kind(self) -> LockKind:
-        """What kind of lock it is, such as "mutex" or "fenced"."""
-        return self._kind
+    __slots__ = ()
+    _client: Client
 
     def acquire(
         self,
@@ -203,36 +288,7 @@ class Lock:
         status: int = lib.redlatch_lock_query(self._handle, record)
         if status:
             raise failure(status, self._name)
-        return LockState(
-            locked=bool(record.locked),
-            ttl=math.inf if record.ttl_ms == -1 else record.ttl_ms / 1000,
-            owner=text(record.owner) or None,
-            count=record.count,
-            holders=record.holders,
-            waiters=record.waiters,
-        )
-
-    def owned(self) -> bool:
-        """Whether the caller holds the lock, as far as this process knows. Nothing is sent.
-
-        Example:
-            >>> with client.lock("orders:42") as hold:
-            ...     client.lock("orders:42").owned()
-            True
-        """
-        return self.hold_count() > 0
-
-    def hold_count(self) -> int:
-        """How many acquires the caller has to release; 0 also when it lost the lock. Nothing is sent.
-
-        Example:
-            >>> lock = client.lock("orders:42")
-            >>> with lock, lock:
-            ...     lock.hold_count()
-            2
-        """
-        now = self._standing(self._number())
-        return now.count if now.state in (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT) else 0
+        return state_of(record)
 
     def held(self) -> Optional[Hold]:
         """The caller's Hold, as far as this process knows; None if it holds nothing. A hold that was lost is given
@@ -329,15 +385,6 @@ class Lock:
 
         return cast(Function, locked)
 
-    def __repr__(self) -> str:
-        owned = "this object" if self._by_handle else "threads"
-        return f"<redlatch.{type(self).__name__} {self._name!r} ({self._kind}), owned by {owned}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a redlatch.Lock cannot be pickled or copied: open a client, and make its locks, in each process"
-        )
-
     def _obtain(self, wait_ms: int, lease_ms: int, entering: bool) -> Optional[Hold]:
         """Acquires, or returns None after a time-out. Whatever exception comes in between, Ctrl-C above all, leaves
         nothing held or queued, so a grant is in a caller's hands only after the last line of the `try`."""
@@ -373,28 +420,6 @@ class Lock:
                 self._leave(number, outer)
             raise
 
-    def _leave(self, number: int, outer: Optional[Hold]) -> None:
-        """Makes the `with` around the one that ends the innermost of its owner."""
-        if outer is None:
-            self._entered.pop(number, None)
-        else:
-            self._entered[number] = outer
-
-    def _left_badly(self, status: int, hold: Optional[Hold], error: Optional[BaseException]) -> None:
-        """The release at the end of a `with` failed."""
-        failed = failure(status, self._name)
-        if isinstance(failed, LockLostError) and hold is not None:
-            hold._note_lost(failed.reason)
-        left_badly(f"the lock {self._name!r}", failed, error)
-
     def _number(self) -> int:
         """The owner to act for: 0 is this object."""
         return 0 if self._by_handle else current().number
-
-    def _standing(self, number: int) -> CData:
-        """How an owner stands with this lock, as far as this process knows."""
-        record = new_record("redlatch_hold")
-        status: int = lib.redlatch_lock_hold_status(self._handle, number, record)
-        if status:
-            raise failure(status, self._name)
-        return record

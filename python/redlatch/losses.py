@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from typing import Optional
+from typing import Optional, Protocol
 
 from redlatch._ffi import FOREVER, CData, lib, new_record, text
 from redlatch.errors import LossReason, reason_name
@@ -30,26 +30,17 @@ END = 1.0
 GREEN_POLL = 0.05
 
 
-class Losses:
-    """The losses of one client. A daemon thread waits for them from the first use of an event on, from the first
-    new credentials on, or where the server may become another one, from the beginning."""
+class KnownLosses:
+    """The losses of one client that were seen."""
 
-    def __init__(self, handle: CData) -> None:
-        self._handle = handle
-        self._pid = os.getpid()
+    def __init__(self) -> None:
         self._reasons: OrderedDict[int, Optional[LossReason]] = OrderedDict()  # by serial
-        self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
-        self._guard = threading.Lock()
-        self._thread: Optional[threading.Thread] = None
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
-        """Remembers that a hold is lost, and why, and tells who waits for that. Any thread, any number of times."""
+        """Remembers that a hold is lost, and why. Any thread, any number of times."""
         self._reasons[serial] = reason
         if len(self._reasons) > REMEMBERED:
             self._reasons.popitem(last=False)
-        event = self._events.get(serial)
-        if event is not None:
-            event.set()
 
     def knows(self, serial: int) -> bool:
         """Whether this hold was seen to be lost."""
@@ -58,6 +49,40 @@ class Losses:
     def reason(self, serial: int) -> Optional[LossReason]:
         """Why this hold was lost; None if it was not, as far as was seen."""
         return self._reasons.get(serial)
+
+
+class Opened(Protocol):
+    """What the objects of a client need of it."""
+
+    @property
+    def _handle(self) -> CData: ...
+
+    @property
+    def _losses(self) -> KnownLosses: ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+
+
+class Losses(KnownLosses):
+    """The losses of a client that threads use. A daemon thread waits for them from the first use of an event on, from
+    the first new credentials on, or where the server may become another one, from the beginning."""
+
+    def __init__(self, handle: CData) -> None:
+        super().__init__()
+        self._handle = handle
+        self._pid = os.getpid()
+        self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
+        self._guard = threading.Lock()
+        self._thread: Optional[threading.Thread] = None
+
+    def note(self, serial: int, reason: Optional[LossReason]) -> None:
+        """Also tells who waits for that."""
+        super().note(serial, reason)
+        event = self._events.get(serial)
+        if event is not None:
+            event.set()
 
     def event(self, serial: int) -> threading.Event:
         """The event of a hold: one, however often it is asked for."""
@@ -107,11 +132,12 @@ def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
         if losses is None:
             return
         if status == lib.REDLATCH_OK:
-            _take(record, losses)
+            take_event(record, losses, "thread")
         del losses
 
 
-def _take(record: CData, losses: Losses) -> None:
+def take_event(record: CData, losses: KnownLosses, actor: str) -> None:
+    """Notes or logs an event that completes no call; `actor` is what owns locks that no handle owns."""
     if record.kind == lib.REDLATCH_EVENT_MOVED:
         logger.warning("the client moved from %s to %s", text(record.old_address), text(record.new_address))
         return
@@ -120,5 +146,5 @@ def _take(record: CData, losses: Losses) -> None:
         return
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
         # Nobody renews it any more: whoever works under it has to stop, though its last lease is not over yet.
-        logger.warning("lock %r is no longer renewed: the thread that held it has ended", text(record.name))
+        logger.warning("lock %r is no longer renewed: the %s that held it has ended", text(record.name), actor)
     losses.note(record.serial, reason_name(record.reason))

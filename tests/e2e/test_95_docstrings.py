@@ -26,7 +26,8 @@ def documented() -> Iterator[Any]:
             yield name, thing
         elif inspect.isclass(thing) and not issubclass(thing, WITHOUT_EXAMPLE):
             yield name, thing
-            for member, value in vars(thing).items():
+            inherited = [vars(base) for base in reversed(thing.__mro__) if base.__module__.startswith("redlatch")]
+            for member, value in {name: value for each in inherited for name, value in each.items()}.items():
                 if inspect.isfunction(value) and not member.startswith("_"):
                     yield f"{name}.{member}", value
 
