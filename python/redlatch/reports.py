@@ -90,7 +90,7 @@ def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) ->
     status: int = lib.redlatch_client_inspect(client, data, len(data), sought(owner), report_out)
     if status:
         raise failure(status, name)
-    return read_report(report_out[0])
+    return read_report(own_report(report_out[0]))
 
 
 def sought(owner: Optional[str]) -> Any:
@@ -122,12 +122,16 @@ def _walk(walk: CData) -> Iterator[Report]:
             raise failure(status)
         if report_out[0] == ffi.NULL:
             return
-        yield read_report(report_out[0])
+        yield read_report(own_report(report_out[0]))
 
 
-def read_report(handle: CData) -> Report:
-    """Reads a report of the core and gives it back."""
-    report = ffi.gc(handle, lib.redlatch_report_free)
+def own_report(handle: CData) -> CData:
+    """A report that is freed with the last who uses it."""
+    return ffi.gc(handle, lib.redlatch_report_free)
+
+
+def read_report(report: CData) -> Report:
+    """What a report of the core says."""
     facts = new_record("redlatch_facts")
     status: int = lib.redlatch_report_facts(report, facts)
     if status:
