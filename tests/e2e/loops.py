@@ -102,7 +102,14 @@ class AsyncioWorld(World):
         task = asyncio.get_running_loop().create_task(self._run(started, function, arguments))
         started._cancel = task.cancel
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def end(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            if started.outcome is None:  # cancelled before it began
+                started.outcome = ("cancelled", None)
+                started._over.set()
+
+        task.add_done_callback(end)
         return started
 
     async def limited(self, seconds: float, function: Main, *arguments: Any) -> bool:

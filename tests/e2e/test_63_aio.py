@@ -246,8 +246,7 @@ def test_what_was_held_when_a_loop_ended_is_free_after_its_lease(
         await world.until(lambda: client.stats()["waiters"] == 1)
         return waiting
 
-    waiting = run_in(leave_all_open)
-    assert waiting.outcome == ("cancelled", None)
+    assert run_in(leave_all_open).outcome == ("cancelled", None)
     gc.collect()
     with redlatch.connect(server.url) as other, other.lock(lock_name, timeout=5):
         pass

@@ -24,14 +24,27 @@ from typing import List
 
 from redlatch.aio.client import Client, connect
 from redlatch.aio.holds import Hold
+from redlatch.aio.latches import Latch
 from redlatch.aio.locks import Lock, ReadWriteLock
+from redlatch.aio.multi import MultiLock, RedLock, multi_lock, redlock
+from redlatch.aio.permits import NoPermit, Permit, PermitSemaphore
+from redlatch.aio.semaphores import Semaphore
 
 __all__ = [
     "Client",
     "Hold",
+    "Latch",
     "Lock",
+    "MultiLock",
+    "NoPermit",
+    "Permit",
+    "PermitSemaphore",
     "ReadWriteLock",
+    "RedLock",
+    "Semaphore",
     "connect",
+    "multi_lock",
+    "redlock",
 ]
 
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import (
     TYPE_CHECKING,
     Any,
+    AsyncIterator,
     Callable,
     Dict,
     Generator,
@@ -28,12 +29,17 @@ from redlatch import client as threads
 from redlatch._ffi import CData, ffi, lib, text
 from redlatch.aio.aside import finish_aside, run_aside
 from redlatch.aio.dispatch import Dispatcher, TaskLosses
+from redlatch.aio.latches import Latch
 from redlatch.aio.locks import Lock, ReadWriteLock
 from redlatch.aio.loops import running
+from redlatch.aio.permits import PermitSemaphore
+from redlatch.aio.reports import Scan
+from redlatch.aio.semaphores import Semaphore
 from redlatch.credentials import Renewal, set_credentials
-from redlatch.durations import Seconds
+from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import ClosedError, LockName, failure
-from redlatch.options import values_of_group
+from redlatch.options import name_bytes, pattern_bytes, values_of_group
+from redlatch.reports import Report, read_report, sought
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
@@ -311,6 +317,104 @@ class Client:
             values=values_of_group(values),
             reentrant=reentrant,
         )
+
+    def semaphore(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        limit: Optional[int] = None,
+        wait_for_creation: bool = False,
+    ) -> Semaphore:
+        """A semaphore: a number of permits that are taken and given back; see redlatch.Client.semaphore().
+
+        Example:
+            >>> async with client.semaphore("gate", limit=2) as gate:
+            ...     await gate.available()
+            1
+        """
+        return Semaphore(self, name, timeout, limit, wait_for_creation)
+
+    def permit_semaphore(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        limit: Optional[int] = None,
+        wait_for_creation: bool = False,
+    ) -> PermitSemaphore:
+        """A permit semaphore: permits that have an id and a lease each; see redlatch.Client.permit_semaphore().
+
+        Example:
+            >>> async with client.permit_semaphore("slots", limit=3) as permit:
+            ...     len(permit.id)
+            32
+        """
+        return PermitSemaphore(self, name, timeout, lease, limit, wait_for_creation)
+
+    def latch(self, name: LockName, *, timeout: Optional[Seconds] = None) -> Latch:
+        """A count-down latch.
+
+        Args:
+            name: As of lock().
+            timeout: How long a wait without one takes: None or -1 for ever, 0 checks once.
+
+        Example:
+            >>> await client.latch("ready", timeout=5).wait()
+            True
+        """
+        return Latch(self, name, timeout)
+
+    async def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
+        """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
+
+        Args:
+            name: As of lock().
+            owner: An id as of Party.owner, who is told of first if he holds the name, however many others do.
+
+        Example:
+            >>> async with client.lock("orders:42"):
+            ...     (await client.inspect("orders:42")).detected_kind
+            'mutex'
+        """
+        data, wanted = name_bytes(name), sought(owner)
+        start = lib.redlatch_client_start_inspect
+        call = await self._dispatcher.ask(start, self._handle, data, len(data), wanted, name=name, kept=None)
+        return read_report(call.value)
+
+    def scan(self, pattern: LockName = "*") -> AsyncIterator[Report]:
+        """The locks on the server whose names match, for `async for`; see redlatch.Client.scan().
+
+        Args:
+            pattern: A glob of Redis, below the client's prefix.
+
+        Example:
+            >>> async with client.lock("orders:42"), client.fenced_lock("orders:43"):
+            ...     sorted([report.name async for report in client.scan("orders:*")])
+            ['orders:42', 'orders:43']
+        """
+        return Scan(self._dispatcher, pattern_bytes(pattern))
+
+    async def wait_free(self, name: LockName, timeout: Optional[Seconds] = None) -> bool:
+        """Waits until nobody holds a name, a semaphore has a permit or a latch is open, without taking it; somebody
+        else may hold it again when this returns.
+
+        Args:
+            name: As of lock().
+            timeout: None or -1 waits for ever, 0 checks once.
+
+        Returns:
+            False if it was held all the time.
+
+        Example:
+            >>> await client.wait_free("orders:42", timeout=5)
+            True
+        """
+        data, wait = name_bytes(name), wait_ms(timeout, "timeout")
+        start = lib.redlatch_client_start_wait_free
+        call = await self._dispatcher.wait(start, self._handle, data, len(data), wait, name=name, kept=None)
+        return call.status == 0
 
     def stats(self) -> Dict[str, int]:
         """What the client has done since it was opened, by the names that redlatch.h explains. Nothing is sent.

@@ -202,6 +202,18 @@ class Dispatcher:
             raise call.failure(name)
         return call
 
+    async def step(self, function: Callable[..., int], *arguments: Any, kept: Any) -> Call:
+        """Makes a call that may end with AGAIN: it is to be made once more. It is done to its end, after which another
+        one may be made."""
+        await self.bind().check()
+        call = self.start(function, *arguments, name=None, kept=kept)
+        cancellation = await self.finish(call)
+        if cancellation is not None:
+            cancellation()
+        if call.status and call.status != _AGAIN:
+            raise call.failure(None)
+        return call
+
     async def change(
         self, function: Callable[..., int], *arguments: Any, name: Optional[LockName], kept: Any
     ) -> Call:

@@ -1,0 +1,105 @@
+"""MultiLock and RedLock: several locks that tasks acquire and release as one.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Optional, Tuple
+
+from redlatch.aio.locks import Lock
+from redlatch.durations import Seconds
+from redlatch.multi import compose
+from redlatch.options import flag
+
+
+class MultiLock(Lock):
+    """Locks that are held all together or not at all, made by redlatch.aio.multi_lock(); see redlatch.MultiLock.
+
+    Example:
+        >>> both = redlatch.aio.multi_lock(client.lock("stock:7"), client.lock("invoice:7"))
+        >>> async with both:
+        ...     [member.hold_count() for member in both.members]
+        [1, 1]
+    """
+
+    __slots__ = ("_members",)
+
+    def __init__(
+        self,
+        members: Tuple[Lock, ...],
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+    ) -> None:
+        compose(self, Lock, members, None, timeout, lease, max_hold, owner)
+        self._members = members  # their clients live as long as this does
+
+    @property
+    def members(self) -> Tuple[Lock, ...]:
+        """The locks it stands for, in the order in which they were given."""
+        return self._members
+
+
+class RedLock(MultiLock):
+    """A lock on a majority of independent servers, made by redlatch.aio.redlock(); see redlatch.RedLock.
+
+    Example:
+        >>> lock = redlatch.aio.redlock(client.lock("payroll"), allow_few=True)
+        >>> async with lock:
+        ...     lock.kind
+        'redlock'
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        members: Tuple[Lock, ...],
+        allow_few: bool,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+    ) -> None:
+        flag(allow_few, "allow_few")
+        compose(self, Lock, members, allow_few, timeout, lease, max_hold, owner)
+        self._members = members
+
+
+def multi_lock(
+    *members: Lock,
+    timeout: Optional[Seconds] = None,
+    lease: Optional[Seconds] = None,
+    max_hold: Optional[Seconds] = None,
+    owner: Literal["task", "handle"] = "task",
+) -> MultiLock:
+    """Locks that are held all together or not at all; see redlatch.multi_lock(). Losses are told on the client of the
+    first.
+
+    Example:
+        >>> async with redlatch.aio.multi_lock(client.lock("stock:7"), client.fenced_lock("invoice:7"), timeout=10):
+        ...     "both, or neither"
+        'both, or neither'
+    """
+    return MultiLock(members, timeout, lease, max_hold, owner)
+
+
+def redlock(
+    *members: Lock,
+    allow_few: bool = False,
+    timeout: Optional[Seconds] = None,
+    lease: Optional[Seconds] = None,
+    max_hold: Optional[Seconds] = None,
+    owner: Literal["task", "handle"] = "task",
+) -> RedLock:
+    """A lock on a majority of independent servers; see redlatch.redlock(). The clients are to be `lazy`.
+
+    Example:
+        >>> async with redlatch.aio.connect(client.url, lazy=True) as one:  # better three, of three servers
+        ...     async with redlatch.aio.redlock(one.lock("payroll"), allow_few=True):
+        ...         "a majority"
+        'a majority'
+    """
+    return RedLock(members, allow_few, timeout, lease, max_hold, owner)
