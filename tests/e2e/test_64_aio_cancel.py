@@ -104,7 +104,7 @@ def test_a_release_whose_reply_is_held_back_is_waited_for(
                 await hold()
                 fault = proxy.hold_reply(SCRIPTS["release"])
                 holding = world.spawn(hold)
-                await world.until(lambda: fault.hit)
+                await world.until(lambda fault=fault: fault.hit)  # type: ignore[misc]
                 holding.cancel()
                 await world.sleep(HELD_BACK)
                 assert not holding.done, "it waits for the reply"

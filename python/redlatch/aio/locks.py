@@ -85,7 +85,7 @@ class Lock(LockHandle):
         Example:
             >>> await client.lock("orders:42").release()
             Traceback (most recent call last):
-            redlatch.errors.NotOwnedError: release "orders:42": not held
+            redlatch.errors.NotOwnedError: release "orders:42": this owner does not hold the lock
         """
         return self._release(self._caller())
 
