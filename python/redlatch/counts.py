@@ -44,8 +44,8 @@ class Counted:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"a {self.PACKAGE}.{type(self).__name__} cannot be pickled or copied: open a client, and make its objects, in "
-            "each process"
+            f"a {self.PACKAGE}.{type(self).__name__} cannot be pickled or copied: open a client, and make its objects, "
+            "in each process"
         )
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:

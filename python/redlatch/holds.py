@@ -32,6 +32,8 @@ class BaseHold:
     # A hold is made for every acquire, and most are never asked anything: what the core said is kept as it came.
     __slots__ = ("_lock", "_number", "_record", "_outer", "_released", "__weakref__")
 
+    PACKAGE = "redlatch"
+
     def __init__(self, lock: LockHandle, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
         self._lock = lock
         self._number = number  # of the owner
@@ -85,10 +87,10 @@ class BaseHold:
 
     def __repr__(self) -> str:
         first = self._first()  # it is shown in a forked child, too, where nothing can be asked
-        return f"<{self._lock.PACKAGE}.Hold of {self._lock.name!r} by {text(first.owner)}>"
+        return f"<{self.PACKAGE}.Hold of {self._lock.name!r} by {text(first.owner)}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a redlatch.Hold cannot be pickled or copied: what a process holds is its own")
+        raise TypeError(f"a {self.PACKAGE}.Hold cannot be pickled or copied: what a process holds is its own")
 
     @property
     def _serial(self) -> int:

@@ -57,6 +57,8 @@ class BasePermit:
 
     __slots__ = ("_semaphore", "_serial", "_id", "_encoded_id", "_released", "__weakref__")
 
+    PACKAGE = "redlatch"
+
     def __init__(self, semaphore: PermitHandle, serial: int) -> None:
         self._semaphore = semaphore
         self._serial = serial
@@ -89,10 +91,10 @@ class BasePermit:
         return self._semaphore._client._losses.knows(self._serial)
 
     def __repr__(self) -> str:
-        return f"<{self._semaphore.PACKAGE}.Permit {self._id} of {self._semaphore.name!r}>"
+        return f"<{self.PACKAGE}.Permit {self._id} of {self._semaphore.name!r}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a {self._semaphore.PACKAGE}.Permit cannot be pickled or copied; its id can be passed on")
+        raise TypeError(f"a {self.PACKAGE}.Permit cannot be pickled or copied; its id can be passed on")
 
     def _check_not_released(self) -> None:
         if self._released:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event loops for tests: one interface to asyncio, uvloop and trio. A test's coroutine gets the World that it runs in."""
+"""Event loops for tests: one interface to asyncio, uvloop and trio. A test gets the World that it runs in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Main = Callable[..., Awaitable[Any]]
 # "ok" and what it returned, "cancelled" and None, or "error" and the exception.
 Outcome = Tuple[str, Any]
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 class Started:
@@ -68,7 +68,7 @@ class World:
 
     async def until(self, predicate: Callable[[], Any], what: str = "") -> None:
         """Waits until something is so."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not predicate():
             assert time.monotonic() < end, f"waited in vain {what}"
             await self.sleep(0.002)

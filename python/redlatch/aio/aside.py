@@ -28,7 +28,7 @@ async def run_aside(loop: Loop, work: Callable[[], Result], discard: Callable[[R
     """Does the work in a thread. A task that is cancelled leaves it; its result is then discarded, in a thread."""
     aside = _Aside()
 
-    def settle() -> None:
+    def arrive() -> None:
         if aside.left and aside.error is None:
             threading.Thread(target=discard, args=(aside.result,), name="redlatch-aside", daemon=True).start()
         elif not aside.left:
@@ -40,7 +40,7 @@ async def run_aside(loop: Loop, work: Callable[[], Result], discard: Callable[[R
             aside.result = work()
         except BaseException as error:
             aside.error = error
-        if (aside.left or not loop.post(settle)) and aside.error is None:
+        if (aside.left or not loop.post(arrive)) and aside.error is None:
             discard(aside.result)
 
     def leave() -> None:
@@ -71,7 +71,7 @@ async def finish_aside(loop: Loop, work: Callable[[], Result]) -> Optional[Cance
     """
     aside = _Aside()
 
-    def settle() -> None:
+    def arrive() -> None:
         aside.done = True
         _wake(loop, aside)
 
@@ -79,7 +79,7 @@ async def finish_aside(loop: Loop, work: Callable[[], Result]) -> Optional[Cance
         try:
             work()
         finally:
-            loop.post(settle)
+            loop.post(arrive)
 
     threading.Thread(target=run, name="redlatch-aside", daemon=True).start()
     return await loop.wait(aside, None)

@@ -461,8 +461,8 @@ class Client:
 
     async def close(self) -> None:
         """Releases what is held, unless `release_on_close` is False, and ends the client. Who waits gets a ClosedError.
-        Takes at most the `close_timeout` of Tuning, and is done to its end although the task is cancelled. Closing twice
-        is harmless.
+        Takes at most the `close_timeout` of Tuning, and is done to its end although the task is cancelled. Closing
+        twice is harmless.
 
         Example:
             >>> other = await redlatch.aio.connect(client.url)

@@ -288,9 +288,9 @@ class Dispatcher:
             call.value = report
         elif record.state:
             call.value = ffi.new("redlatch_lock_state *", record.state[0])
-        self._settle(call, status)
+        self._conclude(call, status)
 
-    def _settle(self, call: Call, status: int) -> None:
+    def _conclude(self, call: Call, status: int) -> None:
         call.status = status
         call.done = True
         call.kept = None
@@ -307,4 +307,4 @@ class Dispatcher:
         while self._calls:
             _, call = self._calls.popitem()
             call.message = text(lib.redlatch_strerror(status))
-            self._settle(call, status)
+            self._conclude(call, status)

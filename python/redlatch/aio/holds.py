@@ -31,14 +31,16 @@ class Hold(BaseHold):
     __slots__ = ("_lost_event",)
     _lock: Lock
 
+    PACKAGE = "redlatch.aio"
+
     def __init__(self, lock: Lock, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
         super().__init__(lock, number, record, outer)
         self._lost_event: Optional[Event] = None
 
     @property
     def lost_event(self) -> Event:
-        """An `asyncio.Event` or `trio.Event` that is set when the hold is lost: at once when its lease is over, with the
-        next renewal when the server no longer knows it, as after a release by force."""
+        """An `asyncio.Event` or `trio.Event` that is set when the hold is lost: at once when its lease is over, with
+        the next renewal when the server no longer knows it, as after a release by force."""
         if self._lost_event is None:
             self._lost_event = self._lock._client._losses.event(self._serial)
             if self.lost:

@@ -194,7 +194,9 @@ class Lock(LockHandle):
     def _number(self) -> int:
         number = self._caller()
         if number is None:
-            raise RuntimeError(f"no task owns lock {self._name!r} here; expected a call inside a task, or owner='handle'")
+            raise RuntimeError(
+                f"no task is here that could own lock {self._name!r}; expected a call inside a task, or owner='handle'"
+            )
         return number
 
     async def _acquire(self, caller: Optional[int], wait: int, lease: int) -> bool:

@@ -40,6 +40,8 @@ class Permit(BasePermit):
     __slots__ = ("_lost_event",)
     _semaphore: PermitSemaphore
 
+    PACKAGE = "redlatch.aio"
+
     def __init__(self, semaphore: PermitSemaphore, serial: int) -> None:
         super().__init__(semaphore, serial)
         self._lost_event: Optional[Event] = None

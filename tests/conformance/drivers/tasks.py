@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package for tasks as the driver of threads uses it: each thread that calls has a task, in which its calls are made
-and awaited. One event loop, on a thread of its own, has all tasks.
+"""The package for tasks as the driver of threads uses it: each thread that calls has a task, which makes its calls and
+awaits them. One event loop, on a thread of its own, has all tasks.
 """
 
 from __future__ import annotations
