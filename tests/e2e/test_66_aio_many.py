@@ -90,27 +90,31 @@ def test_random_cancellation(run_in: Run, server: RedisServer, lock_name: str) -
         witness = server.client()
         assert witness.dbsize() == 0  # by a connection that is open from now on
         descriptors = len(os.listdir("/proc/self/fd"))
-        async with redlatch.aio.connect(server.url) as client:
-            await Crowd(world, client, lock_name).harass(SECONDS / 4)  # what is allocated once
-            gc.collect()
-            before = resident()
-            crowd = Crowd(world, client, lock_name)
-            most = world.spawn(watch, world, client, crowd)
-            await crowd.harass(SECONDS)
-            subscriptions, now = await most.value()
-            assert crowd.granted > 100 and crowd.cancelled > 50
-            assert subscriptions <= LOCKS, "one subscription for each lock"
-            assert now - descriptors < 12, "no descriptor for each task"
-            await world.until(lambda: client.stats()["held"] == client.stats()["waiters"] == 0)
-            assert client.stats()["lost"] == 0
-            gc.collect()
-            assert resident() - before < 40e6, "memory is given back"
-        del client, crowd, most  # the memory of a client has two descriptors
-        gc.collect()
+        await attack(world, server, lock_name, descriptors)
+        gc.collect()  # the memory of a client has two descriptors
         wait_until(lambda: witness.dbsize() == 0)
         wait_until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)
 
     run_in(main)
+
+
+async def attack(world: World, server: RedisServer, name: str, descriptors: int) -> None:
+    """A crowd on one client, twice: the first one is for what is allocated once."""
+    async with redlatch.aio.connect(server.url) as client:
+        await Crowd(world, client, name).harass(SECONDS / 4)
+        gc.collect()
+        before = resident()
+        crowd = Crowd(world, client, name)
+        most = world.spawn(watch, world, client, crowd)
+        await crowd.harass(SECONDS)
+        subscriptions, now = await most.value()
+        assert crowd.granted > 100 and crowd.cancelled > 50
+        assert subscriptions <= LOCKS, "one subscription for each lock"
+        assert now - descriptors < 12, "no descriptor for each task"
+        await world.until(lambda: client.stats()["held"] == client.stats()["waiters"] == 0)
+        assert client.stats()["lost"] == 0
+        gc.collect()
+        assert resident() - before < 40e6, "memory is given back"
 
 
 async def watch(world: World, client: redlatch.aio.Client, crowd: Crowd) -> List[int]:

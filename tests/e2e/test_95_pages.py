@@ -44,7 +44,9 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("docs/how-to/c.md", "c"): ("one holder", "token 1, safe for 59 s\nlost: missing"),
     ("docs/how-to/event-loops.md", "c"): ("call 1: ok\ncall 2: ok",),
     ("docs/how-to/lua.md", "lua"): ("one holder", "released at the end", "timeout", "false\tlost"),
-    ("docs/how-to/python.md", "python"): ("one holder", "lost: missing", "mutex True", "the loop goes on"),
+    ("docs/how-to/python.md", "python"): (
+        "one holder", "lost: missing", "mutex True", "the loop goes on", "cancelled by the loss: missing"
+    ),
     ("docs/how-to/semaphores-and-latches.md", "bash"): ("one of three", "is open"),
     ("docs/how-to/semaphores-and-latches.md", "c"): ("one of three",),
     ("docs/how-to/semaphores-and-latches.md", "lua"): ("permit\t", "all is done"),

@@ -6,7 +6,8 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import asyncio
-from typing import Callable, NoReturn, Optional
+from types import TracebackType
+from typing import Any, Callable, NoReturn, Optional, Type, Union
 
 from redlatch.aio.loops import Cancellation, Event, Waiting
 
@@ -57,6 +58,9 @@ class AsyncioLoop:
     def new_event(self) -> Event:
         return asyncio.Event()
 
+    def new_guard(self) -> _Guard:
+        return _Guard()
+
     async def check(self) -> None:
         """A task learns that it is cancelled when it waits."""
 
@@ -71,6 +75,38 @@ class AsyncioLoop:
                 if cancel is not None and not waiting.done:
                     cancel()
         return None if first is None else _raising(first)
+
+
+class _Guard:
+    """As asyncio.timeout() does it, by counting the cancellations of the task. Before Python 3.11 they are not counted:
+    there one of somebody else that comes together with ours is taken for ours."""
+
+    def __init__(self) -> None:
+        task: Any = asyncio.current_task()
+        self._task = task
+        self._before = task.cancelling() if hasattr(task, "cancelling") else 0
+        self._cancelled = self._over = False
+
+    def cancel(self) -> None:
+        if not self._cancelled and not self._over:
+            self._cancelled = True
+            self._task.cancel()
+
+    async def leave(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
+    ) -> Union[bool, Cancellation]:
+        self._over = True
+        if not self._cancelled:
+            return False
+        late: Optional[asyncio.CancelledError] = None
+        if not isinstance(error, asyncio.CancelledError):
+            try:
+                await asyncio.sleep(0)  # where it strikes if it has not struck yet
+            except asyncio.CancelledError as cancelled:
+                late = cancelled
+        if not hasattr(self._task, "uncancel") or self._task.uncancel() <= self._before:
+            return error is None or isinstance(error, asyncio.CancelledError)
+        return False if late is None else _raising(late)
 
 
 def _raising(error: asyncio.CancelledError) -> Cancellation:

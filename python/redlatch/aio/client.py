@@ -30,7 +30,7 @@ from redlatch._ffi import CData, ffi, lib, text
 from redlatch.aio.aside import finish_aside, run_aside
 from redlatch.aio.dispatch import Dispatcher, TaskLosses
 from redlatch.aio.latches import Latch
-from redlatch.aio.locks import Lock, ReadWriteLock
+from redlatch.aio.locks import Lock, OnLost, ReadWriteLock
 from redlatch.aio.loops import running
 from redlatch.aio.permits import PermitSemaphore
 from redlatch.aio.reports import Scan
@@ -150,6 +150,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Lock:
         """A mutex.
@@ -161,6 +162,9 @@ class Client:
             max_hold: A lock that is renewed is so for at most this long; None means for ever.
             owner: Who holds it, and may acquire it again: "task", the calling one, or "handle", the returned object,
                 which any task may release.
+            on_lost: What a loss does to the `async with` block: "raise" a LockLostError at its end, or "cancel" what
+                is left of it, which then raises the LockLostError. Before Python 3.11 a cancellation by somebody else
+                that comes together with a loss is taken for that of the loss.
             reentrant: False makes a second acquire by the owner an AlreadyHeldError.
 
         Example:
@@ -168,7 +172,8 @@ class Client:
             ...     hold.count
             1
         """
-        return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, reentrant=reentrant)
+        kind = lib.REDLATCH_MUTEX
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, reentrant=reentrant)
 
     def fenced_lock(
         self,
@@ -178,6 +183,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
         token_from_time: bool = False,
     ) -> Lock:
@@ -189,9 +195,8 @@ class Client:
             1
         """
         kind = lib.REDLATCH_FENCED
-        return Lock(
-            self, kind, name, timeout, lease, max_hold, owner, reentrant=reentrant, token_from_time=token_from_time
-        )
+        more = {"reentrant": reentrant, "token_from_time": token_from_time}
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, **more)
 
     def fair_lock(
         self,
@@ -201,6 +206,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Lock:
         """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
@@ -211,7 +217,8 @@ class Client:
             ...     hold.count
             1
         """
-        return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, reentrant=reentrant)
+        kind = lib.REDLATCH_FAIR
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, reentrant=reentrant)
 
     def spin_lock(
         self,
@@ -221,6 +228,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
         back_off_initial: Seconds = 0.001,
         back_off_max: Seconds = 0.128,
@@ -241,6 +249,7 @@ class Client:
             lease,
             max_hold,
             owner,
+            on_lost=on_lost,
             reentrant=reentrant,
             back_off_initial=back_off_initial,
             back_off_max=back_off_max,
@@ -256,6 +265,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
     ) -> Lock:
         """A lock in the format of redis-py, redsync, bsm/redislock and node-redlock; see redlatch.Client.plain_lock().
 
@@ -264,9 +274,8 @@ class Client:
             ...     (await client.inspect("lock:shared")).detected_kind
             'plain'
         """
-        return Lock(
-            self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, key_template=key_template
-        )
+        kind = lib.REDLATCH_PLAIN
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, key_template=key_template)
 
     def read_write_lock(
         self,
@@ -276,6 +285,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> ReadWriteLock:
         """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone; see
@@ -286,7 +296,7 @@ class Client:
             ...     hold.count
             1
         """
-        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, reentrant)
+        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, reentrant, on_lost)
 
     def group_lock(
         self,
@@ -297,6 +307,7 @@ class Client:
         lease: Optional[Seconds] = None,
         max_hold: Optional[Seconds] = None,
         owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Lock:
         """A lock on values of a group: all of them, or none; see redlatch.Client.group_lock().
@@ -314,6 +325,7 @@ class Client:
             lease,
             max_hold,
             owner,
+            on_lost=on_lost,
             values=values_of_group(values),
             reentrant=reentrant,
         )

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
-from redlatch.aio.loops import Cancellation, Event, Loop, running
+from redlatch.aio.loops import Cancellation, Event, Guard, Loop, running
 from redlatch.errors import LockName, LossReason, RedlatchError, error_of, failure, reason_name
 from redlatch.losses import KnownLosses, take_event
 from redlatch.reports import own_report
@@ -71,6 +71,7 @@ class TaskLosses(KnownLosses):
     def __init__(self) -> None:
         super().__init__()
         self._events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
+        self._guards: Dict[int, List[Guard]] = {}
         self._loop: Optional[Loop] = None
 
     def begin(self, loop: Loop) -> None:
@@ -80,13 +81,31 @@ class TaskLosses(KnownLosses):
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""
         super().note(serial, reason)
+        if self._loop is not None and (serial in self._events or serial in self._guards):
+            if self._loop.runs_here():
+                self._tell(serial)
+            else:  # somebody asked a hold in another thread
+                self._loop.post(lambda: self._tell(serial))
+
+    def _tell(self, serial: int) -> None:
         event = self._events.get(serial)
-        if event is None or self._loop is None:
-            return
-        if self._loop.runs_here():
+        if event is not None:
             event.set()
-        else:  # somebody asked a hold in another thread
-            self._loop.post(event.set)
+        for guard in self._guards.get(serial, ()):
+            guard.cancel()
+
+    def guard(self, serial: int, guard: Guard) -> None:
+        """Cancels the guard's block when the hold is lost."""
+        self._guards.setdefault(serial, []).append(guard)
+        if self.knows(serial):
+            guard.cancel()
+
+    def unguard(self, serial: int, guard: Guard) -> None:
+        """The guard's block ends."""
+        guards = self._guards[serial]
+        guards.remove(guard)
+        if not guards:
+            del self._guards[serial]
 
     def event(self, serial: int) -> Event:
         """The event of a hold: one, however often it is asked for."""

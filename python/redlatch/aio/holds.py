@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Optional
 
 from redlatch._ffi import lib
-from redlatch.aio.loops import Event
+from redlatch.aio.loops import Event, Guard
 from redlatch.durations import Seconds, span_ms
 from redlatch.holds import BaseHold
 
@@ -28,7 +28,7 @@ class Hold(BaseHold):
         (True, 1, True, False, None)
     """
 
-    __slots__ = ("_lost_event",)
+    __slots__ = ("_lost_event", "_guard")
     _lock: Lock
 
     PACKAGE = "redlatch.aio"
@@ -36,6 +36,7 @@ class Hold(BaseHold):
     def __init__(self, lock: Lock, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
         super().__init__(lock, number, record, outer)
         self._lost_event: Optional[Event] = None
+        self._guard: Optional[Guard] = None  # of the block, which a loss cancels
 
     @property
     def lost_event(self) -> Event:

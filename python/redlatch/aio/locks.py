@@ -8,19 +8,35 @@ from __future__ import annotations
 import functools
 import inspect
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Optional, Type, TypeVar, Union, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Literal,
+    Optional,
+    Type,
+    TypeVar,
+    Union,
+    cast,
+)
 
 from redlatch._ffi import LEASE_OF_LOCK, ffi, lib
 from redlatch.aio.dispatch import Call
 from redlatch.aio.holds import Hold
+from redlatch.aio.loops import Cancellation, Guard
 from redlatch.aio.owners import number_of_task
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
-from redlatch.errors import LockName, RedlatchError
+from redlatch.errors import InvalidArgumentError, LockLostError, LockName, RedlatchError
 from redlatch.locks import LockHandle, LockState, state_of
 from redlatch.read_write import Sides
 
 if TYPE_CHECKING:
     from redlatch.aio.client import Client
+
+# What the loss of a lock does to its `async with` block: nothing before its end, or it cancels what is left of it.
+OnLost = Literal["raise", "cancel"]
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
@@ -41,11 +57,15 @@ class Lock(LockHandle):
         (1, False)
     """
 
-    __slots__ = ()
+    __slots__ = ("_cancels",)
     _client: Client
 
     PACKAGE = "redlatch.aio"
     ACTOR = "task"
+
+    def __init__(self, *arguments: Any, on_lost: OnLost, **settings: Any) -> None:
+        self._cancels = cancels(on_lost)
+        super().__init__(*arguments, **settings)
 
     def acquire(
         self,
@@ -151,6 +171,9 @@ class Lock(LockHandle):
             raise call.failure(self._name)
         hold = Hold(self, number, ffi.buffer(self._standing(number))[:], self._entered.get(number))
         self._entered[number] = hold
+        if self._cancels:
+            hold._guard = self._client._dispatcher.bind().new_guard()
+            self._client._losses.guard(hold._serial, hold._guard)
         return hold
 
     async def __aexit__(
@@ -165,12 +188,42 @@ class Lock(LockHandle):
             number, hold = next(reversed(self._entered.items()))
         if hold is not None:
             self._leave(number, hold._outer)
-            if hold._released:
+            if isinstance(hold, Hold) and hold._guard is not None:
+                await self._leave_guarded(hold, hold._guard, kind, error, traceback)
                 return
         try:
-            await self._release(number)
+            if hold is None or not hold._released:
+                await self._release(number)
         except RedlatchError as failed:
             self._failed_badly(failed, hold, error)
+
+    async def _leave_guarded(
+        self,
+        hold: Hold,
+        guard: Guard,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        """The end of a block that a loss cancels: its LockLostError comes in the place of its cancellation."""
+        self._client._losses.unguard(hold._serial, guard)
+        verdict: Union[bool, Cancellation] = False
+        failed: Optional[RedlatchError] = None
+        try:
+            verdict = await guard.leave(kind, error, traceback)
+        finally:
+            try:
+                if not hold._released:
+                    await self._release(hold._number)
+            except RedlatchError as failure:
+                failed = failure
+        if verdict is True and not isinstance(failed, LockLostError):
+            failed = LockLostError(f"the hold of lock {self._name!r} was lost", lock_name=self._name)
+            failed.reason = self._client._losses.reason(hold._serial)
+        if failed is not None:
+            self._failed_badly(failed, hold, None if verdict is True else error)
+        if not isinstance(verdict, bool):
+            verdict()
 
     def __call__(self, function: Function) -> Function:
         """As a decorator: every call of the coroutine function holds the lock."""
@@ -222,6 +275,13 @@ class Lock(LockHandle):
         return await self._client._dispatcher.ask(function, self._handle, *arguments, name=self._name, kept=self)
 
 
+def cancels(on_lost: OnLost) -> bool:
+    """Whether a loss cancels the block of a lock with this option."""
+    if on_lost not in ("raise", "cancel"):
+        raise InvalidArgumentError(f"on_lost is {on_lost!r}; expected 'raise' or 'cancel'")
+    return on_lost == "cancel"
+
+
 class ReadWriteLock(Sides[Lock]):
     """Many readers or one writer, made by Client.read_write_lock().
 
@@ -250,5 +310,7 @@ class ReadWriteLock(Sides[Lock]):
         max_hold: Optional[Seconds],
         owner: str,
         reentrant: bool,
+        on_lost: OnLost,
     ) -> None:
-        super().__init__(Lock, client, name, timeout, lease, max_hold, owner, reentrant)
+        make = functools.partial(Lock, on_lost=on_lost)
+        super().__init__(make, client, name, timeout, lease, max_hold, owner, reentrant)

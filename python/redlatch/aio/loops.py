@@ -7,7 +7,8 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, NoReturn, Optional, Protocol
+from types import TracebackType
+from typing import Any, Callable, NoReturn, Optional, Protocol, Type, Union
 
 # Raises the cancellation that a wait has outlived.
 Cancellation = Callable[[], NoReturn]
@@ -24,6 +25,23 @@ class Event(Protocol):
 
     async def wait(self) -> object:
         """Waits until it is set."""
+
+
+class Guard(Protocol):
+    """Cancels the block of a task, and knows its cancellation from those of others. Only the task itself leaves it."""
+
+    def cancel(self) -> None:
+        """Cancels what is left of the block."""
+
+    async def leave(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
+    ) -> Union[bool, Cancellation]:
+        """The block ends with this exception. From now on cancel() does nothing.
+
+        Returns:
+            True if cancel() ended the block and nobody else cancelled the task, which is then as if it had not been
+            cancelled; else the cancellation of somebody else that has come meanwhile, which is to be raised, or False.
+        """
 
 
 class Waiting(Protocol):
@@ -56,6 +74,9 @@ class Loop(Protocol):
 
     def new_event(self) -> Event:
         """An event of this loop."""
+
+    def new_guard(self) -> Guard:
+        """A guard of a block that the calling task begins."""
 
     async def check(self) -> None:
         """Raises the cancellation of the calling task, if the loop knows one before a task waits."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, Optional, Tuple
 
-from redlatch.aio.locks import Lock
+from redlatch.aio.locks import Lock, OnLost, cancels
 from redlatch.durations import Seconds
 from redlatch.multi import compose
 from redlatch.options import flag
@@ -32,7 +32,9 @@ class MultiLock(Lock):
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        on_lost: OnLost,
     ) -> None:
+        self._cancels = cancels(on_lost)
         compose(self, Lock, members, None, timeout, lease, max_hold, owner)
         self._members = members  # their clients live as long as this does
 
@@ -62,7 +64,9 @@ class RedLock(MultiLock):
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
+        on_lost: OnLost,
     ) -> None:
+        self._cancels = cancels(on_lost)
         flag(allow_few, "allow_few")
         compose(self, Lock, members, allow_few, timeout, lease, max_hold, owner)
         self._members = members
@@ -74,6 +78,7 @@ def multi_lock(
     lease: Optional[Seconds] = None,
     max_hold: Optional[Seconds] = None,
     owner: Literal["task", "handle"] = "task",
+    on_lost: OnLost = "raise",
 ) -> MultiLock:
     """Locks that are held all together or not at all; see redlatch.multi_lock(). Losses are told on the client of the
     first.
@@ -83,7 +88,7 @@ def multi_lock(
         ...     "both, or neither"
         'both, or neither'
     """
-    return MultiLock(members, timeout, lease, max_hold, owner)
+    return MultiLock(members, timeout, lease, max_hold, owner, on_lost)
 
 
 def redlock(
@@ -93,6 +98,7 @@ def redlock(
     lease: Optional[Seconds] = None,
     max_hold: Optional[Seconds] = None,
     owner: Literal["task", "handle"] = "task",
+    on_lost: OnLost = "raise",
 ) -> RedLock:
     """A lock on a majority of independent servers; see redlatch.redlock(). The clients are to be `lazy`.
 
@@ -102,4 +108,4 @@ def redlock(
         ...         "a majority"
         'a majority'
     """
-    return RedLock(members, allow_few, timeout, lease, max_hold, owner)
+    return RedLock(members, allow_few, timeout, lease, max_hold, owner, on_lost)

@@ -5,7 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from types import TracebackType
+from typing import Any, Callable, Optional, Type, Union
 
 import trio
 
@@ -69,6 +70,9 @@ class TrioLoop:
     def new_event(self) -> Event:
         return trio.Event()
 
+    def new_guard(self) -> _Guard:
+        return _Guard()
+
     async def check(self) -> None:
         await trio.lowlevel.checkpoint_if_cancelled()
 
@@ -87,3 +91,20 @@ class TrioLoop:
         waiting.waiter = trio.lowlevel.current_task()
         await trio.lowlevel.wait_task_rescheduled(abort)
         return first
+
+
+class _Guard:
+    """A cancel scope, which knows its own cancellation."""
+
+    def __init__(self) -> None:
+        self._scope = trio.CancelScope()
+        self._scope.__enter__()
+
+    def cancel(self) -> None:
+        self._scope.cancel()
+
+    async def leave(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
+    ) -> Union[bool, Cancellation]:
+        self._scope.__exit__(kind, error, traceback)
+        return self._scope.cancelled_caught or (self._scope.cancel_called and error is None)
