@@ -149,6 +149,30 @@ def test_locks_over_several_servers(run_in: Run, servers: List[RedisServer], loc
     run_in(main)
 
 
+def test_members_of_one_client_in_any_order(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(server.url) as client:
+            names = [f"{lock_name}:{i}" for i in range(3)]
+            inside = dict.fromkeys(names, 0)
+
+            async def work(number: int) -> None:
+                for turn in range(40):
+                    mine = [names[(number + turn + i) % 3] for i in range(2)][:: -1 if turn % 2 else 1]
+                    async with redlatch.aio.multi_lock(*map(client.lock, mine), timeout=30):
+                        for name in mine:
+                            inside[name] += 1
+                            assert inside[name] == 1
+                        await world.sleep(0)
+                        for name in mine:
+                            inside[name] -= 1
+
+            for each in [world.spawn(work, number) for number in range(6)]:
+                await each.value()
+            assert client.stats()["held"] == client.stats()["waiters"] == server.client().dbsize() == 0
+
+    run_in(main)
+
+
 def test_a_lock_that_was_lost_while_it_was_extended(run_in: Run, server: RedisServer, lock_name: str) -> None:
     async def main(world: World) -> None:
         async with redlatch.aio.connect(server.url) as client:
