@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package for tasks as the driver of threads uses it: each thread that calls has a task, which makes its calls and
-awaits them. One event loop, on a thread of its own, has all tasks.
+"""redlatch.aio as programs of threads use it: each thread that calls has a task, which makes its calls and awaits them.
+One event loop, on a thread of its own, has all tasks.
 """
 
 from __future__ import annotations
@@ -90,10 +90,10 @@ LOOPS: Dict[str, Callable[[], Any]] = {
 
 
 class Tasks:
-    """What redlatch is to threads. Of an object of the package for tasks it shows a Shown."""
+    """What redlatch is to threads. Of an object of redlatch.aio it shows a Shown."""
 
     def __init__(self, loop: str) -> None:
-        logging.getLogger("redlatch").setLevel(logging.ERROR)  # not of holds that an actor left
+        logging.getLogger("redlatch").setLevel(logging.ERROR)  # not of holds that a task left
         self._loop = LOOPS[loop]()
         self._own = threading.local()
 
@@ -115,7 +115,7 @@ class Tasks:
         return outcome.result()
 
     def show(self, value: Any) -> Any:
-        """What the driver sees of a result."""
+        """What the program sees of a result."""
         if isinstance(value, SIMPLE):
             return value
         return [self.show(each) for each in value] if isinstance(value, list) else Shown(self, value)

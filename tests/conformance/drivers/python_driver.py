@@ -16,14 +16,17 @@ from typing import Any, Callable, Dict, Optional, Union
 
 import redlatch
 from lines import serve
-from tasks import Tasks
 
 Call = Dict[str, Any]
 Outcome = Dict[str, Any]
 
 # What makes the calls: the package itself, or what makes those of the package for tasks.
-library: Any = Tasks(sys.argv[1]) if len(sys.argv) > 1 else redlatch
-ACTOR = "task" if len(sys.argv) > 1 else "thread"
+library: Any = redlatch
+ACTOR = "thread"
+if len(sys.argv) > 1:
+    from support.tasks import Tasks
+
+    library, ACTOR = Tasks(sys.argv[1]), "task"
 
 KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
     "mutex": lambda client, name, **options: client.lock(name, **options),
