@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from typing import Any, Callable, List, Optional
@@ -321,6 +323,57 @@ def test_closing_tells_who_waits(run_in: Run, server: RedisServer, names: List[s
                 assert not server.client().exists(names[1])
 
     run_in(main)
+
+
+def test_a_blocked_loop_loses_no_lock(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    async def main(world: World) -> None:
+        tuning = redlatch.Tuning(claim_timeout=0.6)
+        async with redlatch.aio.connect(server.url, watchdog_lease=0.5, tuning=tuning) as client:
+            lock = client.lock(lock_name, owner="handle")
+            async with lock as held:
+                time.sleep(1.5)  # three leases
+                assert not held.lost and held.remaining() > 0
+            async with redlatch.aio.connect(server.url) as other, other.lock(lock_name) as held:
+                waiting = world.spawn(lock.acquire)
+                await world.until(lambda: client.stats()["waiters"] == 1)
+                await held.release()
+                wait_until(lambda: server.client().exists(lock_name))  # granted, and nobody in this loop learns of it
+                wait_until(lambda: not server.client().exists(lock_name))
+                how, error = await waiting.end()
+                assert how == "error" and error.status_name == "unclaimed"
+
+    run_in(main)
+
+
+def test_a_forked_child_opens_its_own_client(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    client = redlatch.aio.connect(server.url, lazy=True)
+    lock = client.lock(lock_name)
+    ended: List[str] = []
+
+    async def child(world: World) -> None:
+        with pytest.raises(redlatch.ForkedError):
+            await lock.acquire()
+        async with redlatch.aio.connect(server.url) as mine:
+            assert not await mine.lock(lock_name).acquire(timeout=0)
+        ended.append("well")
+
+    async def parent(world: World) -> None:
+        async with lock as held:
+            pid = os.fork()
+            if pid == 0:  # another thread of the child has no loop yet
+                thread = threading.Thread(target=run_in, args=(child,))
+                thread.start()
+                thread.join()
+                os._exit(0 if ended else 1)
+            while True:
+                found, status = os.waitpid(pid, os.WNOHANG)
+                if found:
+                    break
+                await world.sleep(0.005)
+            assert status == 0 and not held.lost
+        await client.close()
+
+    run_in(parent)
 
 
 def test_neither_library_is_imported_for_the_other(server: RedisServer, lock_name: str) -> None:

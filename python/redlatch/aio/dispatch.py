@@ -24,6 +24,7 @@ from typing import Any, Callable, Dict, List, Optional
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.aio.loops import Cancellation, Event, Guard, Loop, running
 from redlatch.errors import LockName, LossReason, RedlatchError, error_of, failure, reason_name
+from redlatch.client import stats_of
 from redlatch.losses import KnownLosses, take_event
 from redlatch.reports import own_report
 
@@ -46,12 +47,12 @@ class Call:
         "done", "waiter", "tag", "kept", "undo", "left", "status", "number", "serial", "message", "reason", "value",
     )  # fmt: skip
 
-    def __init__(self, tag: int, kept: Any) -> None:
+    def __init__(self, tag: int, kept: Any, undo: Optional[Callable[[Call], object]]) -> None:
         self.done = False
         self.waiter: Any = None  # of the loop
         self.tag = tag
         self.kept = kept  # until the event has come: the core may need the handle
-        self.undo: Optional[Callable[[Call], object]] = None  # gives back what was granted to nobody
+        self.undo = undo  # gives back what was granted to nobody
         self.left = False  # nobody waits for it any more
         self.status: int = _OK
         self.number: int = 0
@@ -137,6 +138,7 @@ class Dispatcher:
         if loop is None:
             loop = self._begin()
         if not loop.runs_here():
+            stats_of(self.handle)  # which fails in a forked child, and when the client is closed
             running()  # tells that there is none here
             raise RuntimeError(
                 "the client belongs to another event loop, the first in which it was used; expected a client that is "
@@ -157,15 +159,36 @@ class Dispatcher:
                 self.loop = loop
             return self.loop
 
-    def start(self, function: Callable[..., int], *arguments: Any, name: Optional[LockName], kept: Any) -> Call:
-        """Starts a call of the core."""
-        tag = self._last_tag + 1
-        status = function(*arguments, tag)
+    def start(
+        self,
+        function: Callable[..., int],
+        *arguments: Any,
+        name: Optional[LockName],
+        kept: Any,
+        undo: Optional[Callable[[Call], Optional[Call]]] = None,
+    ) -> Call:
+        """Starts a call of the core. `undo` starts to give back what it was granted."""
+        self._last_tag += 1
+        tag = self._last_tag
+        call = self._calls[tag] = Call(tag, kept, undo)
+        try:
+            status = function(*arguments, tag)
+        except BaseException:  # Ctrl-C, maybe when it is started
+            self._desert(call, True)
+            raise
         if status:
+            del self._calls[tag]
             raise failure(status, name)
-        self._last_tag = tag
-        call = self._calls[tag] = Call(tag, kept)
         return call
+
+    def _desert(self, call: Call, waits: bool) -> None:
+        """Nobody will wait for the call; `waits` says whether it may be a wait, which then ends."""
+        if not call.done:
+            call.left = True
+            if waits:
+                lib.redlatch_client_cancel(self.handle, call.tag)
+        elif call.undo is not None and not call.status:
+            call.undo(call)
 
     def give_back(self, function: Callable[..., int], *arguments: Any, kept: Any) -> Optional[Call]:
         """Starts to give back what nobody has taken; None if the client is closed, which gives it back, too."""
@@ -200,12 +223,7 @@ class Dispatcher:
         try:
             return await self.loop.wait(call, None if cancel is None else lambda: cancel(call))
         except BaseException:  # GeneratorExit: the task is torn down
-            if not call.done:
-                call.left = True
-                if cancel is not None:
-                    lib.redlatch_client_cancel(self.handle, call.tag)
-            elif call.undo is not None and not call.status:
-                call.undo(call)
+            self._desert(call, cancel is not None)
             raise
 
     async def ask(
@@ -258,8 +276,7 @@ class Dispatcher:
     ) -> Call:
         """Makes a call that waits, and ends with OK or TIMEOUT. `undo` starts to give back what it was granted."""
         await self.bind().check()
-        call = self.start(function, *arguments, name=name, kept=kept)
-        call.undo = undo
+        call = self.start(function, *arguments, name=name, kept=kept, undo=undo)
         cancellation = await self.finish(call, self.cancel)
         if cancellation is not None:
             if not call.status and undo is not None:
