@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import sys
 import time
+import weakref
 from functools import partial
 from typing import Any, Callable
 
@@ -241,6 +243,29 @@ def test_closing_that_is_cancelled_closes(run_in: Run, server: RedisServer, lock
         assert not server.client().exists(lock_name) and not server.client_list("redlatch:")
 
     run_in(main)
+
+
+def test_a_cancelled_wait_keeps_nothing_alive(server: RedisServer, lock_name: str) -> None:
+    async def main() -> None:
+        async with redlatch.aio.connect(server.url) as client, redlatch.aio.connect(server.url) as other:
+            async with other.lock(lock_name):
+                lock = client.lock(lock_name)
+                reference = weakref.ref(lock)
+                waiting = asyncio.create_task(lock.acquire())
+                while client.stats()["waiters"] == 0:
+                    await asyncio.sleep(0.002)
+                gc.disable()
+                try:
+                    waiting.cancel()
+                    with pytest.raises(asyncio.CancelledError):
+                        await waiting
+                    del waiting, lock
+                    await asyncio.sleep(0)
+                    assert reference() is None, "no cycle of the exception, its traceback and the frames in it"
+                finally:
+                    gc.enable()
+
+    asyncio.run(main())
 
 
 # --------------------------------------------------------------------------------------- what each library offers --

@@ -74,7 +74,9 @@ class AsyncioLoop:
                 first = first or cancelled
                 if cancel is not None and not waiting.done:
                     cancel()
-        return None if first is None else _raising(first)
+        raising = None if first is None else _raising(first)
+        first = None  # its traceback has this frame, and would keep all that is in it
+        return raising
 
 
 class _Guard:
@@ -111,7 +113,11 @@ class _Guard:
 
 def _raising(error: asyncio.CancelledError) -> Cancellation:
     def raise_it() -> NoReturn:
-        raise error
+        nonlocal error
+        try:
+            raise error
+        finally:
+            del error  # for the same reason: its traceback has the caller's frame, which has this function
 
     return raise_it
 
