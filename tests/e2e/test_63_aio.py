@@ -328,16 +328,16 @@ def test_closing_tells_who_waits(run_in: Run, server: RedisServer, names: List[s
 def test_a_blocked_loop_loses_no_lock(run_in: Run, server: RedisServer, lock_name: str) -> None:
     async def main(world: World) -> None:
         tuning = redlatch.Tuning(claim_timeout=0.6)
-        async with redlatch.aio.connect(server.url, watchdog_lease=0.5, tuning=tuning) as client:
+        async with redlatch.aio.connect(server.url, watchdog_lease=1, tuning=tuning) as client:
             lock = client.lock(lock_name, owner="handle")
             async with lock as held:
-                time.sleep(1.5)  # three leases
+                time.sleep(3)  # three leases
                 assert not held.lost and held.remaining() > 0
             async with redlatch.aio.connect(server.url) as other, other.lock(lock_name) as held:
                 waiting = world.spawn(lock.acquire)
                 await world.until(lambda: client.stats()["waiters"] == 1)
                 await held.release()
-                wait_until(lambda: server.client().exists(lock_name))  # granted, and nobody in this loop learns of it
+                wait_until(lambda: client.stats()["acquired"] == 2)  # and nobody in this loop learns of it
                 wait_until(lambda: not server.client().exists(lock_name))
                 how, error = await waiting.end()
                 assert how == "error" and error.status_name == "unclaimed"

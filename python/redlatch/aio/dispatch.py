@@ -32,6 +32,7 @@ _next_event = lib.redlatch_client_next_event
 _OK: int = lib.REDLATCH_OK
 _AGAIN: int = lib.REDLATCH_AGAIN
 _TIMEOUT: int = lib.REDLATCH_TIMEOUT
+_LOST: int = lib.REDLATCH_LOST
 _UNASKED = (
     lib.REDLATCH_EVENT_LOST,
     lib.REDLATCH_EVENT_ABANDONED,
@@ -173,8 +174,11 @@ class Dispatcher:
         call = self._calls[tag] = Call(tag, kept, undo)
         try:
             status = function(*arguments, tag)
-        except BaseException:  # Ctrl-C, maybe when it is started
+        except KeyboardInterrupt:  # maybe when it is started
             self._desert(call, True)
+            raise
+        except BaseException:
+            del self._calls[tag]
             raise
         if status:
             del self._calls[tag]
@@ -258,8 +262,6 @@ class Dispatcher:
         self.bind()
         call = self.start(function, *arguments, name=name, kept=kept)
         cancellation = await self.finish(call)
-        if call.status == lib.REDLATCH_LOST and call.serial:
-            self.losses.note(call.serial, reason_name(call.reason))
         if cancellation is not None:
             cancellation()
         if call.status:
@@ -320,6 +322,8 @@ class Dispatcher:
         if status:
             call.message = text(record.message)
             call.reason = record.reason
+            if status == _LOST and call.serial:
+                self.losses.note(call.serial, reason_name(call.reason))
         if report is not None:
             call.value = report
         elif record.state:
