@@ -333,10 +333,10 @@ def test_a_blocked_loop_loses_no_lock(run_in: Run, server: RedisServer, lock_nam
             async with lock as held:
                 time.sleep(3)  # three leases
                 assert not held.lost and held.remaining() > 0
-            async with redlatch.aio.connect(server.url) as other, other.lock(lock_name) as held:
+            with redlatch.connect(server.url) as other, other.lock(lock_name) as theirs:
                 waiting = world.spawn(lock.acquire)
                 await world.until(lambda: client.stats()["waiters"] == 1)
-                await held.release()
+                theirs.release()  # from here on the loop does nothing
                 wait_until(lambda: client.stats()["acquired"] == 2)  # and nobody in this loop learns of it
                 wait_until(lambda: not server.client().exists(lock_name))
                 how, error = await waiting.end()
