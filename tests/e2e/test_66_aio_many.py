@@ -126,6 +126,61 @@ async def watch(world: World, client: redlatch.aio.Client, crowd: Crowd) -> List
     return most
 
 
+def thing_of(clients: List[redlatch.aio.Client], draw: random.Random, name: str) -> Any:
+    """Something to be entered: a lock of any kind, alone or with others, or a semaphore."""
+    client = clients[0]
+    first, second = draw.sample(["a", "b", "c"], 2)
+    return draw.choice(
+        [
+            lambda: redlatch.aio.multi_lock(client.lock(f"{name}:{first}"), client.lock(f"{name}:{second}")),
+            lambda: redlatch.aio.multi_lock(client.lock(f"{name}:a"), clients[1].lock(f"{name}:b")),
+            lambda: redlatch.aio.redlock(*(each.lock(f"{name}:red") for each in clients)),
+            lambda: client.semaphore(f"{name}:semaphore", limit=2),
+            lambda: client.permit_semaphore(f"{name}:permits", limit=2),
+            lambda: client.fair_lock(f"{name}:fair"),
+            lambda: client.fenced_lock(f"{name}:fenced", owner="handle"),
+            lambda: client.group_lock(f"{name}:group", [first, second]),
+            lambda: client.plain_lock(f"{name}:plain"),
+            lambda: client.read_write_lock(f"{name}:sides").read,
+            lambda: client.read_write_lock(f"{name}:sides").write,
+        ]
+    )()
+
+
+def test_every_kind_under_random_cancellation(run_in: Run, servers: List[RedisServer], lock_name: str) -> None:
+    async def main(world: World) -> None:
+        clients = [redlatch.aio.connect(each.url, lazy=True) for each in servers]
+        draw = random.Random(15)
+        end = time.monotonic() + SECONDS
+
+        async def work(seed: int) -> int:
+            own = random.Random(seed)
+            entered = 0
+            while time.monotonic() < end:
+                async with thing_of(clients, own, lock_name):
+                    entered += 1
+                    await world.sleep(own.choice([0, 0, 0.001]))
+            return entered
+
+        tasks = [world.spawn(work, seed) for seed in range(40)]
+        while time.monotonic() < end:
+            await world.sleep(draw.random() * 0.01)
+            place = draw.randrange(len(tasks))
+            tasks[place].cancel()
+            assert (await tasks[place].end())[0] != "error", tasks[place].outcome
+            tasks[place] = world.spawn(work, draw.random())
+        assert sum([await task.value() for task in tasks]) > 50
+        for client in clients:
+            await world.until(lambda client=client: client.stats()["held"] == client.stats()["waiters"] == 0)
+        assert await clients[0].semaphore(f"{lock_name}:semaphore").available() == 2
+        assert await clients[0].permit_semaphore(f"{lock_name}:permits").available() == 2
+        for client in clients:
+            assert client.stats()["lost"] == 0
+            await client.close()
+
+    run_in(main)
+
+
 def test_waiters_do_not_busy_the_loop(run_in: Run, server: RedisServer, lock_name: str) -> None:
     async def main(world: World) -> None:
         async with redlatch.aio.connect(server.url) as client, redlatch.aio.connect(server.url) as other:
