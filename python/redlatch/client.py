@@ -428,12 +428,7 @@ class Client:
             ...     client.stats()["held"]
             1
         """
-        record = new_record("redlatch_stats")
-        status: int = lib.redlatch_client_stats(self._handle, record)
-        if status:
-            raise failure(status)
-        names = (name for name, _ in ffi.typeof("redlatch_stats").fields)
-        return {name: getattr(record, name) for name in names if name not in ("struct_size", "reserved")}
+        return stats_of(self._handle)
 
     def set_credentials(self, username: Optional[LockName], password: LockName) -> None:
         """Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If
@@ -500,6 +495,16 @@ class Client:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a redlatch.Client cannot be pickled or copied: open one in each process")
+
+
+def stats_of(handle: CData) -> Dict[str, int]:
+    """The counters of a client."""
+    record = new_record("redlatch_stats")
+    status: int = lib.redlatch_client_stats(handle, record)
+    if status:
+        raise failure(status)
+    names = (name for name, _ in ffi.typeof("redlatch_stats").fields)
+    return {name: getattr(record, name) for name in names if name not in ("struct_size", "reserved")}
 
 
 def _end(handle: CData, losses: Losses, renewal: Optional[Renewal], pid: int) -> None:

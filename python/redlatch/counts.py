@@ -5,15 +5,13 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
+from typing import Any, Callable, NoReturn, Optional
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import InvalidArgumentError, LockName, failure
+from redlatch.losses import Opened
 from redlatch.options import flag, name_bytes, semaphore_options
-
-if TYPE_CHECKING:
-    from redlatch.client import Client
 
 
 class Counted:
@@ -21,7 +19,9 @@ class Counted:
 
     __slots__ = ("_client", "_handle", "_name", "__weakref__")
 
-    def __init__(self, client: Client, name: LockName, kind: str, *options: CData) -> None:
+    PACKAGE = "redlatch"
+
+    def __init__(self, client: Opened, name: LockName, kind: str, *options: CData) -> None:
         self._client = client
         self._name = name
         self._handle = self._new_handle(kind, *options)
@@ -40,12 +40,12 @@ class Counted:
         return self._name
 
     def __repr__(self) -> str:
-        return f"<redlatch.{type(self).__name__} {self._name!r}>"
+        return f"<{self.PACKAGE}.{type(self).__name__} {self._name!r}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"a redlatch.{type(self).__name__} cannot be pickled or copied: open a client, and make its objects, in "
-            "each process"
+            f"a {self.PACKAGE}.{type(self).__name__} cannot be pickled or copied: open a client, and make its objects, "
+            "in each process"
         )
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
@@ -72,7 +72,7 @@ class Limited(Counted):
 
     def __init__(
         self,
-        client: Client,
+        client: Opened,
         name: LockName,
         kind: str,
         timeout: Optional[Seconds],

@@ -227,9 +227,14 @@ def failure(status: int, lock_name: Optional[LockName] = None) -> RedlatchError:
         return ClosedError(_COLLECTED, lock_name=lock_name)
     if status == lib.REDLATCH_CLOSED:
         end_if_program_ends()
-    error = class_of(status)(text(lib.redlatch_last_error()), lock_name=lock_name, status=status)
+    return error_of(status, text(lib.redlatch_last_error()), lib.redlatch_last_reason(), lock_name)
+
+
+def error_of(status: int, message: str, reason: int, lock_name: Optional[LockName] = None) -> RedlatchError:
+    """The exception for a status of which the words are at hand, as of an event; `reason` is that of a loss."""
+    error = class_of(status)(message, lock_name=lock_name, status=status)
     if isinstance(error, LockLostError):
-        error.reason = reason_name(lib.redlatch_last_reason())
+        error.reason = reason_name(reason)
     return error
 
 

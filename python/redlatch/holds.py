@@ -22,34 +22,25 @@ from redlatch.errors import (
 from redlatch.other_names import explain_other_names
 
 if TYPE_CHECKING:
-    from redlatch.locks import Lock
+    from redlatch.locks import Lock, LockHandle
 
 _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
 
-class Hold:
-    """What `with lock as hold:` and `lock.held()` give.
-
-    A Hold belongs to the hold during which it was made: when the lock was released, or lost, and taken again, the old
-    object knows nothing of the new hold. It may be handed to other threads, which can ask and release on the owner's
-    behalf.
-
-    Example:
-        >>> with client.fenced_lock("ledger") as hold:
-        ...     hold.token > 0, hold.count, hold.owner.startswith(client.uuid), hold.lost, hold.lost_reason
-        (True, 1, True, False, None)
-    """
+class BaseHold:
+    """What a hold can be asked, by threads and by tasks."""
 
     # A hold is made for every acquire, and most are never asked anything: what the core said is kept as it came.
-    __slots__ = ("_lock", "_number", "_record", "_outer", "_released", "_lost_event", "__weakref__")
+    __slots__ = ("_lock", "_number", "_record", "_outer", "_released", "__weakref__")
 
-    def __init__(self, lock: Lock, number: int, record: bytes, outer: Optional[Hold]) -> None:
+    PACKAGE = "redlatch"
+
+    def __init__(self, lock: LockHandle, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
         self._lock = lock
         self._number = number  # of the owner
         self._record = record  # a redlatch_hold
         self._outer = outer  # that of the `with` around this one's, by the same owner
         self._released = False  # through this object
-        self._lost_event: Optional[threading.Event] = None
 
     @property
     def token(self) -> Optional[int]:
@@ -110,6 +101,75 @@ class Hold:
             self.lost  # noqa: B018 - notes the loss
             self._raise_over()
 
+    def __repr__(self) -> str:
+        first = self._first()  # it is shown in a forked child, too, where nothing can be asked
+        return f"<{self.PACKAGE}.Hold of {self._lock.name!r} by {text(first.owner)}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {self.PACKAGE}.Hold cannot be pickled or copied: what a process holds is its own")
+
+    @property
+    def _serial(self) -> int:
+        serial: int = self._first().serial
+        return serial
+
+    def _first(self) -> CData:
+        """What the core said when the hold began."""
+        record = ffi.new("redlatch_hold *")
+        ffi.memmove(record, self._record, len(self._record))
+        return record
+
+    def _now(self) -> CData:
+        """What the core says of this hold now, or None if it is over and another may have taken its place."""
+        record = new_record("redlatch_hold")
+        status: int = lib.redlatch_lock_hold_status(self._lock._handle, self._number, record)
+        if status == lib.REDLATCH_CLOSED:
+            return None
+        if status:
+            raise failure(status, self._lock.name)
+        return record if record.serial == self._serial and record.state != lib.REDLATCH_NOT_HELD else None
+
+    def _alive(self) -> CData:
+        now = self._now()
+        return now if now is not None and now.state in _ALIVE else None
+
+    def _found_lost(self, reason: Optional[LossReason]) -> None:
+        self._lock._client._losses.found(self._serial, "lock", self._lock.name, reason)
+
+    def _raise_over(self) -> NoReturn:
+        name = self._lock.name
+        if self._lock._client.closed:
+            end_if_program_ends()
+            raise ClosedError(f"the hold of lock {name!r} ended when its client was closed", lock_name=name)
+        if self._lock._client._losses.knows(self._serial):
+            reason = self._lock._client._losses.reason(self._serial)
+            why = reason or "not known why"
+            lost = LockLostError(f"this hold of lock {name!r} was lost ({why})", lock_name=name)
+            lost.reason = reason
+            raise lost
+        raise NotOwnedError(f"this hold of lock {name!r} was released already", lock_name=name)
+
+
+class Hold(BaseHold):
+    """What `with lock as hold:` and `lock.held()` give.
+
+    A Hold belongs to the hold during which it was made: when the lock was released, or lost, and taken again, the old
+    object knows nothing of the new hold. It may be handed to other threads, which can ask and release on the owner's
+    behalf.
+
+    Example:
+        >>> with client.fenced_lock("ledger") as hold:
+        ...     hold.token > 0, hold.count, hold.owner.startswith(client.uuid), hold.lost, hold.lost_reason
+        (True, 1, True, False, None)
+    """
+
+    __slots__ = ("_lost_event",)
+    _lock: Lock
+
+    def __init__(self, lock: Lock, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
+        super().__init__(lock, number, record, outer)
+        self._lost_event: Optional[threading.Event] = None
+
     @property
     def lost_event(self) -> threading.Event:
         """Is set when the hold is lost: at once when its lease is over, with the next renewal when the server no longer
@@ -158,56 +218,8 @@ class Hold:
         if status:
             self._raise_failed(status)
 
-    def __repr__(self) -> str:
-        first = self._first()  # it is shown in a forked child, too, where nothing can be asked
-        return f"<redlatch.Hold of {self._lock.name!r} by {text(first.owner)}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a redlatch.Hold cannot be pickled or copied: what a process holds is its own")
-
-    @property
-    def _serial(self) -> int:
-        serial: int = self._first().serial
-        return serial
-
-    def _first(self) -> CData:
-        """What the core said when the hold began."""
-        record = ffi.new("redlatch_hold *")
-        ffi.memmove(record, self._record, len(self._record))
-        return record
-
-    def _now(self) -> CData:
-        """What the core says of this hold now, or None if it is over and another may have taken its place."""
-        record = new_record("redlatch_hold")
-        status: int = lib.redlatch_lock_hold_status(self._lock._handle, self._number, record)
-        if status == lib.REDLATCH_CLOSED:
-            return None
-        if status:
-            raise failure(status, self._lock.name)
-        return record if record.serial == self._serial and record.state != lib.REDLATCH_NOT_HELD else None
-
-    def _alive(self) -> CData:
-        now = self._now()
-        return now if now is not None and now.state in _ALIVE else None
-
-    def _found_lost(self, reason: Optional[LossReason]) -> None:
-        self._lock._client._losses.found(self._serial, "lock", self._lock.name, reason)
-
     def _raise_failed(self, status: int) -> NoReturn:
         error = failure(status, self._lock.name)
         if isinstance(error, LockLostError):
             self._found_lost(error.reason)
         raise error
-
-    def _raise_over(self) -> NoReturn:
-        name = self._lock.name
-        if self._lock._client.closed:
-            end_if_program_ends()
-            raise ClosedError(f"the hold of lock {name!r} ended when its client was closed", lock_name=name)
-        if self._lock._client._losses.knows(self._serial):
-            reason = self._lock._client._losses.reason(self._serial)
-            why = reason or "not known why"
-            lost = LockLostError(f"this hold of lock {name!r} was lost ({why})", lock_name=name)
-            lost.reason = reason
-            raise lost
-        raise NotOwnedError(f"this hold of lock {name!r} was released already", lock_name=name)

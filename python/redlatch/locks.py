@@ -23,9 +23,9 @@ from redlatch.durations import (
     span_ms,
     wait_ms,
 )
-from redlatch.errors import LockLostError, LockName, failure, left_badly
-from redlatch.holds import Hold
-from redlatch.losses import OnLost
+from redlatch.errors import LockLostError, LockName, RedlatchError, failure, left_badly
+from redlatch.holds import BaseHold, Hold
+from redlatch.losses import OnLost, Opened
 from redlatch.options import lock_options, name_bytes, on_lost_option, value_list
 from redlatch.other_names import explain_other_names
 from redlatch.owners import Wait, current, pause
@@ -37,6 +37,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # What a Lock may be.
 LockKind = Literal["mutex", "fenced", "fair", "spin", "read", "write", "plain", "group", "multi", "redlock"]
+# Those of several names: the owner id of a hold is that of its first member.
+SEVERAL = ("multi", "redlock")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,18 @@ class LockState:
     waiters: int
 
 
+def state_of(record: CData) -> LockState:
+    """What a record of the core says."""
+    return LockState(
+        locked=bool(record.locked),
+        ttl=math.inf if record.ttl_ms == -1 else record.ttl_ms / 1000,
+        owner=text(record.owner) or None,
+        count=record.count,
+        holders=record.holders,
+        waiters=record.waiters,
+    )
+
+
 # Looked up once: these are on the way of every acquire and release.
 _acquire = lib.redlatch_python_acquire
 _abandon = lib.redlatch_python_abandon
@@ -69,7 +83,125 @@ _TIMEOUT: int = lib.REDLATCH_TIMEOUT
 _IDLE: int = lib.REDLATCH_PYTHON_IDLE
 
 
-class Lock:
+class LockHandle:
+    """A lock's handle, and what can be asked without the server, by threads and by tasks."""
+
+    __slots__ = ("_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "__weakref__")
+
+    PACKAGE = "redlatch"
+    ACTOR = "thread"  # what owns it unless this object does
+
+    def __init__(
+        self,
+        client: Opened,
+        kind: int,
+        name: LockName,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+        *,
+        values: Optional[List[bytes]] = None,
+        **settings: Any,
+    ) -> None:
+        data = name_bytes(name)
+        times = lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold")
+        options, _alive = lock_options(owner, *times, settings, self.ACTOR)
+        wait = wait_ms(timeout, "timeout")
+        lock_out = ffi.new("redlatch_lock **")
+        status: int
+        if values is None:
+            status = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
+        else:
+            listed, _held = value_list(values)
+            status = lib.redlatch_group_lock_new(
+                client._handle, data, len(data), listed, len(values), options, lock_out
+            )
+        if status:
+            raise failure(status, name)
+        self._set_up(client, cast(LockKind, text(lib.redlatch_kind_name(kind))), name, lock_out[0], wait, owner)
+
+    def _set_up(
+        self, client: Opened, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
+    ) -> None:
+        self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
+        self._client = client
+        self._name = name
+        self._kind: LockKind = kind
+        self._wait_ms = wait_ms
+        self._by_handle = owner == "handle"
+        self._entered: Dict[int, BaseHold] = {}  # the innermost `with` of each owner
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._name
+
+    @property
+    def kind(self) -> LockKind:
+        """What kind of lock it is, such as "mutex" or "fenced"."""
+        return self._kind
+
+    def owned(self) -> bool:
+        """Whether the caller holds the lock, as far as this process knows. Nothing is sent.
+
+        Example:
+            >>> with client.lock("orders:42") as hold:
+            ...     client.lock("orders:42").owned()
+            True
+        """
+        return self.hold_count() > 0
+
+    def hold_count(self) -> int:
+        """How many acquires the caller has to release; 0 also when it lost the lock. Nothing is sent.
+
+        Example:
+            >>> lock = client.lock("orders:42")
+            >>> with lock, lock:
+            ...     lock.hold_count()
+            2
+        """
+        now = self._standing(self._number())
+        return now.count if now.state in (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT) else 0
+
+    def __repr__(self) -> str:
+        owned = "this object" if self._by_handle else f"{self.ACTOR}s"
+        return f"<{self.PACKAGE}.{type(self).__name__} {self._name!r} ({self._kind}), owned by {owned}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {self.PACKAGE}.Lock cannot be pickled or copied: open a client, and make its locks, in each process"
+        )
+
+    def _leave(self, number: int, outer: Optional[BaseHold]) -> None:
+        """Makes the `with` around the one that ends the innermost of its owner."""
+        if outer is None:
+            self._entered.pop(number, None)
+        else:
+            self._entered[number] = outer
+
+    def _left_badly(
+        self, failed: RedlatchError, hold: Optional[BaseHold], error: Optional[BaseException]
+    ) -> None:
+        """The release at the end of a `with` failed."""
+        if isinstance(failed, LockLostError) and hold is not None:
+            hold._found_lost(failed.reason)
+        left_badly(f"the lock {self._name!r}", failed, error)
+
+    def _number(self) -> int:
+        """The owner to act for: 0 is this object."""
+        raise NotImplementedError
+
+    def _standing(self, number: int) -> CData:
+        """How an owner stands with this lock, as far as this process knows."""
+        record = new_record("redlatch_hold")
+        status: int = lib.redlatch_lock_hold_status(self._handle, number, record)
+        if status:
+            raise failure(status, self._name)
+        return record
+
+
+class Lock(LockHandle):
     """A name to lock, made by Client.lock() and its kin. Nothing is sent before it is used.
 
     The owner is the calling thread, which may acquire again (unless the lock is not reentrant) and has to release as
@@ -87,10 +219,8 @@ class Lock:
         'done'
     """
 
-    __slots__ = (
-        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "_on_lost", "_noted",
-        "__weakref__",
-    )  # fmt: skip
+    __slots__ = ("_on_lost", "_noted")
+    _client: Client
 
     def __init__(
         self,
@@ -102,58 +232,17 @@ class Lock:
         max_hold: Optional[Seconds],
         owner: str,
         on_lost: OnLost = "raise",
-        *,
-        values: Optional[List[bytes]] = None,
         **settings: Any,
     ) -> None:
-        data = name_bytes(name)
-        on_lost = on_lost_option(on_lost)
-        options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), settings)
-        wait = wait_ms(timeout, "timeout")
-        lock_out = ffi.new("redlatch_lock **")
-        status: int
-        if values is None:
-            status = lib.redlatch_lock_new(client._handle, kind, data, len(data), options, lock_out)
-        else:
-            listed, _held = value_list(values)
-            status = lib.redlatch_group_lock_new(
-                client._handle, data, len(data), listed, len(values), options, lock_out
-            )
-        if status:
-            raise failure(status, name)
-        kind_name = cast(LockKind, text(lib.redlatch_kind_name(kind)))
-        self._set_up(client, kind_name, name, lock_out[0], wait, owner, on_lost)
+        self._on_lost = on_lost_option(on_lost)
+        super().__init__(client, kind, name, timeout, lease, max_hold, owner, **settings)
 
     def _set_up(
-        self,
-        client: Client,
-        kind: LockKind,
-        name: LockName,
-        handle: CData,
-        wait_ms: int,
-        owner: str,
-        on_lost: OnLost,
+        self, client: Opened, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
     ) -> None:
-        self._handle: CData = ffi.gc(handle, lib.redlatch_lock_free)
-        self._client = client
-        self._name = name
-        self._kind: LockKind = kind
-        self._wait_ms = wait_ms
-        self._by_handle = owner == "handle"
-        self._entered: Dict[int, Hold] = {}  # the innermost `with` of each owner
-        self._on_lost = on_lost
-        self._noted = callable(on_lost) or kind in ("multi", "redlock")  # whether grants are noted
-        client._losses.watch()
-
-    @property
-    def name(self) -> LockName:
-        """The name as it was given, without the client's prefix."""
-        return self._name
-
-    @property
-    def kind(self) -> LockKind:
-        """What kind of lock it is, such as "mutex" or "fenced"."""
-        return self._kind
+        super()._set_up(client, kind, name, handle, wait_ms, owner)
+        self._noted = callable(self._on_lost) or kind in SEVERAL  # whether grants are noted
+        self._client._losses.watch()
 
     @explain_other_names
     def acquire(
@@ -224,36 +313,7 @@ class Lock:
         status: int = lib.redlatch_lock_query(self._handle, record)
         if status:
             raise failure(status, self._name)
-        return LockState(
-            locked=bool(record.locked),
-            ttl=math.inf if record.ttl_ms == -1 else record.ttl_ms / 1000,
-            owner=text(record.owner) or None,
-            count=record.count,
-            holders=record.holders,
-            waiters=record.waiters,
-        )
-
-    def owned(self) -> bool:
-        """Whether the caller holds the lock, as far as this process knows. Nothing is sent.
-
-        Example:
-            >>> with client.lock("orders:42") as hold:
-            ...     client.lock("orders:42").owned()
-            True
-        """
-        return self.hold_count() > 0
-
-    def hold_count(self) -> int:
-        """How many acquires the caller has to release; 0 also when it lost the lock. Nothing is sent.
-
-        Example:
-            >>> lock = client.lock("orders:42")
-            >>> with lock, lock:
-            ...     lock.hold_count()
-            2
-        """
-        now = self._standing(self._number())
-        return now.count if now.state in (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT) else 0
+        return state_of(record)
 
     def held(self) -> Optional[Hold]:
         """The caller's Hold, as far as this process knows; None if it holds nothing. A hold that was lost is given
@@ -330,7 +390,12 @@ class Lock:
         if hold is not None:
             self._leave(number, hold._outer)
         if status:
-            self._left_badly(status, hold, error)
+            failed = failure(status, self._name)
+            if self._on_lost == "log" and isinstance(failed, LockLostError):
+                if hold is not None:
+                    hold._found_lost(failed.reason)
+                return
+            self._left_badly(failed, hold, error)
         elif callable(self._on_lost) and hold is not None:
             self._client._losses.released(hold._serial, self, number)
 
@@ -352,15 +417,6 @@ class Lock:
                 return function(*arguments, **keywords)
 
         return cast(Function, locked)
-
-    def __repr__(self) -> str:
-        owned = "this object" if self._by_handle else "threads"
-        return f"<redlatch.{type(self).__name__} {self._name!r} ({self._kind}), owned by {owned}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a redlatch.Lock cannot be pickled or copied: open a client, and make its locks, in each process"
-        )
 
     def _obtain(self, wait_ms: int, lease_ms: int, entering: bool, owner: Optional[int] = None) -> Optional[Hold]:
         """Acquires for an owner, usually the lock's own, or returns None after a time-out. Whatever exception comes in
@@ -402,36 +458,11 @@ class Lock:
 
     def _note_granted(self, hold: Hold) -> None:
         """For what is to be logged and called when the hold is lost."""
-        if self._kind in ("multi", "redlock"):
+        if self._kind in SEVERAL:
             self._client._losses.note_owner(hold._serial, hold.owner)
         if callable(self._on_lost):
             self._client._losses.expect(hold._serial, self._on_lost, hold)
 
-    def _leave(self, number: int, outer: Optional[Hold]) -> None:
-        """Makes the `with` around the one that ends the innermost of its owner."""
-        if outer is None:
-            self._entered.pop(number, None)
-        else:
-            self._entered[number] = outer
-
-    def _left_badly(self, status: int, hold: Optional[Hold], error: Optional[BaseException]) -> None:
-        """The release at the end of a `with` failed."""
-        failed = failure(status, self._name)
-        if isinstance(failed, LockLostError):
-            if hold is not None:
-                hold._found_lost(failed.reason)
-            if self._on_lost == "log":
-                return
-        left_badly(f"the lock {self._name!r}", failed, error)
-
     def _number(self) -> int:
         """The owner to act for: 0 is this object."""
         return 0 if self._by_handle else current().number
-
-    def _standing(self, number: int) -> CData:
-        """How an owner stands with this lock, as far as this process knows."""
-        record = new_record("redlatch_hold")
-        status: int = lib.redlatch_lock_hold_status(self._handle, number, record)
-        if status:
-            raise failure(status, self._name)
-        return record

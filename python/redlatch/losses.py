@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Callable, Dict, List, Literal, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, List, Literal, Optional, Protocol, Tuple, Union
 
 from redlatch._ffi import FOREVER, CData, lib, new_record, text
 from redlatch.errors import LockName, LossReason, reason_name
@@ -43,40 +43,25 @@ SWEEP = 64
 GREEN_POLL = 0.05
 
 
-class Losses:
-    """The losses of one client. A daemon thread waits for them from the first lock on, from the first new credentials
-    on, or where the server may become another one, from the beginning."""
+class KnownLosses:
+    """The losses of one client that were seen and logged."""
 
-    def __init__(self, handle: CData, uuid: str) -> None:
-        self._handle = handle
+    def __init__(self, uuid: str) -> None:
         self._uuid = uuid
-        self._pid = os.getpid()
         self._reasons: OrderedDict[int, Optional[LossReason]] = OrderedDict()  # by serial
-        self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
-        self._guard = threading.RLock()  # a signal handler, or a finaliser, may come in between and make a lock, too
-        self._starting = False
         self._owners: OrderedDict[int, str] = OrderedDict()  # of holds of several names, whose serials are no owner ids
         self._logged: OrderedDict[int, None] = OrderedDict()  # the serials of losses that were logged
         self._logging = threading.Condition()
-        self._thread: Optional[threading.Thread] = None
-        self._calls: Dict[int, List[Tuple[Call, Hold]]] = {}  # by serial
-        self._sweep_at = SWEEP
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
-        """Remembers that a hold is lost, and why, and tells who waits for that. Any thread, any number of times."""
+        """Remembers that a hold is lost, and why. Any thread, any number of times."""
         self._reasons[serial] = reason
         if len(self._reasons) > REMEMBERED:
             self._reasons.popitem(last=False)
-        event = self._events.get(serial)
-        if event is not None:
-            event.set()
 
     def found(self, serial: int, what: str, name: LockName, reason: Optional[LossReason]) -> None:
         """A call has found a hold lost. What the last release finds is told to nobody else, so it is logged here."""
         self.note(serial, reason)
-        if reason != "missing" and self._thread is not None and self._thread.is_alive():
-            with self._logging:
-                self._logging.wait_for(lambda: serial in self._logged, LEFT_TO_WATCH)
         self.log(serial, what, name, reason, "was not over" if reason == "missing" else "was over")
         self.act(serial)
 
@@ -91,6 +76,9 @@ class Losses:
             self._logging.notify_all()
         logger.warning("%s %r was lost (%s): owner %s, its lease %s", what, name, reason, self.owner(serial), lease)
 
+    def act(self, serial: int) -> None:
+        """Does what follows a loss beside what note() does: nothing here."""
+
     def knows(self, serial: int) -> bool:
         """Whether this hold was seen to be lost."""
         return serial in self._reasons
@@ -98,6 +86,61 @@ class Losses:
     def reason(self, serial: int) -> Optional[LossReason]:
         """Why this hold was lost; None if it was not, as far as was seen."""
         return self._reasons.get(serial)
+
+    def note_owner(self, serial: int, owner: str) -> None:
+        """Remembers the owner id of a hold of several names: that of its first member."""
+        self._owners[serial] = owner
+        if len(self._owners) > REMEMBERED:
+            self._owners.popitem(last=False)
+
+    def owner(self, serial: int) -> str:
+        """The owner id of a hold."""
+        return self._owners.get(serial) or f"{self._uuid}:{serial}"
+
+
+class Opened(Protocol):
+    """What the objects of a client need of it."""
+
+    @property
+    def _handle(self) -> CData: ...
+
+    @property
+    def _losses(self) -> KnownLosses: ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+
+
+class Losses(KnownLosses):
+    """The losses of a client that threads use. A daemon thread waits for them from the first lock on, from the first
+    new credentials on, or where the server may become another one, from the beginning."""
+
+    def __init__(self, handle: CData, uuid: str) -> None:
+        super().__init__(uuid)
+        self._handle = handle
+        self._pid = os.getpid()
+        self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
+        self._guard = threading.RLock()  # a signal handler, or a finaliser, may come in between and make a lock, too
+        self._starting = False
+        self._thread: Optional[threading.Thread] = None
+        self._calls: Dict[int, List[Tuple[Call, Hold]]] = {}  # by serial
+        self._sweep_at = SWEEP
+
+    def note(self, serial: int, reason: Optional[LossReason]) -> None:
+        """Also tells who waits for that."""
+        super().note(serial, reason)
+        event = self._events.get(serial)
+        if event is not None:
+            event.set()
+
+    def found(self, serial: int, what: str, name: LockName, reason: Optional[LossReason]) -> None:
+        """Leaves it to the watching thread for a moment to log since when a lease is over."""
+        self.note(serial, reason)
+        if reason != "missing" and self._thread is not None and self._thread.is_alive():
+            with self._logging:
+                self._logging.wait_for(lambda: serial in self._logged, LEFT_TO_WATCH)
+        super().found(serial, what, name, reason)
 
     def event(self, serial: int) -> threading.Event:
         """The event of a hold: one, however often it is asked for."""
@@ -151,16 +194,6 @@ class Losses:
             except Exception:
                 logger.exception("on_lost of the lock %r failed", hold._lock.name)
 
-    def note_owner(self, serial: int, owner: str) -> None:
-        """Remembers the owner id of a hold of several names: that of its first member."""
-        self._owners[serial] = owner
-        if len(self._owners) > REMEMBERED:
-            self._owners.popitem(last=False)
-
-    def owner(self, serial: int) -> str:
-        """The owner id of a hold."""
-        return self._owners.get(serial) or f"{self._uuid}:{serial}"
-
     def join(self) -> None:
         """Lets the thread end, after the client was closed; at most for a moment."""
         thread = self._thread
@@ -197,11 +230,12 @@ def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
         if losses is None:
             return
         if status == lib.REDLATCH_OK:
-            _take(record, losses)
+            take_event(record, losses, "thread")
         del losses
 
 
-def _take(record: CData, losses: Losses) -> None:
+def take_event(record: CData, losses: KnownLosses, actor: str) -> None:
+    """Notes and logs an event that completes no call; `actor` is what owns locks that no handle owns."""
     if record.kind == lib.REDLATCH_EVENT_MOVED:
         logger.warning("the client moved from %s to %s", text(record.old_address), text(record.new_address))
         return
@@ -217,7 +251,7 @@ def _take(record: CData, losses: Losses) -> None:
     losses.note(serial, reason)  # before a handler of the log takes its time
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
         # Nobody renews it any more: whoever works under it has to stop, though its last lease is not over yet.
-        logger.warning("lock %r is no longer renewed: owner %s, the thread that held it has ended", name, owner)
+        logger.warning("lock %r is no longer renewed: owner %s, the %s that held it has ended", name, owner, actor)
     else:
         over = "was not over" if reason == "missing" else f"had been over for {record.number / 1000:.3f} s"
         what = text(record.message).partition(" of ")[0]  # "hold", or "permit" with its id

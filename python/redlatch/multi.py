@@ -5,14 +5,14 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Literal, Optional, Tuple
+from typing import Literal, Optional, Sequence, Tuple, Type
 
-from redlatch._ffi import CData, ffi, lib
+from redlatch._ffi import ffi, lib
 from redlatch.durations import Seconds, lease_ms, limit_ms, wait_ms
 from redlatch.errors import InvalidArgumentError, failure
-from redlatch.locks import Lock, LockKind
+from redlatch.locks import Lock, LockHandle, LockKind
 from redlatch.losses import OnLost
-from redlatch.options import lock_options, on_lost_option
+from redlatch.options import flag, lock_options, on_lost_option
 from redlatch.other_names import explain_other_names
 
 
@@ -40,39 +40,9 @@ class MultiLock(Lock):
         owner: str,
         on_lost: OnLost,
     ) -> None:
-        self._make("multi", members, (), timeout, lease, max_hold, owner, on_lost)
-
-    def _make(
-        self,
-        kind: LockKind,
-        members: Tuple[Lock, ...],
-        more: Tuple[int, ...],
-        timeout: Optional[Seconds],
-        lease: Optional[Seconds],
-        max_hold: Optional[Seconds],
-        owner: str,
-        on_lost: OnLost,
-    ) -> None:
-        for member in members:
-            if not isinstance(member, Lock):
-                raise TypeError(f"a member is {member!r}, of type {type(member).__name__}; expected redlatch.Lock")
-        if not members:
-            raise InvalidArgumentError("there are no members; expected at least one lock")
-        on_lost = on_lost_option(on_lost)
-        options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), {})
-        wait = wait_ms(timeout, "timeout")
-        lock_out = ffi.new("redlatch_lock **")
-        handles = ffi.new("redlatch_lock *[]", [member._handle for member in members])
-        name = ", ".join(_shown(member) for member in members)
-        status = self._new(handles, len(members), more, options, lock_out)
-        if status:
-            raise failure(status, name)
+        self._on_lost = on_lost_option(on_lost)
+        compose(self, Lock, members, None, timeout, lease, max_hold, owner)
         self._members = members  # their clients live as long as this does
-        self._set_up(members[0]._client, kind, name, lock_out[0], wait, owner, on_lost)
-
-    def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
-        status: int = lib.redlatch_multi_lock_new(handles, count, options, lock_out)
-        return status
 
     @property
     def members(self) -> Tuple[Lock, ...]:
@@ -103,13 +73,10 @@ class RedLock(MultiLock):
         owner: str,
         on_lost: OnLost,
     ) -> None:
-        if not isinstance(allow_few, bool):
-            raise TypeError(f"allow_few is {allow_few!r}, of type {type(allow_few).__name__}; expected True or False")
-        self._make("redlock", members, (int(allow_few),), timeout, lease, max_hold, owner, on_lost)
-
-    def _new(self, handles: CData, count: int, more: Tuple[int, ...], options: CData, lock_out: CData) -> int:
-        status: int = lib.redlatch_redlock_new(handles, count, *more, options, lock_out)
-        return status
+        self._on_lost = on_lost_option(on_lost)
+        flag(allow_few, "allow_few")
+        compose(self, Lock, members, allow_few, timeout, lease, max_hold, owner)
+        self._members = members
 
 
 @explain_other_names
@@ -173,6 +140,39 @@ def redlock(
     return RedLock(members, allow_few, timeout, lease, max_hold, owner, on_lost)
 
 
-def _shown(lock: Lock) -> str:
+def compose(
+    lock: LockHandle,
+    member_type: Type[LockHandle],
+    members: Sequence[LockHandle],
+    allow_few: Optional[bool],
+    timeout: Optional[Seconds],
+    lease: Optional[Seconds],
+    max_hold: Optional[Seconds],
+    owner: str,
+) -> None:
+    """Makes a lock one of its members: a multi lock, or a RedLock if `allow_few` is given."""
+    for member in members:
+        if not isinstance(member, member_type):
+            expected = f"{member_type.PACKAGE}.Lock"
+            raise TypeError(f"a member is {member!r}, of type {type(member).__name__}; expected {expected}")
+    if not members:
+        raise InvalidArgumentError("there are no members; expected at least one lock")
+    options, _alive = lock_options(owner, lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold"), {}, lock.ACTOR)
+    wait = wait_ms(timeout, "timeout")
+    lock_out = ffi.new("redlatch_lock **")
+    handles = ffi.new("redlatch_lock *[]", [member._handle for member in members])
+    name = ", ".join(_shown(member) for member in members)
+    status: int
+    if allow_few is None:
+        status = lib.redlatch_multi_lock_new(handles, len(members), options, lock_out)
+    else:
+        status = lib.redlatch_redlock_new(handles, len(members), int(allow_few), options, lock_out)
+    if status:
+        raise failure(status, name)
+    kind: LockKind = "multi" if allow_few is None else "redlock"
+    lock._set_up(members[0]._client, kind, name, lock_out[0], wait, owner)
+
+
+def _shown(lock: LockHandle) -> str:
     name = lock.name
     return name if isinstance(name, str) else name.decode("utf-8", "backslashreplace")

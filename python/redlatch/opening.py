@@ -5,9 +5,9 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Dict, Literal, Optional
+from typing import Any, Dict, Literal, Optional, Tuple
 
-from redlatch._ffi import ffi, lib
+from redlatch._ffi import CData, ffi, lib
 from redlatch.client import Client
 from redlatch.credentials import CredentialProvider, Renewal
 from redlatch.durations import Seconds
@@ -87,11 +87,11 @@ def connect(
         ...     other.closed
         False
     """
-    return _open(dict(locals()))
+    return Client(*open_handle(dict(locals())))
 
 
-def _open(given: Dict[str, Any]) -> Client:
-    """A client for the arguments of connect()."""
+def open_handle(given: Dict[str, Any]) -> Tuple[CData, Optional[Renewal]]:
+    """The core's client for the arguments of connect(), and what renews its credentials."""
     url, tuning = given["url"], given["tuning"]
     if url is not None and not isinstance(url, str):
         raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
@@ -104,7 +104,7 @@ def _open(given: Dict[str, Any]) -> Client:
     alive.clear()
     if status:
         raise failure(status)
-    return Client(client_out[0], renewal)
+    return client_out[0], renewal
 
 
 def _renewal(given: Dict[str, Any]) -> Optional[Renewal]:

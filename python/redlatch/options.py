@@ -175,13 +175,13 @@ def on_lost_option(value: OnLost) -> OnLost:
 
 
 def lock_options(
-    owner: str, lease_ms: int, max_hold_ms: int, settings: Mapping[str, Any]
+    owner: str, lease_ms: int, max_hold_ms: int, settings: Mapping[str, Any], actor: str = "thread"
 ) -> Tuple[CData, List[CData]]:
     """The core's options of one lock, and what must live for as long as they do; `settings` are those that only some
-    kinds have."""
-    modes = {"thread": lib.REDLATCH_OWNER_THREAD, "handle": lib.REDLATCH_OWNER_HANDLE}
+    kinds have, and `actor` is what owns a lock that its handle does not own."""
+    modes = {actor: lib.REDLATCH_OWNER_THREAD, "handle": lib.REDLATCH_OWNER_HANDLE}
     if not isinstance(owner, str) or owner not in modes:
-        raise InvalidArgumentError(f"owner is {owner!r}; expected 'thread' or 'handle'")
+        raise InvalidArgumentError(f"owner is {owner!r}; expected {actor!r} or 'handle'")
     options = ffi.new("redlatch_lock_options *")
     status: int = lib.redlatch_lock_options_init(options, ffi.sizeof("redlatch_lock_options"))
     if status:

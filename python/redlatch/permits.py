@@ -35,28 +35,37 @@ _release = lib.redlatch_permit_semaphore_release
 _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
 
-class Permit:
-    """One permit of a permit semaphore, until it is released or lost. Any thread may release it.
+class PermitHandle(Limited):
+    """A permit semaphore's handle, and what can be asked without the server, by threads and by tasks."""
 
-    `with semaphore.acquire() as permit:` gives it back at the end; LockLostError, if it was lost, unless the block
-    raised.
+    __slots__ = ()
 
-    Example:
-        >>> slots = client.permit_semaphore("slots", limit=3)
-        >>> with slots.acquire(timeout=5) as permit:
-        ...     len(permit.id), permit.lost
-        (32, False)
-    """
+    def _standing(self, serial: int) -> CData:
+        """How a permit of this client stands, as far as this process knows."""
+        record = new_record("redlatch_permit")
+        status: int = lib.redlatch_permit_semaphore_permit_status(self._handle, serial, record)
+        if status:
+            raise failure(status, self._name)
+        return record
 
-    __slots__ = ("_semaphore", "_serial", "_id", "_encoded_id", "_released", "_lost_event", "__weakref__")
+    def _id_of(self, serial: int) -> str:
+        record = self._standing(serial)  # has to live while its id is read
+        return text(record.id)
 
-    def __init__(self, semaphore: PermitSemaphore, serial: int) -> None:
+
+class BasePermit:
+    """What a permit can be asked, by threads and by tasks."""
+
+    __slots__ = ("_semaphore", "_serial", "_id", "_encoded_id", "_released", "__weakref__")
+
+    PACKAGE = "redlatch"
+
+    def __init__(self, semaphore: PermitHandle, serial: int) -> None:
         self._semaphore = semaphore
         self._serial = serial
         self._id = semaphore._id_of(serial)
         self._encoded_id = self._id.encode()
         self._released = False
-        self._lost_event: Optional[threading.Event] = None
 
     @property
     def id(self) -> str:
@@ -104,6 +113,42 @@ class Permit:
             lost = LockLostError(f"permit {self._id} of semaphore {name!r} was lost ({reason})", lock_name=name)
             lost.reason = reason
             raise lost
+
+    def __repr__(self) -> str:
+        return f"<{self.PACKAGE}.Permit {self._id} of {self._semaphore.name!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {self.PACKAGE}.Permit cannot be pickled or copied; its id can be passed on")
+
+    def _check_not_released(self) -> None:
+        if self._released:
+            name = self._semaphore.name
+            raise NotOwnedError(f"permit {self._id} of semaphore {name!r} was released before", lock_name=name)
+
+    def _found_lost(self, reason: Optional[LossReason]) -> None:
+        what = f"permit {self._id} of"
+        self._semaphore._client._losses.found(self._serial, what, self._semaphore.name, reason)
+
+
+class Permit(BasePermit):
+    """One permit of a permit semaphore, until it is released or lost. Any thread may release it.
+
+    `with semaphore.acquire() as permit:` gives it back at the end; LockLostError, if it was lost, unless the block
+    raised.
+
+    Example:
+        >>> slots = client.permit_semaphore("slots", limit=3)
+        >>> with slots.acquire(timeout=5) as permit:
+        ...     len(permit.id), permit.lost
+        (32, False)
+    """
+
+    __slots__ = ("_lost_event",)
+    _semaphore: PermitSemaphore
+
+    def __init__(self, semaphore: PermitSemaphore, serial: int) -> None:
+        super().__init__(semaphore, serial)
+        self._lost_event: Optional[threading.Event] = None
 
     @property
     def lost_event(self) -> threading.Event:
@@ -170,17 +215,6 @@ class Permit:
         if status:
             self._left_badly(status, error)
 
-    def __repr__(self) -> str:
-        return f"<redlatch.Permit {self._id} of {self._semaphore.name!r}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a redlatch.Permit cannot be pickled or copied; its id can be passed on")
-
-    def _check_not_released(self) -> None:
-        if self._released:
-            name = self._semaphore.name
-            raise NotOwnedError(f"permit {self._id} of semaphore {name!r} was released before", lock_name=name)
-
     def _failed(self, status: int) -> RedlatchError:
         """The exception for a release that failed."""
         error = failure(status, self._semaphore.name)
@@ -191,10 +225,6 @@ class Permit:
     def _left_badly(self, status: int, error: Optional[BaseException]) -> None:
         """The release at the end of a `with` failed."""
         left_badly(f"the permit {self._id} of semaphore {self._semaphore.name!r}", self._failed(status), error)
-
-    def _found_lost(self, reason: Optional[LossReason]) -> None:
-        what = f"permit {self._id} of"
-        self._semaphore._client._losses.found(self._serial, what, self._semaphore.name, reason)
 
 
 class NoPermit:
@@ -238,7 +268,7 @@ class _Entered(threading.local):
         self.permits: List[Permit] = []
 
 
-class PermitSemaphore(Limited):
+class PermitSemaphore(PermitHandle):
     """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
     RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives
     back is free again when its lease is over. In one client waiters are served strictly first come, first served. A
@@ -258,6 +288,7 @@ class PermitSemaphore(Limited):
     """
 
     __slots__ = ("_entered",)
+    _client: Client
 
     def __init__(
         self,
@@ -361,7 +392,7 @@ class PermitSemaphore(Limited):
         if isinstance(permit, Permit):
             permit.release()
         else:
-            self._call(lib.redlatch_permit_semaphore_release, _id_bytes(permit))
+            self._call(lib.redlatch_permit_semaphore_release, id_bytes(permit))
 
     def extend(self, permit: Union[Permit, str], seconds: Seconds) -> None:
         """Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed
@@ -386,7 +417,7 @@ class PermitSemaphore(Limited):
         if isinstance(permit, Permit):
             permit.extend(seconds)
         else:
-            self._call(lib.redlatch_permit_semaphore_update_lease, _id_bytes(permit), lease)
+            self._call(lib.redlatch_permit_semaphore_update_lease, id_bytes(permit), lease)
 
     def lease_of(self, permit: Union[Permit, str]) -> float:
         """Asks the server how many seconds a permit is taken yet: 0.0 when it is not, infinity when it has no lease.
@@ -395,7 +426,7 @@ class PermitSemaphore(Limited):
             >>> client.permit_semaphore("slots").lease_of("00" * 16)
             0.0
         """
-        milliseconds = self._number(lib.redlatch_permit_semaphore_lease_of, _id_bytes(permit))
+        milliseconds = self._number(lib.redlatch_permit_semaphore_lease_of, id_bytes(permit))
         return math.inf if milliseconds == -1 else milliseconds / 1000
 
     def try_set_permits(self, permits: int) -> bool:
@@ -511,21 +542,10 @@ class PermitSemaphore(Limited):
         if status:
             permit._left_badly(status, error)
 
-    def _standing(self, serial: int) -> CData:
-        """How a permit of this client stands, as far as this process knows."""
-        record = new_record("redlatch_permit")
-        status: int = lib.redlatch_permit_semaphore_permit_status(self._handle, serial, record)
-        if status:
-            raise failure(status, self._name)
-        return record
 
-    def _id_of(self, serial: int) -> str:
-        record = self._standing(serial)  # has to live while its id is read
-        return text(record.id)
-
-
-def _id_bytes(permit: Union[Permit, str]) -> bytes:
-    if isinstance(permit, Permit):
+def id_bytes(permit: Union[BasePermit, str]) -> bytes:
+    """The id of a permit as the core wants it."""
+    if isinstance(permit, BasePermit):
         permit = permit.id
     if not isinstance(permit, str):
         raise TypeError(f"permit is {permit!r}, of type {type(permit).__name__}; expected a Permit or the id of one")

@@ -5,20 +5,72 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, NoReturn, Optional
+import functools
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, NoReturn, Optional, TypeVar
 
 from redlatch._ffi import lib
 from redlatch.durations import Seconds
 from redlatch.errors import LockName
-from redlatch.locks import Lock
-from redlatch.losses import OnLost
+from redlatch.locks import Lock, LockHandle
+from redlatch.losses import OnLost, Opened
 from redlatch.owners import new_number
 
 if TYPE_CHECKING:
     from redlatch.client import Client
 
+Side = TypeVar("Side", bound=LockHandle)
 
-class ReadWriteLock:
+
+class Sides(Generic[Side]):
+    """Two locks of one name and one owner, for threads and for tasks."""
+
+    __slots__ = ("_read", "_write")
+
+    PACKAGE = "redlatch"
+
+    def __init__(
+        self,
+        make: Callable[..., Side],
+        client: Opened,
+        name: LockName,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+        reentrant: bool,
+    ) -> None:
+        settings: Dict[str, Any] = {"reentrant": reentrant}
+        if owner == "handle":
+            settings["owner_number"] = new_number()  # by which the sides know that they are one's
+        self._read = make(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, owner, **settings)
+        self._write = make(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, owner, **settings)
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._read.name
+
+    @property
+    def read(self) -> Side:
+        """The lock that many may hold while nobody writes."""
+        return self._read
+
+    @property
+    def write(self) -> Side:
+        """The lock that one may hold while nobody else reads."""
+        return self._write
+
+    def __repr__(self) -> str:
+        return f"<{self.PACKAGE}.ReadWriteLock {self.name!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {self.PACKAGE}.ReadWriteLock cannot be pickled or copied: open a client, and make its locks, in each "
+            "process"
+        )
+
+
+class ReadWriteLock(Sides[Lock]):
     """Many readers or one writer, made by Client.read_write_lock().
 
     `read` and `write` are Locks of one owner: the calling thread, or with owner="handle" this object, either lock of
@@ -34,7 +86,7 @@ class ReadWriteLock:
         1
     """
 
-    __slots__ = ("_read", "_write")
+    __slots__ = ()
 
     def __init__(
         self,
@@ -47,31 +99,5 @@ class ReadWriteLock:
         on_lost: OnLost,
         reentrant: bool,
     ) -> None:
-        settings: Dict[str, Any] = {"reentrant": reentrant}
-        if owner == "handle":
-            settings["owner_number"] = new_number()  # by which the sides know that they are one's
-        self._read = Lock(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, owner, on_lost, **settings)
-        self._write = Lock(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, owner, on_lost, **settings)
-
-    @property
-    def name(self) -> LockName:
-        """The name as it was given, without the client's prefix."""
-        return self._read.name
-
-    @property
-    def read(self) -> Lock:
-        """The lock that many may hold while nobody writes."""
-        return self._read
-
-    @property
-    def write(self) -> Lock:
-        """The lock that one may hold while nobody else reads."""
-        return self._write
-
-    def __repr__(self) -> str:
-        return f"<redlatch.ReadWriteLock {self.name!r}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a redlatch.ReadWriteLock cannot be pickled or copied: open a client, and make its locks, in each process"
-        )
+        make = functools.partial(Lock, on_lost=on_lost)
+        super().__init__(make, client, name, timeout, lease, max_hold, owner, reentrant)

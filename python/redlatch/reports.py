@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Dict, Iterator, List, Literal, Optional, Tuple, cast
+from typing import Any, Dict, Iterator, List, Literal, Optional, Tuple, cast
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.errors import LockName, failure
@@ -87,22 +87,31 @@ class Report:
 def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) -> Report:
     """The report of one name, which tells of an owner first."""
     report_out = ffi.new("redlatch_report **")
-    if not isinstance(owner, (str, type(None))):
-        raise TypeError(f"owner is of type {type(owner).__name__}; expected str or None")
-    sought = ffi.NULL if owner is None else owner.encode("utf-8", "surrogateescape")
-    status: int = lib.redlatch_client_inspect(client, data, len(data), sought, report_out)
+    status: int = lib.redlatch_client_inspect(client, data, len(data), sought(owner), report_out)
     if status:
         raise failure(status, name)
-    return _read(report_out[0])
+    return read_report(own_report(report_out[0]))
+
+
+def sought(owner: Optional[str]) -> Any:
+    """An owner id as the core wants it."""
+    if not isinstance(owner, (str, type(None))):
+        raise TypeError(f"owner is of type {type(owner).__name__}; expected str or None")
+    return ffi.NULL if owner is None else owner.encode("utf-8", "surrogateescape")
 
 
 def scan(client: CData, pattern: bytes) -> Iterator[Report]:
     """The reports of all locks whose names match."""
+    return _walk(new_scan(client, pattern))
+
+
+def new_scan(client: CData, pattern: bytes) -> CData:
+    """A scan of the core."""
     scan_out = ffi.new("redlatch_scan **")
     status: int = lib.redlatch_scan_new(client, pattern, len(pattern), scan_out)
     if status:
         raise failure(status)
-    return _walk(ffi.gc(scan_out[0], lib.redlatch_scan_free))
+    return ffi.gc(scan_out[0], lib.redlatch_scan_free)
 
 
 def _walk(walk: CData) -> Iterator[Report]:
@@ -113,12 +122,16 @@ def _walk(walk: CData) -> Iterator[Report]:
             raise failure(status)
         if report_out[0] == ffi.NULL:
             return
-        yield _read(report_out[0])
+        yield read_report(own_report(report_out[0]))
 
 
-def _read(handle: CData) -> Report:
-    """Reads a report of the core and gives it back."""
-    report = ffi.gc(handle, lib.redlatch_report_free)
+def own_report(handle: CData) -> CData:
+    """A report that is freed with the last who uses it."""
+    return ffi.gc(handle, lib.redlatch_report_free)
+
+
+def read_report(report: CData) -> Report:
+    """What a report of the core says."""
     facts = new_record("redlatch_facts")
     status: int = lib.redlatch_report_facts(report, facts)
     if status:

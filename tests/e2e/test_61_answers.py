@@ -319,7 +319,7 @@ def test_inspect(client: redlatch.Client, other: redlatch.Client, lock_name: str
         event = host.event()
         assert (event.kind, event.status, event.tag, event.number) == (lib.REDLATCH_EVENT_ANSWERED, 0, 3, 0)
         assert ffi.string(event.name) == name and not host.is_readable()
-        return reports._read(event.report)
+        return reports.read_report(reports.own_report(event.report))
 
     assert started() == client.inspect(lock_name)
     with other.lock(lock_name) as held:
@@ -348,7 +348,7 @@ def steps_of(client: redlatch.Client, walk: Any) -> Iterator[Tuple[int, Any]]:
         assert not host.is_readable() and client.stats()["round_trips"] - before <= 1
         if event.status == 0 and not event.report:
             return
-        yield event.status, reports._read(event.report) if event.report else None
+        yield event.status, reports.read_report(reports.own_report(event.report)) if event.report else None
 
 
 def test_a_walk_over_thousands_of_keys(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:

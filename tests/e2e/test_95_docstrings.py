@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import doctest
 import inspect
+import io
+from types import ModuleType
 from typing import Any, Dict, Iterator, List
 
 import pytest
 import redlatch
+import redlatch.aio
+from loops import World, run
 from support import RedisServer
 
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
@@ -16,22 +22,25 @@ FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 WITHOUT_EXAMPLE = (BaseException, redlatch.Status, redlatch.Report, redlatch.Party, redlatch.LockState, redlatch.Tuning)
 
 
-def documented() -> Iterator[Any]:
-    """The functions and classes of the package that are to have examples, and the methods of these."""
-    for name in redlatch.__all__:
-        thing = getattr(redlatch, name)
+def documented(package: ModuleType, of: str) -> Iterator[Any]:
+    """The functions and classes of a package that are to have examples, and the methods that they have from modules
+    whose names begin so."""
+    for name in package.__all__:
+        thing = getattr(package, name)
         if not getattr(thing, "__module__", "").startswith("redlatch"):
             continue  # an alias of types
         if inspect.isfunction(thing):
             yield name, thing
         elif inspect.isclass(thing) and not issubclass(thing, WITHOUT_EXAMPLE):
             yield name, thing
-            for member, value in vars(thing).items():
+            inherited = [vars(base) for base in reversed(thing.__mro__) if base.__module__.startswith(of)]
+            for member, value in {name: value for each in inherited for name, value in each.items()}.items():
                 if inspect.isfunction(value) and not member.startswith("_"):
                     yield f"{name}.{member}", value
 
 
-DOCUMENTED: Dict[str, Any] = dict(documented())
+DOCUMENTED: Dict[str, Any] = dict(documented(redlatch, "redlatch"))
+FOR_TASKS: Dict[str, Any] = dict(documented(redlatch.aio, "redlatch.aio"))
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
@@ -47,9 +56,41 @@ def test_example(server: RedisServer, name: str) -> None:
     server.admin.flushall()
 
 
+async def outcome_of(example: doctest.Example, names: Dict[str, Any]) -> str:
+    """What an example prints, which may wait."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = compile(example.source, "<example>", "single", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        waiting = eval(code, names)
+        if inspect.iscoroutine(waiting):
+            await waiting
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "trio"])
+@pytest.mark.parametrize("name", FOR_TASKS)
+def test_example_for_tasks(server: RedisServer, name: str, loop: str) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(server.url) as client:
+            names = {"redlatch": redlatch, "client": client}
+            parsed = doctest.DocTestParser().get_doctest(inspect.getdoc(FOR_TASKS[name]) or "", names, name, None, 0)
+            assert parsed.examples, f"{name} has no example"
+            for example in parsed.examples:
+                try:
+                    got = await outcome_of(example, names)
+                except redlatch.RedlatchError as error:
+                    assert example.exc_msg == f"redlatch.errors.{type(error).__name__}: {error}\n", example.source
+                else:
+                    assert example.exc_msg is None, example.source
+                    same = doctest.OutputChecker().check_output(example.want, got, FLAGS)
+                    assert same, f"{example.source}printed {got}"
+
+    run(loop, main)
+
+
 def test_docstrings_are_in_one_style() -> None:
     """Arguments stand under Args, as of Google's style, and each one that a call takes is there."""
-    for name, thing in DOCUMENTED.items():
+    for name, thing in [*DOCUMENTED.items(), *FOR_TASKS.items()]:
         text = inspect.getdoc(thing) or ""
         if "Args:" not in text or inspect.isclass(thing):
             continue

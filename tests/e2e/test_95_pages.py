@@ -46,7 +46,9 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("docs/how-to/lua.md", "lua"): ("one holder", "released at the end", "timeout", "false\tlost"),
     ("docs/how-to/migrate.md", "python"): ("mean timeout=5?", "old and new exclude", "one import", "server: True"),
     ("docs/how-to/migrate.md", "bash"): ("no flock and no redlatch",),
-    ("docs/how-to/python.md", "python"): ("one holder", "lost: missing", "mutex True", "the loop goes on"),
+    ("docs/how-to/python.md", "python"): (
+        "one holder", "lost: missing", "mutex True", "the loop goes on", "cancelled by the loss: missing"
+    ),
     ("docs/how-to/semaphores-and-latches.md", "bash"): ("one of three", "is open"),
     ("docs/how-to/semaphores-and-latches.md", "c"): ("one of three",),
     ("docs/how-to/semaphores-and-latches.md", "lua"): ("permit\t", "all is done"),

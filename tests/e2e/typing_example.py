@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Dict, List, Optional, Tuple, Union
 
 import redlatch
+import redlatch.aio
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type
@@ -151,3 +152,39 @@ def mistaken(client: redlatch.Client) -> None:
     client.lock("x", owner="process")  # type: ignore[arg-type]
     client.lock("x").acquire(timeout="5")  # type: ignore[arg-type]
     redlatch.connect(lazy="no")  # type: ignore[arg-type]
+
+
+async def tasks() -> None:
+    async with redlatch.aio.connect("redis://127.0.0.1", command_timeout=2, lazy=True) as client:
+        assert_type(client, redlatch.aio.Client)
+        lock = client.lock("orders:42", timeout=timedelta(seconds=5), owner="handle", on_lost="cancel")
+        assert_type(await lock.acquire(), bool)
+        assert_type(await lock.release(), None)
+        assert_type((await lock.state()).ttl, float)
+        assert_type(lock.held(), Optional[redlatch.aio.Hold])
+        async with lock as held:
+            assert_type(held, redlatch.aio.Hold)
+            assert_type(held.remaining(), float)
+            assert_type(held.lost_event.is_set(), bool)
+            await held.lost_event.wait()
+            assert_type(await held.release(), None)
+        assert_type(client.read_write_lock("catalogue").write, redlatch.aio.Lock)
+        assert_type(await client.semaphore("gate", limit=2).drain(), int)
+        taken = await client.permit_semaphore("slots").acquire(timeout=1)
+        assert_type(taken, Union[redlatch.aio.Permit, redlatch.aio.NoPermit])
+        async with taken as permit:
+            assert_type(permit, redlatch.aio.Permit)
+        assert_type(await client.latch("ready").wait(), bool)
+        assert_type(await client.inspect("orders:42"), redlatch.Report)
+        assert_type([report async for report in client.scan()], List[redlatch.Report])
+        assert_type(redlatch.aio.multi_lock(lock, lock), redlatch.aio.MultiLock)
+
+        @client.lock("nightly")
+        async def nightly(count: int) -> str:
+            return str(count)
+
+        assert_type(await nightly(1), str)
+        client.lock("x", owner="thread")  # type: ignore[arg-type]
+        redlatch.aio.connect(tcp_nodelay=True)  # type: ignore[call-arg]
+        redlatch.multi_lock(lock)  # type: ignore[arg-type]
+    assert_type(await redlatch.aio.connect(), redlatch.aio.Client)

@@ -3,10 +3,12 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
+import asyncio
 import sys
 
 import redlatch
 import redlatch._core
+import redlatch.aio
 
 
 def threads(url: str) -> None:
@@ -20,6 +22,24 @@ def threads(url: str) -> None:
             raise SystemExit("the lock is not free after `with`")
 
 
+async def tasks(url: str) -> None:
+    """The same by tasks of asyncio."""
+    async with redlatch.aio.connect(url) as client:
+        lock = client.lock("smoke")
+        async with lock as held:
+            other = asyncio.get_running_loop().create_task(refused(client))
+            if held.lost or not lock.owned() or not await other:
+                raise SystemExit("the lock of a task does not hold")
+        if (await lock.state()).locked:
+            raise SystemExit("the lock is not free after `async with`")
+
+
+async def refused(client: redlatch.aio.Client) -> bool:
+    """Whether another task is refused the lock."""
+    return not await client.lock("smoke").acquire(blocking=False)
+
+
 if __name__ == "__main__":
     threads(sys.argv[1])
+    asyncio.run(tasks(sys.argv[1]))
     print(redlatch._core.__file__)

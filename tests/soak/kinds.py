@@ -11,7 +11,7 @@ from typing import Dict, Sequence, Tuple
 
 from support.kind_table import NUMBERS
 
-LANGUAGES = ("c", "python", "lua", "java")
+LANGUAGES = ("c", "python", "asyncio", "trio", "lua", "java")
 OURS = LANGUAGES[:-1]
 # Independent servers. All locks of one name are on the first, but those of multi locks and RedLocks.
 SERVERS = 3

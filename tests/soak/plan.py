@@ -41,6 +41,8 @@ def workers(languages: Sequence[str], kind_names: Sequence[str]) -> List[Process
         Process("c-2", "c", 3),
         Process("python-1", "python", 3),
         Process("python-2", "python", 3),
+        Process("asyncio-1", "asyncio", 3),
+        Process("trio-1", "trio", 3),
         Process("lua-1", "lua", 1),
         Process("lua-2", "lua", 1),
         Process("lua-3", "lua", 1),

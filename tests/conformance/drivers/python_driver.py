@@ -2,7 +2,8 @@
 """The Python driver: calls as lines of JSON on the standard input, carried out by the public `redlatch` package.
 
 It translates and nothing else; what the package logs is no answer, and is dropped. An actor is a thread; the one
-without a name is the main thread.
+without a name is the main thread. With the name of an event loop as its argument the calls are those of `redlatch.aio`,
+and each thread has a task that makes them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import gc
 import logging
 import math
 import queue
+import sys
 import threading
 from typing import Any, Callable, Dict, Optional, Union
 
@@ -20,15 +22,23 @@ from lines import serve
 Call = Dict[str, Any]
 Outcome = Dict[str, Any]
 
+# What makes the calls: the package itself, or what makes those of the package for tasks.
+library: Any = redlatch
+ACTOR = "thread"
+if len(sys.argv) > 1:
+    from support.tasks import Tasks
+
+    library, ACTOR = Tasks(sys.argv[1]), "task"
+
 KINDS: Dict[str, Callable[..., redlatch.Lock]] = {
-    "mutex": redlatch.Client.lock,
-    "fenced": redlatch.Client.fenced_lock,
-    "fair": redlatch.Client.fair_lock,
-    "spin": redlatch.Client.spin_lock,
-    "plain": redlatch.Client.plain_lock,
+    "mutex": lambda client, name, **options: client.lock(name, **options),
+    "fenced": lambda client, name, **options: client.fenced_lock(name, **options),
+    "fair": lambda client, name, **options: client.fair_lock(name, **options),
+    "spin": lambda client, name, **options: client.spin_lock(name, **options),
+    "plain": lambda client, name, **options: client.plain_lock(name, **options),
     "read": lambda client, name, **options: client.read_write_lock(name, **options).read,
     "write": lambda client, name, **options: client.read_write_lock(name, **options).write,
-    "group": redlatch.Client.group_lock,
+    "group": lambda client, name, **options: client.group_lock(name, **options),
 }
 SECONDS = {
     "watchdog_lease_ms": "watchdog_lease",
@@ -59,7 +69,7 @@ def lock_options(call: Call) -> Dict[str, Any]:
     options: Dict[str, Any] = {}
     for option, value in call.get("options", {}).items():
         if option == "owner":
-            options["owner"] = {"actor": "thread", "handle": "handle"}[value]
+            options["owner"] = {"actor": ACTOR, "handle": "handle"}[value]
         elif option in SECONDS:
             options[SECONDS[option]] = seconds(value)
         else:
@@ -89,6 +99,8 @@ class Actor:
         while True:
             call = self._calls.get()
             if call is None:
+                if library is not redlatch:
+                    library.end_task()
                 return
             try:
                 self._outcomes.put(call())
@@ -175,7 +187,7 @@ class Driver:
                 options[option] = text(value) if option == "name_prefix" else value
 
         def made() -> Dict[str, str]:
-            client = self._clients[call["client"]] = redlatch.connect(call["url"], **options)
+            client = self._clients[call["client"]] = library.connect(call["url"], **options)
             return {"uuid": client.uuid}
 
         return outcome_of(made)
@@ -197,7 +209,7 @@ class Driver:
     def _multi_lock(self, call: Call) -> Outcome:
         def made() -> None:
             members = [self._locks[member] for member in call["members"]]
-            self._locks[call["lock"]] = redlatch.multi_lock(*members, **lock_options(call))
+            self._locks[call["lock"]] = library.multi_lock(*members, **lock_options(call))
 
         return outcome_of(made)
 
@@ -205,7 +217,7 @@ class Driver:
         def made() -> None:
             members = [self._locks[member] for member in call["members"]]
             few = {"allow_few": call["allow_few"]} if "allow_few" in call else {}
-            self._locks[call["lock"]] = redlatch.redlock(*members, **few, **lock_options(call))
+            self._locks[call["lock"]] = library.redlock(*members, **few, **lock_options(call))
 
         return outcome_of(made)
 
@@ -239,6 +251,8 @@ class Driver:
             client.close()
         for actor in self._actors.values():
             actor.leave()
+        if library is not redlatch:
+            library.end_task()
 
 
 def acquire(lock: redlatch.Lock, call: Call) -> None:
@@ -291,10 +305,10 @@ def hold(lock: redlatch.Lock, now: Optional[redlatch.Hold]) -> Dict[str, Any]:
     }
 
 
-def acquire_permits(target: Union[redlatch.Semaphore, redlatch.PermitSemaphore], call: Call) -> Any:
+def acquire_permits(target: Any, call: Call) -> Any:
     """The ids of permits that have some."""
     wait = seconds(call["wait_ms"])
-    if isinstance(target, redlatch.Semaphore):
+    if hasattr(target, "drain"):  # a semaphore without ids
         if not target.acquire(call["permits"], timeout=wait):
             raise redlatch.LockTimeoutError
         return None
@@ -313,7 +327,7 @@ def wait_for(latch: redlatch.Latch, call: Call) -> None:
 
 def try_set(target: Any, call: Call) -> Any:
     """Of a latch the count, of the others the permits."""
-    if isinstance(target, redlatch.Latch):
+    if hasattr(target, "count_down"):
         return target.try_set_count(call["number"])
     ttl = {"ttl": seconds(call["ttl_ms"])} if "ttl_ms" in call else {}
     return target.try_set_permits(call["number"], **ttl)

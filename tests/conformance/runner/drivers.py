@@ -58,12 +58,13 @@ def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
     )
 
 
-def python_driver() -> Driver:
+def python_driver(*loop: str) -> Driver:
     """This interpreter with the module that it finds; with that of the build where a sanitizer watches. What Python
-    itself leaves behind at its end is not looked at."""
+    itself leaves behind at its end is not looked at. With an event loop its asynchronous calls."""
     watched = {"PYTHONPATH": str(build_folder() / "python"), "PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0"}
     environment = {**watched, **preload()} if preload() else {}
-    return Driver("python", [sys.executable, str(FOLDER / "drivers" / "python_driver.py")], environment=environment)
+    command = [sys.executable, str(FOLDER / "drivers" / "python_driver.py"), *loop]
+    return Driver("-".join(["python", *loop]), command, environment=environment)
 
 
 # The exit statuses of the command. Of what the server or the way to it does, all is one to it.
@@ -118,6 +119,9 @@ DRIVERS = [
     # Asynchronous calls name their owner, so a handle is never one.
     Driver("c-asynchronous", [_C, "asynchronous"], frozenset({"lock.owner=handle"})),
     python_driver(),
+    python_driver("asyncio"),
+    python_driver("uvloop"),
+    python_driver("trio"),
     lua_driver("lua5.1", "5.1"),
     lua_driver("lua5.2", "5.2"),
     lua_driver("lua5.3", "5.3"),

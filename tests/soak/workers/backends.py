@@ -186,6 +186,12 @@ def open_backend(language: str, urls: Sequence[str], lease_ms: int, command_time
         from . import theirs
 
         return theirs.Theirs(urls, lease_ms, command_timeout_ms)
+    import redlatch
+
     from . import ours
 
-    return ours.Ours(urls, lease_ms, command_timeout_ms)
+    if language == "python":
+        return ours.Ours(redlatch, urls, lease_ms, command_timeout_ms)
+    from support.tasks import Tasks
+
+    return ours.Ours(Tasks(language), urls, lease_ms, command_timeout_ms)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takers by redlatch in Python."""
+"""Takers by redlatch in Python: by threads, or by tasks of an event loop, one for each thread."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ ENDLESS = 1_000_000_000_000_000
 # Seconds in which what is under way is settled.
 _RESOLVED = 4.0
 
+# redlatch, or what makes its calls in tasks.
+_library: Any = redlatch
+
 # One for each server.
 Clients = Sequence[redlatch.Client]
 
@@ -23,12 +26,14 @@ Clients = Sequence[redlatch.Client]
 class Ours:
     """Clients of ours."""
 
-    def __init__(self, urls: Sequence[str], lease_ms: int, command_timeout_ms: int) -> None:
+    def __init__(self, library: Any, urls: Sequence[str], lease_ms: int, command_timeout_ms: int) -> None:
+        global _library
+        _library = library
         # Lazy: a server may be down when a process is started in the place of a killed one.
         seconds = command_timeout_ms / 1000
         lease = lease_ms / 1000
         self._clients = [
-            redlatch.connect(url, watchdog_lease=lease, fair_timeout=lease, command_timeout=seconds, lazy=True)
+            library.connect(url, watchdog_lease=lease, fair_timeout=lease, command_timeout=seconds, lazy=True)
             for url in urls
         ]
 
@@ -118,7 +123,7 @@ class MultiTaker(LockTaker):
         for name, server in members:
             word, reentrant = turn.members.get(name, ("lock", True))
             locks.append(lock_of(clients[server], word, name, **({} if reentrant else {"reentrant": False})))
-        lock: redlatch.Lock = redlatch.multi_lock(*locks)
+        lock: redlatch.Lock = _library.multi_lock(*locks)
         return lock
 
 
@@ -127,7 +132,7 @@ class RedLockTaker(LockTaker):
 
     @staticmethod
     def _make(clients: Clients, turn: Turn) -> redlatch.Lock:
-        lock: redlatch.Lock = redlatch.redlock(*(client.lock(turn.name) for client in clients))
+        lock: redlatch.Lock = _library.redlock(*(client.lock(turn.name) for client in clients))
         return lock
 
 

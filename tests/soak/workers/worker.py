@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worker in Python: turns of redlatch, of Redisson through its peer, or of a lock that lies.
+"""The worker in Python: turns of redlatch by threads or tasks, of Redisson through its peer, or of a lock that lies.
 
-    worker.py python|java|liar URL,URL,URL HISTORY PLAN LABEL END
+    worker.py python|asyncio|trio|java|liar URL,URL,URL HISTORY PLAN LABEL END
 
 The plan is described in tests/soak/README.md; END is in nanoseconds of time.monotonic_ns().
 """

@@ -23,6 +23,7 @@ struct composite *request_free(struct client *client, struct request *request) {
     if (request->op) {
         composite_collected(request->op);
     }
+    list_remove(&request->tagged);
     engine_claimed(&client->engine, &request->operation);
     if (request->inquiry) {
         inquiry_free(request->inquiry);

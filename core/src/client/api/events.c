@@ -295,16 +295,11 @@ int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
         return status;
     }
     int64_t now = system_now();
-    struct engine *engine = &client->engine;
-    struct list_link *link = list_first(&engine->operations);
-    while (link) {
-        struct operation *operation = container_of(link, struct operation, all);
-        link = list_next(&engine->operations, link);
-        bool waits = operation->kind == OPERATION_ACQUIRE || operation->kind == OPERATION_WATCH;
-        if (operation->asynchronous && waits && !container_of(operation, struct request, operation)->op &&
-            container_of(operation, struct request, operation)->tag == tag) {
-            engine_abort(engine, operation, REDLATCH_CANCELLED, now);
-            link = list_first(&engine->operations); /* others may have ended with it */
+    struct list *tagged = &client->tagged[tag % TAG_LISTS]; /* of which none is taken off but by its event */
+    for (struct list_link *link = list_first(tagged); link; link = list_next(tagged, link)) {
+        struct request *request = container_of(link, struct request, tagged);
+        if (request->tag == tag) {
+            engine_abort(&client->engine, &request->operation, REDLATCH_CANCELLED, now);
         }
     }
     composite_cancel(client, tag);

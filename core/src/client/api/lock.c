@@ -124,7 +124,8 @@ int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint
     operation->not_reentrant = !lock->reentrant;
     operation->token_from_time = lock->token_from_time;
     operation->back_off = lock->back_off;
-    operation->resource = lock->resource;
+    /* Of a set the one that the engine goes back to at the end: what a started call keeps is what its end drops. */
+    operation->resource = lock->set ? lock->set->members[0].resource : lock->resource;
     operation->owner = lock_owner(lock, owner);
     operation->named_owner = lock_owner_is_named(lock, owner);
     operation->max_hold_ms = lock->max_hold_ms;

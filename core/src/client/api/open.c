@@ -320,6 +320,9 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     client->command_timeout = options->command_timeout_ms * MILLISECOND;
     client->close_timeout = options->close_timeout_ms * MILLISECOND;
     list_init(&client->events);
+    for (int i = 0; i < TAG_LISTS; i++) {
+        list_init(&client->tagged[i]);
+    }
     pthread_mutex_init(&client->mutex, NULL);
     bool waits = options->min_replicas > 0 || options->durable;
     client->replica_silence = waits ? options->replica_timeout_ms * MILLISECOND * ACKNOWLEDGEMENTS_MAX : 0;

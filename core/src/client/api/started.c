@@ -50,6 +50,9 @@ int request_start_prepared(struct request *request, int status, int64_t now) {
         if (request->operation.resource) {
             resource_keep(request->operation.resource);
         }
+        if (request->operation.kind == OPERATION_ACQUIRE || request->operation.kind == OPERATION_WATCH) {
+            list_append(&client->tagged[request->tag % TAG_LISTS], &request->tagged);
+        }
         request->operation.pipeline = (uint8_t)drive_pick_pipeline(client, &request->operation);
         engine_start(&client->engine, &request->operation, now);
         client_finish_step(client, now);

@@ -42,6 +42,7 @@ struct request {
     struct composite_op *op;     /* asynchronous, and part of it; else NULL */
     struct inquiry *inquiry;     /* asynchronous, and what it asks of a name or a page; else NULL */
     uint64_t tag;                /* asynchronous */
+    struct list_link tagged;     /* asynchronous acquire or wait: in the client's list for its tag */
     int32_t event;               /* asynchronous: enum redlatch_event_kind */
 };
 
@@ -51,7 +52,7 @@ struct process_location {
     int64_t pid;
 };
 
-enum { STAGING_SIZE = 16384, WAKE_MAX = 64 };
+enum { STAGING_SIZE = 16384, WAKE_MAX = 64, TAG_LISTS = 256 };
 
 /* Left unread for this long although something is under way, a pipeline is read by the background thread. */
 #define UNREAD_LIMIT (5 * MILLISECOND)
@@ -173,9 +174,10 @@ struct client {
     int event_set; /* -1 before redlatch_client_event_fd */
     int event_signal;
     bool event_raised;
-    bool event_polling;    /* the host is inside redlatch_client_next_event */
-    struct list events;    /* completed asynchronous calls */
-    char located_uuid[36]; /* the client that was last found to hold what was waited for, and where it runs */
+    bool event_polling;            /* the host is inside redlatch_client_next_event */
+    struct list events;            /* completed asynchronous calls */
+    struct list tagged[TAG_LISTS]; /* started acquires and waits by tag, until their events are collected */
+    char located_uuid[36];         /* the client that was last found to hold what was waited for, and where it runs */
     struct process_location located_at;
     int64_t locations_from;            /* CLIENT LIST is not asked for again before */
     int64_t holders_from;              /* the holder is not asked for after a time-out before */

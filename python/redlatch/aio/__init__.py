@@ -1,0 +1,52 @@
+"""redlatch for asyncio, uvloop and trio.
+
+    import redlatch.aio
+
+    async with redlatch.aio.connect() as client:
+        async with client.lock("orders:42", timeout=5) as held:
+            ...
+
+The kinds, names, options and errors are those of `redlatch`; what sends something is awaited.
+
+A client belongs to the first event loop that it is used in. That loop watches the client's one descriptor; the calls of
+the core are started, and their events wake the tasks. There is no thread for each call or client beside the core's own,
+which renews the leases also while the loop is blocked; opening and closing run in a short-lived thread.
+
+A task owns what it acquires, and not what the task that started it holds. `owner="handle"` makes the lock object the
+owner, for holds that wander between tasks. A cancelled acquire holds nothing and queues nowhere when the cancellation
+is raised. A release is done to its end before the cancellation is raised.
+
+asyncio and trio are imported by the program that uses them, and not by this package.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from typing import List
+
+from redlatch.aio.client import Client, connect
+from redlatch.aio.holds import Hold
+from redlatch.aio.latches import Latch
+from redlatch.aio.locks import Lock, ReadWriteLock
+from redlatch.aio.multi import MultiLock, RedLock, multi_lock, redlock
+from redlatch.aio.permits import NoPermit, Permit, PermitSemaphore
+from redlatch.aio.semaphores import Semaphore
+
+__all__ = [
+    "Client",
+    "Hold",
+    "Latch",
+    "Lock",
+    "MultiLock",
+    "NoPermit",
+    "Permit",
+    "PermitSemaphore",
+    "ReadWriteLock",
+    "RedLock",
+    "Semaphore",
+    "connect",
+    "multi_lock",
+    "redlock",
+]
+
+
+def __dir__() -> List[str]:
+    return list(__all__)

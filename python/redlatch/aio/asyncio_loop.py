@@ -1,0 +1,123 @@
+"""asyncio, and uvloop: a reader of the loop, and futures.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Any, Callable, NoReturn, Optional, Type, Union
+
+from redlatch.aio.loops import Cancellation, Event, Waiting
+
+
+class AsyncioLoop:
+    """The loop that runs where this is made."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._descriptor: Optional[int] = None
+
+    def runs_here(self) -> bool:
+        """As of Loop, like the others."""
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    def watch(self, descriptor: int, call: Callable[[], None]) -> None:
+        self._loop.add_reader(descriptor, call)
+        self._descriptor = descriptor
+
+    def unwatch(self) -> None:
+        if self._descriptor is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._descriptor)
+        self._descriptor = None
+
+    def end_watch(self, close: Callable[[], None]) -> None:
+        def end() -> None:
+            self.unwatch()
+            close()
+
+        # A loop that is halted lets others change it.
+        if self.runs_here() or not self._loop.is_running() or not self.post(end):
+            end()
+
+    def wake(self, waiter: asyncio.Future[None]) -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    def post(self, call: Callable[[], object]) -> bool:
+        try:
+            self._loop.call_soon_threadsafe(call)
+        except RuntimeError:  # it is closed
+            return False
+        return True
+
+    def new_event(self) -> Event:
+        return asyncio.Event()
+
+    def new_guard(self) -> _Guard:
+        return _Guard()
+
+    async def check(self) -> None:
+        """A task learns that it is cancelled when it waits."""
+
+    async def wait(self, waiting: Waiting, cancel: Optional[Callable[[], None]]) -> Optional[Cancellation]:
+        first: Optional[asyncio.CancelledError] = None
+        while not waiting.done:
+            waiting.waiter = self._loop.create_future()
+            try:
+                await waiting.waiter
+            except asyncio.CancelledError as cancelled:
+                first = first or cancelled
+                if cancel is not None and not waiting.done:
+                    cancel()
+        raising = None if first is None else _raising(first)
+        first = None  # its traceback has this frame, and would keep all that is in it
+        return raising
+
+
+class _Guard:
+    """As asyncio.timeout() does it, by counting the cancellations of the task. Before Python 3.11 they are not counted:
+    there one of somebody else that comes together with ours is taken for ours."""
+
+    def __init__(self) -> None:
+        task: Any = asyncio.current_task()
+        self._task = task
+        self._before = task.cancelling() if hasattr(task, "cancelling") else 0
+        self._cancelled = self._over = False
+
+    def cancel(self) -> None:
+        if not self._cancelled and not self._over:
+            self._cancelled = True
+            self._task.cancel()
+
+    async def leave(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
+    ) -> Union[bool, Cancellation]:
+        self._over = True
+        if not self._cancelled:
+            return False
+        late: Optional[asyncio.CancelledError] = None
+        if not isinstance(error, asyncio.CancelledError):
+            try:
+                await asyncio.sleep(0)  # where it strikes if it has not struck yet
+            except asyncio.CancelledError as cancelled:
+                late = cancelled
+        if not hasattr(self._task, "uncancel") or self._task.uncancel() <= self._before:
+            return error is None or isinstance(error, asyncio.CancelledError)
+        return False if late is None else _raising(late)
+
+
+def _raising(error: asyncio.CancelledError) -> Cancellation:
+    def raise_it() -> NoReturn:
+        nonlocal error
+        try:
+            raise error
+        finally:
+            del error  # for the same reason: its traceback has the caller's frame, which has this function
+
+    return raise_it
+

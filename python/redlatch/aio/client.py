@@ -1,0 +1,549 @@
+"""Client: the connection of one event loop to one Redis server, from which locks are made.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect as python_inspect
+import os
+import weakref
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    AsyncIterator,
+    Callable,
+    Dict,
+    Generator,
+    Iterable,
+    Literal,
+    NoReturn,
+    Optional,
+    Type,
+    TypeVar,
+)
+
+from redlatch import opening
+from redlatch._ffi import CData, ffi, lib, text
+from redlatch.aio.aside import finish_aside, run_aside
+from redlatch.aio.dispatch import Dispatcher, TaskLosses
+from redlatch.aio.latches import Latch
+from redlatch.aio.locks import Lock, OnLost, ReadWriteLock
+from redlatch.aio.loops import running
+from redlatch.aio.permits import PermitSemaphore
+from redlatch.aio.reports import Scan
+from redlatch.aio.semaphores import Semaphore
+from redlatch.client import stats_of
+from redlatch.credentials import Renewal, set_credentials
+from redlatch.durations import Seconds, wait_ms
+from redlatch.errors import ClosedError, LockName, failure
+from redlatch.options import name_bytes, pattern_bytes, values_of_group
+from redlatch.other_names import explain_other_names
+from redlatch.reports import Report, read_report, sought
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    Options = ParamSpec("Options")
+
+Returned = TypeVar("Returned")
+
+
+def _with_options_of(model: Callable[Options, Any]) -> Callable[[Callable[..., Returned]], Callable[Options, Returned]]:
+    """The parameters of a function are those of another one, and reach it as a dict of all of them."""
+    signature = python_inspect.signature(model)
+
+    def decorate(function: Callable[..., Returned]) -> Callable[Options, Returned]:
+        @functools.wraps(function)
+        def call(*arguments: Options.args, **options: Options.kwargs) -> Returned:
+            given = signature.bind(*arguments, **options)
+            given.apply_defaults()
+            return function(given.arguments)
+
+        call.__signature__ = signature.replace(return_annotation="Client")  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+@explain_other_names
+@_with_options_of(opening.connect)
+def connect(given: Dict[str, Any]) -> Client:
+    """A client for asyncio or trio. The options are those of redlatch.connect().
+
+    It is to be entered by `async with`, or awaited, which connects. One that is `lazy` may be used at once, and be made
+    outside of any event loop: it connects at its first use. It belongs to the first loop that it is used in.
+
+    Example:
+        >>> async with redlatch.aio.connect(client.url, command_timeout=2) as other:
+        ...     other.closed
+        False
+        >>> other = await redlatch.aio.connect(client.url)
+        >>> await other.close()
+    """
+    return Client(given)
+
+
+class Client:
+    """What connect() returns. The tasks of one event loop use it; another loop opens its own.
+
+    Example:
+        >>> async with client.lock("orders:42"):
+        ...     [report.name async for report in client.scan("orders:*")]
+        ['orders:42']
+    """
+
+    def __init__(self, given: Dict[str, Any]) -> None:
+        self._given: Optional[Dict[str, Any]] = given  # until it is open
+        self._open: Optional[Dispatcher] = None
+        self._end: Optional[weakref.finalize[..., Client]] = None
+        self._renewal: Optional[Renewal] = None
+        if given["lazy"]:
+            self._begin(*opening.open_handle(given))
+
+    def _begin(self, handle: CData, renewal: Optional[Renewal]) -> None:
+        # Freed when nobody uses the memory any more; closed before that, see below.
+        self._uuid = text(lib.redlatch_client_uuid(handle))
+        self._open = Dispatcher(ffi.gc(handle, lib.redlatch_client_free), self._uuid)
+        self._given = None  # with it the password
+        self._url = text(lib.redlatch_client_url(handle))
+        self._renewal = renewal
+        # Runs at the latest when the interpreter ends, so that what is held is released then.
+        self._end = weakref.finalize(self, _end, self._open, renewal, os.getpid())
+        if renewal is not None:
+            renewal.start(self._open.handle)
+
+    async def _connected(self) -> Client:
+        if self._given is not None:
+            given, free = self._given, lib.redlatch_client_free
+            handle, renewal = await run_aside(running(), lambda: opening.open_handle(given), lambda made: free(made[0]))
+            if self._given is None:  # another task was faster
+                free(handle)
+            else:
+                self._begin(handle, renewal)
+        self._dispatcher.bind()
+        return self
+
+    @property
+    def _dispatcher(self) -> Dispatcher:
+        if self._open is None:
+            if self._given is None:
+                raise ClosedError("the client was closed before it was connected")
+            raise RuntimeError(
+                "the client is not connected; expected `async with client:` or `await client` first, or a client of "
+                "connect(lazy=True)"
+            )
+        return self._open
+
+    @property
+    def _handle(self) -> CData:
+        return self._dispatcher.handle
+
+    @property
+    def _losses(self) -> TaskLosses:
+        return self._dispatcher.losses
+
+    @explain_other_names
+    def lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
+        reentrant: bool = True,
+    ) -> Lock:
+        """A mutex.
+
+        Args:
+            name: 1 to 65 535 bytes, or text, which is taken as UTF-8. A name is to be used as one kind of lock only.
+            timeout: How long `async with` and an acquire without one wait: None or -1 for ever, 0 tries once.
+            lease: None means one that is renewed for as long as the lock is held; seconds mean a fixed one.
+            max_hold: A lock that is renewed is so for at most this long; None means for ever.
+            owner: Who holds it, and may acquire it again: "task", the calling one, or "handle", the returned object,
+                which any task may release.
+            on_lost: What a loss does to the `async with` block: "raise" a LockLostError at its end, or "cancel" what
+                is left of it, which then raises the LockLostError. Before Python 3.11 a cancellation by somebody else
+                that comes together with a loss is taken for that of the loss.
+            reentrant: False makes a second acquire by the owner an AlreadyHeldError.
+
+        Example:
+            >>> async with client.lock("orders:42", timeout=5) as hold:
+            ...     hold.count
+            1
+        """
+        kind = lib.REDLATCH_MUTEX
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, reentrant=reentrant)
+
+    @explain_other_names
+    def fenced_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
+        reentrant: bool = True,
+        token_from_time: bool = False,
+    ) -> Lock:
+        """A mutex whose holds have a fencing token; see redlatch.Client.fenced_lock().
+
+        Example:
+            >>> async with client.fenced_lock("ledger") as hold:
+            ...     hold.token
+            1
+        """
+        kind = lib.REDLATCH_FENCED
+        more = {"reentrant": reentrant, "token_from_time": token_from_time}
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, **more)
+
+    @explain_other_names
+    def fair_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
+        reentrant: bool = True,
+    ) -> Lock:
+        """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
+        task they are in; see redlatch.Client.fair_lock().
+
+        Example:
+            >>> async with client.fair_lock("printer", timeout=60) as hold:
+            ...     hold.count
+            1
+        """
+        kind = lib.REDLATCH_FAIR
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, reentrant=reentrant)
+
+    @explain_other_names
+    def spin_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
+        reentrant: bool = True,
+        back_off_initial: Seconds = 0.001,
+        back_off_max: Seconds = 0.128,
+        back_off_multiplier: int = 2,
+    ) -> Lock:
+        """A mutex whose waiters ask again and again instead of listening; see redlatch.Client.spin_lock().
+
+        Example:
+            >>> async with client.spin_lock("moment", back_off_max=0.01):
+            ...     "for a moment"
+            'for a moment'
+        """
+        return Lock(
+            self,
+            lib.REDLATCH_SPIN,
+            name,
+            timeout,
+            lease,
+            max_hold,
+            owner,
+            on_lost=on_lost,
+            reentrant=reentrant,
+            back_off_initial=back_off_initial,
+            back_off_max=back_off_max,
+            back_off_multiplier=back_off_multiplier,
+        )
+
+    @explain_other_names
+    def plain_lock(
+        self,
+        name: LockName,
+        key_template: LockName = "{name}",
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
+    ) -> Lock:
+        """A lock in the format of redis-py, redsync, bsm/redislock and node-redlock; see redlatch.Client.plain_lock().
+
+        Example:
+            >>> async with client.plain_lock("shared", key_template="lock:{name}", lease=10):
+            ...     (await client.inspect("lock:shared")).detected_kind
+            'plain'
+        """
+        kind = lib.REDLATCH_PLAIN
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, key_template=key_template)
+
+    @explain_other_names
+    def read_write_lock(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
+        reentrant: bool = True,
+    ) -> ReadWriteLock:
+        """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone; see
+        redlatch.Client.read_write_lock().
+
+        Example:
+            >>> async with client.read_write_lock("catalogue").read as hold:
+            ...     hold.count
+            1
+        """
+        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, reentrant, on_lost)
+
+    @explain_other_names
+    def group_lock(
+        self,
+        group: LockName,
+        values: Iterable[LockName],
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        owner: Literal["task", "handle"] = "task",
+        on_lost: OnLost = "raise",
+        reentrant: bool = True,
+    ) -> Lock:
+        """A lock on values of a group: all of them, or none; see redlatch.Client.group_lock().
+
+        Example:
+            >>> async with client.group_lock("seats", ["12A", "12B"]):
+            ...     await client.group_lock("seats", ["12B", "12C"], owner="handle").acquire(blocking=False)
+            False
+        """
+        return Lock(
+            self,
+            lib.REDLATCH_GROUP,
+            group,
+            timeout,
+            lease,
+            max_hold,
+            owner,
+            on_lost=on_lost,
+            values=values_of_group(values),
+            reentrant=reentrant,
+        )
+
+    @explain_other_names
+    def semaphore(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        limit: Optional[int] = None,
+        wait_for_creation: bool = False,
+    ) -> Semaphore:
+        """A semaphore: a number of permits that are taken and given back; see redlatch.Client.semaphore().
+
+        Example:
+            >>> async with client.semaphore("gate", limit=2) as gate:
+            ...     await gate.available()
+            1
+        """
+        return Semaphore(self, name, timeout, limit, wait_for_creation)
+
+    @explain_other_names
+    def permit_semaphore(
+        self,
+        name: LockName,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        limit: Optional[int] = None,
+        wait_for_creation: bool = False,
+    ) -> PermitSemaphore:
+        """A permit semaphore: permits that have an id and a lease each; see redlatch.Client.permit_semaphore().
+
+        Example:
+            >>> async with client.permit_semaphore("slots", limit=3) as permit:
+            ...     len(permit.id)
+            32
+        """
+        return PermitSemaphore(self, name, timeout, lease, limit, wait_for_creation)
+
+    @explain_other_names
+    def latch(self, name: LockName, *, timeout: Optional[Seconds] = None) -> Latch:
+        """A count-down latch.
+
+        Args:
+            name: As of lock().
+            timeout: How long a wait without one takes: None or -1 for ever, 0 checks once.
+
+        Example:
+            >>> await client.latch("ready", timeout=5).wait()
+            True
+        """
+        return Latch(self, name, timeout)
+
+    async def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
+        """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
+
+        Args:
+            name: As of lock().
+            owner: An id as of Party.owner, who is told of first if he holds the name, however many others do.
+
+        Example:
+            >>> async with client.lock("orders:42"):
+            ...     (await client.inspect("orders:42")).detected_kind
+            'mutex'
+        """
+        data, wanted = name_bytes(name), sought(owner)
+        start = lib.redlatch_client_start_inspect
+        call = await self._dispatcher.ask(start, self._handle, data, len(data), wanted, name=name, kept=None)
+        return read_report(call.value)
+
+    def scan(self, pattern: LockName = "*") -> AsyncIterator[Report]:
+        """The locks on the server whose names match, for `async for`; see redlatch.Client.scan().
+
+        Args:
+            pattern: A glob of Redis, below the client's prefix.
+
+        Example:
+            >>> async with client.lock("orders:42"), client.fenced_lock("orders:43"):
+            ...     sorted([report.name async for report in client.scan("orders:*")])
+            ['orders:42', 'orders:43']
+        """
+        return Scan(self._dispatcher, pattern_bytes(pattern))
+
+    async def wait_free(self, name: LockName, timeout: Optional[Seconds] = None) -> bool:
+        """Waits until nobody holds a name, a semaphore has a permit or a latch is open, without taking it; somebody
+        else may hold it again when this returns.
+
+        Args:
+            name: As of lock().
+            timeout: None or -1 waits for ever, 0 checks once.
+
+        Returns:
+            False if it was held all the time.
+
+        Example:
+            >>> await client.wait_free("orders:42", timeout=5)
+            True
+        """
+        data, wait = name_bytes(name), wait_ms(timeout, "timeout")
+        start = lib.redlatch_client_start_wait_free
+        call = await self._dispatcher.wait(start, self._handle, data, len(data), wait, name=name, kept=None)
+        return call.status == 0
+
+    def stats(self) -> Dict[str, int]:
+        """What the client has done since it was opened, by the names that redlatch.h explains. Nothing is sent.
+
+        Example:
+            >>> async with client.lock("orders:42"):
+            ...     client.stats()["held"]
+            1
+        """
+        return stats_of(self._handle)
+
+    def set_credentials(self, username: Optional[LockName], password: LockName) -> None:
+        """Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If
+        the server refuses them, a warning is logged, and the connections stay what they were.
+
+        Args:
+            username: None means the default user.
+            password: A password or a token; is never shown.
+
+        Example:
+            >>> client.set_credentials("default", "any password: this server asks for none")
+        """
+        self._dispatcher.bind()
+        status = set_credentials(self._handle, username, password)
+        if status:
+            raise failure(status)
+
+    @property
+    def uuid(self) -> str:
+        """The first part of every owner id that this client writes."""
+        self._dispatcher  # noqa: B018
+        return self._uuid
+
+    @property
+    def url(self) -> str:
+        """The URL in use, with what the given one left out, and without user and password."""
+        self._dispatcher  # noqa: B018
+        return self._url
+
+    @property
+    def closed(self) -> bool:
+        """Whether close() was called."""
+        return self._given is None and (self._end is None or not self._end.alive)
+
+    async def close(self) -> None:
+        """Releases what is held, unless `release_on_close` is False, and ends the client. Who waits gets a ClosedError.
+        Takes at most the `close_timeout` of Tuning, and is done to its end although the task is cancelled. Closing
+        twice is harmless.
+
+        Example:
+            >>> other = await redlatch.aio.connect(client.url)
+            >>> await other.close()
+            >>> other.closed
+            True
+        """
+        self._given = None
+        if self._open is None or self._end is None or not self._end.alive:
+            return
+        dispatcher = self._open
+        loop = dispatcher.bind()
+        self._end.detach()
+        if self._renewal is not None:
+            self._renewal.stop()
+        dispatcher.collect()
+        loop.unwatch()
+        cancellation = await finish_aside(loop, lambda: lib.redlatch_client_close(dispatcher.handle))
+        dispatcher.end(lib.REDLATCH_CLOSED)
+        if cancellation is not None:
+            cancellation()
+
+    def __await__(self) -> Generator[Any, None, Client]:
+        return self._connected().__await__()
+
+    async def __aenter__(self) -> Client:
+        return await self._connected()
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        if self._open is None:
+            return f"<redlatch.aio.Client, {'closed' if self.closed else 'not connected'}>"
+        return f"<redlatch.aio.Client of {self._url}, {'closed' if self.closed else 'open'}, uuid {self._uuid}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a redlatch.aio.Client cannot be pickled or copied: open one in each process")
+
+
+def _end(dispatcher: Dispatcher, renewal: Optional[Renewal], pid: int) -> None:
+    """Closes a client that nobody closed. Never in a forked child: the connections, and the holds, are its parent's."""
+    if os.getpid() != pid:
+        return
+    if renewal is not None:
+        renewal.stop()
+
+    def close() -> None:
+        lib.redlatch_client_close(dispatcher.handle)
+
+    if dispatcher.loop is None:
+        close()
+    else:
+        dispatcher.loop.end_watch(close)

@@ -1,0 +1,358 @@
+"""The dispatcher of a client: it starts calls of the core, and wakes the tasks that wait for them.
+
+The client's one descriptor is watched by the loop. When it is readable, collect() takes the events of the core until
+there are no more. Each completes a call, by its tag, or tells of a loss. No thread is involved but that of the loop.
+
+A cancelled task does not leave its call alone:
+
+- An acquire or another wait is cancelled in the core, and the task goes on when the core has said how that ended. A
+  grant that came first is given back before the cancellation is raised.
+- A release is waited for to its end.
+- A question is left. Its answer is thrown away.
+
+A task that is torn down, because its loop has ended, cannot wait: what its call was granted is given back when that is
+known, or by the core, to which nobody then claims the grant.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any, Callable, Dict, List, Optional
+
+from redlatch._ffi import CData, ffi, lib, new_record, text
+from redlatch.aio.loops import Cancellation, Event, Guard, Loop, running
+from redlatch.client import stats_of
+from redlatch.errors import LockName, LossReason, RedlatchError, error_of, failure, reason_name
+from redlatch.locks import LockHandle
+from redlatch.losses import KnownLosses, take_event
+from redlatch.reports import own_report
+
+_next_event = lib.redlatch_client_next_event
+_OK: int = lib.REDLATCH_OK
+_AGAIN: int = lib.REDLATCH_AGAIN
+_TIMEOUT: int = lib.REDLATCH_TIMEOUT
+_LOST: int = lib.REDLATCH_LOST
+_UNASKED = (
+    lib.REDLATCH_EVENT_LOST,
+    lib.REDLATCH_EVENT_ABANDONED,
+    lib.REDLATCH_EVENT_MOVED,
+    lib.REDLATCH_EVENT_CREDENTIALS_REFUSED,
+)
+
+
+class Call:
+    """A call that was started, and what its event said."""
+
+    __slots__ = (
+        "done", "waiter", "tag", "kept", "undo", "left", "status", "number", "serial", "message", "reason", "value",
+    )  # fmt: skip
+
+    def __init__(self, tag: int, kept: Any, undo: Optional[Callable[[Call], object]]) -> None:
+        self.done = False
+        self.waiter: Any = None  # of the loop
+        self.tag = tag
+        self.kept = kept  # until the event has come: the core may need the handle
+        self.undo = undo  # gives back what was granted to nobody
+        self.left = False  # nobody waits for it any more
+        self.status: int = _OK
+        self.number: int = 0
+        self.serial: int = 0
+        self.message = ""
+        self.reason: int = 0
+        self.value: CData = None  # a report, or a record of a lock's state
+
+    def failure(self, name: Optional[LockName]) -> RedlatchError:
+        """The exception for a status that is not OK."""
+        return error_of(self.status, self.message, self.reason, name)
+
+
+class TaskLosses(KnownLosses):
+    """The losses of a client that tasks use."""
+
+    def __init__(self, uuid: str) -> None:
+        super().__init__(uuid)
+        self._events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
+        self._guards: Dict[int, List[Guard]] = {}
+        self._loop: Optional[Loop] = None
+
+    def begin(self, loop: Loop) -> None:
+        """From now on events are made in this loop."""
+        self._loop = loop
+
+    def note(self, serial: int, reason: Optional[LossReason]) -> None:
+        """Also tells who waits for that."""
+        super().note(serial, reason)
+        if self._loop is not None and (serial in self._events or serial in self._guards):
+            if self._loop.runs_here():
+                self._tell(serial)
+            else:  # somebody asked a hold in another thread
+                self._loop.post(lambda: self._tell(serial))
+
+    def _tell(self, serial: int) -> None:
+        event = self._events.get(serial)
+        if event is not None:
+            event.set()
+        for guard in self._guards.get(serial, ()):
+            guard.cancel()
+
+    def guard(self, serial: int, guard: Guard) -> None:
+        """Cancels the guard's block when the hold is lost."""
+        self._guards.setdefault(serial, []).append(guard)
+        if self.knows(serial):
+            guard.cancel()
+
+    def unguard(self, serial: int, guard: Guard) -> None:
+        """The guard's block ends."""
+        guards = self._guards[serial]
+        guards.remove(guard)
+        if not guards:
+            del self._guards[serial]
+
+    def event(self, serial: int) -> Event:
+        """The event of a hold: one, however often it is asked for."""
+        assert self._loop is not None, "a hold was obtained in a loop"
+        event = self._events.get(serial)
+        if event is None:
+            event = self._events[serial] = self._loop.new_event()
+        if self.knows(serial):
+            event.set()
+        return event
+
+
+class Dispatcher:
+    """Belongs to one client, and from the first call on to one loop."""
+
+    def __init__(self, handle: CData, uuid: str) -> None:
+        self.handle = handle
+        self.losses = TaskLosses(uuid)
+        self.loop: Optional[Loop] = None
+        self._guard = threading.Lock()  # of the choice of the loop
+        self._record = new_record("redlatch_event")
+        self._calls: Dict[int, Call] = {}
+        self._last_tag = 0  # 0 is of calls whose end is of no interest
+        self._collecting = False
+
+    def bind(self) -> Loop:
+        """The client's loop, which has to be the one that runs here; the first one becomes it."""
+        loop = self.loop
+        if loop is None:
+            loop = self._begin()
+        if not loop.runs_here():
+            stats_of(self.handle)  # which fails in a forked child, and when the client is closed
+            running()  # tells that there is none here
+            raise RuntimeError(
+                "the client belongs to another event loop, the first in which it was used; expected a client that is "
+                "opened in this loop"
+            )
+        return loop
+
+    def _begin(self) -> Loop:
+        with self._guard:
+            if self.loop is None:
+                loop = running()
+                descriptor = ffi.new("int *")
+                status: int = lib.redlatch_client_event_fd(self.handle, descriptor)
+                if status:
+                    raise failure(status)
+                loop.watch(descriptor[0], self.collect)
+                self.losses.begin(loop)
+                self.loop = loop
+            return self.loop
+
+    def start(
+        self,
+        function: Callable[..., int],
+        *arguments: Any,
+        name: Optional[LockName],
+        kept: Any,
+        undo: Optional[Callable[[Call], Optional[Call]]] = None,
+    ) -> Call:
+        """Starts a call of the core. `undo` starts to give back what it was granted."""
+        self._last_tag += 1
+        tag = self._last_tag
+        call = self._calls[tag] = Call(tag, kept, undo)
+        try:
+            status = function(*arguments, tag)
+        except KeyboardInterrupt:  # maybe when it is started
+            self._desert(call, True)
+            raise
+        except BaseException:
+            del self._calls[tag]
+            raise
+        if status:
+            del self._calls[tag]
+            raise failure(status, name)
+        return call
+
+    def _desert(self, call: Call, waits: bool) -> None:
+        """Nobody will wait for the call; `waits` says whether it may be a wait, which then ends."""
+        if not call.done:
+            call.left = True
+            if waits:
+                lib.redlatch_client_cancel(self.handle, call.tag)
+        elif call.undo is not None and not call.status:
+            call.undo(call)
+
+    def give_back(self, function: Callable[..., int], *arguments: Any, kept: Any) -> Optional[Call]:
+        """Starts to give back what nobody has taken; None if the client is closed, which gives it back, too."""
+        try:
+            return self.start(function, *arguments, name=None, kept=kept)
+        except RedlatchError:
+            return None
+
+    def cancel(self, call: Call) -> None:
+        """Ends an acquire or another wait; its event comes at once, or soon."""
+        lib.redlatch_client_cancel(self.handle, call.tag)
+        self.collect()
+
+    def leave(self, call: Call) -> None:
+        """Lets a call go on without anybody who waits for it."""
+        if call.done:
+            return
+        call.left = call.done = True
+        call.status = lib.REDLATCH_CANCELLED
+        if call.waiter is not None and self.loop is not None:
+            self.loop.wake(call.waiter)
+
+    async def finish(
+        self, call: Call, cancel: Optional[Callable[[Call], None]] = None
+    ) -> Optional[Cancellation]:
+        """Waits for the end of a call; `cancel` says what a cancellation of the task does to it.
+
+        Returns:
+            The cancellation, which is to be raised.
+        """
+        assert self.loop is not None
+        try:
+            return await self.loop.wait(call, None if cancel is None else lambda: cancel(call))
+        except BaseException:  # GeneratorExit: the task is torn down
+            self._desert(call, cancel is not None)
+            raise
+
+    async def ask(
+        self, function: Callable[..., int], *arguments: Any, name: Optional[LockName], kept: Any
+    ) -> Call:
+        """Makes a call that a cancellation leaves alone."""
+        await self.bind().check()
+        call = self.start(function, *arguments, name=name, kept=kept)
+        cancellation = await self.finish(call, self.leave)
+        if cancellation is not None:
+            cancellation()
+        if call.status:
+            raise self._failure(call, name, kept)
+        return call
+
+    async def step(self, function: Callable[..., int], *arguments: Any, kept: Any) -> Call:
+        """Makes a call that may end with AGAIN: it is to be made once more. It is done to its end, after which another
+        one may be made."""
+        await self.bind().check()
+        call = self.start(function, *arguments, name=None, kept=kept)
+        cancellation = await self.finish(call)
+        if cancellation is not None:
+            cancellation()
+        if call.status and call.status != _AGAIN:
+            raise call.failure(None)
+        return call
+
+    async def change(
+        self, function: Callable[..., int], *arguments: Any, name: Optional[LockName], kept: Any
+    ) -> Call:
+        """Makes a call that is waited for to its end although the task is cancelled."""
+        self.bind()
+        call = self.start(function, *arguments, name=name, kept=kept)
+        cancellation = await self.finish(call)
+        if cancellation is not None:
+            cancellation()
+        if call.status:
+            raise self._failure(call, name, kept)
+        return call
+
+    async def wait(
+        self,
+        function: Callable[..., int],
+        *arguments: Any,
+        name: Optional[LockName],
+        kept: Any,
+        undo: Optional[Callable[[Call], Optional[Call]]] = None,
+    ) -> Call:
+        """Makes a call that waits, and ends with OK or TIMEOUT. `undo` starts to give back what it was granted."""
+        await self.bind().check()
+        call = self.start(function, *arguments, name=name, kept=kept, undo=undo)
+        cancellation = await self.finish(call, self.cancel)
+        if cancellation is not None:
+            if not call.status and undo is not None:
+                undone = undo(call)
+                if undone is not None:
+                    await self.finish(undone)  # in the background, if it fails
+            cancellation()
+        if call.status and call.status != _TIMEOUT:
+            raise self._failure(call, name, kept)
+        return call
+
+    def _failure(self, call: Call, name: Optional[LockName], kept: Any) -> RedlatchError:
+        """The exception for a status that is not OK. A lock that a call finds lost is logged here, after the events
+        that came with the call's own: one of them may say since when its lease was over. A permit logs that itself."""
+        if call.status == _LOST and call.serial and isinstance(kept, LockHandle):
+            self.losses.found(call.serial, "lock", kept.name, reason_name(call.reason))
+        return call.failure(name)
+
+    def collect(self) -> None:
+        """Takes all events that there are. What runs in between may end tasks, and get here again."""
+        if self._collecting:
+            return
+        self._collecting = True
+        try:
+            record = self._record
+            while True:
+                status: int = _next_event(self.handle, record)
+                if status:
+                    break
+                self._take(record)
+        finally:
+            self._collecting = False
+        if status != _AGAIN:
+            self.end(status)
+
+    def _take(self, record: CData) -> None:
+        if record.kind in _UNASKED:
+            take_event(record, self.losses, "task")
+            return
+        # Nothing of the record is valid after the next event.
+        report = own_report(record.report) if record.report else None
+        call = self._calls.pop(record.tag, None)
+        if call is None:
+            return
+        status: int = record.status
+        call.number = record.number
+        call.serial = record.serial
+        if status:
+            call.message = text(record.message)
+            call.reason = record.reason
+            if status == _LOST and call.serial:
+                self.losses.note(call.serial, reason_name(call.reason))
+        if report is not None:
+            call.value = report
+        elif record.state:
+            call.value = ffi.new("redlatch_lock_state *", record.state[0])
+        self._conclude(call, status)
+
+    def _conclude(self, call: Call, status: int) -> None:
+        call.status = status
+        call.done = True
+        call.kept = None
+        if call.left:
+            if not status and call.undo is not None:
+                call.undo(call)
+        elif call.waiter is not None and self.loop is not None:
+            self.loop.wake(call.waiter)
+
+    def end(self, status: int) -> None:
+        """Ends all calls in progress, and the watch: the client is closed, or of no more use."""
+        if self.loop is not None:
+            self.loop.unwatch()
+        while self._calls:
+            _, call = self._calls.popitem()
+            call.message = text(lib.redlatch_strerror(status))
+            self._conclude(call, status)

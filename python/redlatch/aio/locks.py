@@ -1,0 +1,323 @@
+"""Lock: a lock of any kind for tasks, with the manners of asyncio.Lock and trio.Lock.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Literal,
+    Optional,
+    Type,
+    TypeVar,
+    Union,
+    cast,
+)
+
+from redlatch._ffi import LEASE_OF_LOCK, ffi, lib, text
+from redlatch.aio.dispatch import Call
+from redlatch.aio.holds import Hold
+from redlatch.aio.loops import Cancellation, Guard
+from redlatch.aio.owners import number_of_task
+from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
+from redlatch.errors import InvalidArgumentError, LockLostError, LockName, RedlatchError
+from redlatch.locks import SEVERAL, LockHandle, LockState, state_of
+from redlatch.other_names import explain_other_names
+from redlatch.read_write import Sides
+
+if TYPE_CHECKING:
+    from redlatch.aio.client import Client
+
+# What the loss of a lock does to its `async with` block: nothing before its end, or it cancels what is left of it.
+OnLost = Literal["raise", "cancel"]
+
+Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
+
+_start_acquire = lib.redlatch_lock_start_acquire
+_start_release = lib.redlatch_lock_start_release
+
+
+class Lock(LockHandle):
+    """A name to lock, made by Client.lock() and its kin. Nothing is sent before it is used.
+
+    The owner is the task that calls, which may acquire again (unless the lock is not reentrant) and has to release as
+    often; or, with owner="handle", this object, which any task may release. The tasks that a task starts are owners of
+    their own. The owner's holds are given up when its task has ended: they are no longer renewed.
+
+    Example:
+        >>> async with client.lock("orders:42", timeout=5) as hold:
+        ...     hold.count, hold.lost
+        (1, False)
+    """
+
+    __slots__ = ("_cancels",)
+    _client: Client
+
+    PACKAGE = "redlatch.aio"
+    ACTOR = "task"
+
+    def __init__(self, *arguments: Any, on_lost: OnLost, **settings: Any) -> None:
+        self._cancels = cancels(on_lost)
+        super().__init__(*arguments, **settings)
+
+    @explain_other_names
+    def acquire(
+        self,
+        blocking: bool = True,
+        timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
+        *,
+        lease: Optional[Seconds] = None,
+    ) -> Coroutine[Any, Any, bool]:
+        """Acquires. The owner is the task in which this is called, also if another one awaits what it returns, as
+        asyncio.wait_for() does before Python 3.12.
+
+        Args:
+            blocking: False tries once.
+            timeout: How long to wait; without it as long as the lock's own says. None or -1 wait for ever.
+            lease: Seconds of a fixed lease, or -1 for one that is renewed; None is that of the lock.
+
+        Returns:
+            True if the lock was obtained, else False; to be awaited.
+
+        Example:
+            >>> lock = client.lock("orders:42")
+            >>> if await lock.acquire(timeout=5):
+            ...     await lock.release()
+        """
+        wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
+        lease_of_hold = LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease")
+        return self._acquire(self._caller(), wait, lease_of_hold)
+
+    def release(self) -> Coroutine[Any, Any, None]:
+        """Releases one acquire of the task in which this is called. It is done to its end although the task that
+        awaits it is cancelled.
+
+        Raises:
+            NotOwnedError: The caller does not hold the lock.
+            LockLostError: It did, and lost it.
+
+        Example:
+            >>> await client.lock("orders:42").release()
+            Traceback (most recent call last):
+            redlatch.errors.NotOwnedError: release "orders:42": this owner does not hold the lock
+        """
+        return self._release(self._caller())
+
+    async def state(self) -> LockState:
+        """Asks the server about the lock, whoever holds it.
+
+        Returns:
+            What it found by one round trip; of a lock over several servers by one to each at the same time.
+
+        Example:
+            >>> await client.lock("orders:42").state()
+            LockState(locked=False, ttl=0.0, owner=None, count=0, holders=0, waiters=0)
+        """
+        return state_of((await self._call(lib.redlatch_lock_start_query)).value)
+
+    def held(self) -> Optional[Hold]:
+        """The caller's Hold, as far as this process knows; None if it holds nothing. A hold that was lost is given
+        until it is released. Nothing is sent.
+
+        Example:
+            >>> lock = client.fenced_lock("ledger")
+            >>> async with lock:
+            ...     lock.held().token > 0
+            True
+        """
+        number = self._number()
+        now = self._standing(number)
+        return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:], None)
+
+    @explain_other_names
+    async def extend(self, seconds: Seconds) -> None:
+        """Lets the caller's lease end so many seconds from now, also if that is sooner than it was. A lock that is
+        renewed goes on being renewed.
+
+        Args:
+            seconds: More than 0.
+
+        Example:
+            >>> lock = client.lock("orders:42", lease=5)
+            >>> async with lock as hold:
+            ...     await lock.extend(60)
+            ...     50 < hold.remaining() < 60
+            True
+        """
+        await self._call(lib.redlatch_lock_start_extend, self._number(), span_ms(seconds, "seconds"))
+
+    async def force_release(self) -> bool:
+        """Deletes the lock whoever holds it, and wakes who waits. The holder learns of it from its next call or
+        renewal, which comes after a third of the watchdog lease (10 s of 30 s).
+
+        Returns:
+            Whether there was a lock.
+
+        Example:
+            >>> await client.lock("orders:42").force_release()
+            False
+        """
+        return bool((await self._call(lib.redlatch_lock_start_force_release)).number)
+
+    async def __aenter__(self) -> Hold:
+        number = self._number()
+        call = await self._obtain(number, self._wait_ms, LEASE_OF_LOCK)
+        if call.status:
+            raise call.failure(self._name)
+        hold = Hold(self, number, ffi.buffer(self._standing(number))[:], self._entered.get(number))
+        self._entered[number] = hold
+        if self._cancels:
+            hold._guard = self._client._dispatcher.bind().new_guard()
+            self._client._losses.guard(hold._serial, hold._guard)
+        return hold
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        number = self._number()
+        hold = self._entered.get(number)
+        if hold is None and self._entered:  # entered by another task, as by a fixture
+            number, hold = next(reversed(self._entered.items()))
+        if hold is not None:
+            self._leave(number, hold._outer)
+            if isinstance(hold, Hold) and hold._guard is not None:
+                await self._leave_guarded(hold, hold._guard, kind, error, traceback)
+                return
+        try:
+            if hold is None or not hold._released:
+                await self._release(number)
+        except RedlatchError as failed:
+            self._left_badly(failed, hold, error)
+
+    async def _leave_guarded(
+        self,
+        hold: Hold,
+        guard: Guard,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        """The end of a block that a loss cancels: its LockLostError comes in the place of its cancellation."""
+        self._client._losses.unguard(hold._serial, guard)
+        verdict: Union[bool, Cancellation] = False
+        failed: Optional[RedlatchError] = None
+        try:
+            verdict = await guard.leave(kind, error, traceback)
+        finally:
+            try:
+                if not hold._released:
+                    await self._release(hold._number)
+            except RedlatchError as failure:
+                failed = failure
+        if verdict is True and not isinstance(failed, LockLostError):
+            failed = LockLostError(f"the hold of lock {self._name!r} was lost", lock_name=self._name)
+            failed.reason = self._client._losses.reason(hold._serial)
+        if failed is not None:
+            self._left_badly(failed, hold, None if verdict is True else error)
+        if not isinstance(verdict, bool):
+            verdict()
+
+    def __call__(self, function: Function) -> Function:
+        """As a decorator: every call of the coroutine function holds the lock."""
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError(
+                f"@lock of an asynchronous client decorates coroutine functions; {function!r} is none (use a lock of "
+                "redlatch.connect(), or write `async with lock:` inside a generator)"
+            )
+
+        @functools.wraps(function)
+        async def locked(*arguments: Any, **keywords: Any) -> Any:
+            async with self:
+                return await function(*arguments, **keywords)
+
+        return cast(Function, locked)
+
+    def _caller(self) -> Optional[int]:
+        """The owner to act for, None if there is no task yet."""
+        return 0 if self._by_handle else number_of_task()
+
+    def _number(self) -> int:
+        number = self._caller()
+        if number is None:
+            raise RuntimeError(
+                f"no task is here that could own lock {self._name!r}; expected a call inside a task, or owner='handle'"
+            )
+        return number
+
+    async def _acquire(self, caller: Optional[int], wait: int, lease: int) -> bool:
+        call = await self._obtain(self._number() if caller is None else caller, wait, lease)
+        return call.status == 0
+
+    async def _obtain(self, number: int, wait: int, lease: int) -> Call:
+        """Acquires; its status is OK or TIMEOUT."""
+        dispatcher = self._client._dispatcher
+
+        def undo(call: Call) -> Optional[Call]:
+            return dispatcher.give_back(_start_release, self._handle, number, kept=self)
+
+        arguments = (self._handle, number, lease, wait)
+        call = await dispatcher.wait(_start_acquire, *arguments, name=self._name, kept=self, undo=undo)
+        if not call.status and self._kind in SEVERAL:
+            record = self._standing(number)  # has to live while its owner is read
+            self._client._losses.note_owner(call.serial, text(record.owner))
+        return call
+
+    async def _release(self, caller: Optional[int]) -> None:
+        number = self._number() if caller is None else caller
+        await self._client._dispatcher.change(_start_release, self._handle, number, name=self._name, kept=self)
+
+    async def _call(self, function: Callable[..., int], *arguments: Any) -> Call:
+        """Makes a call on the lock that neither waits nor releases."""
+        return await self._client._dispatcher.ask(function, self._handle, *arguments, name=self._name, kept=self)
+
+
+def cancels(on_lost: OnLost) -> bool:
+    """Whether a loss cancels the block of a lock with this option."""
+    if on_lost not in ("raise", "cancel"):
+        raise InvalidArgumentError(f"on_lost is {on_lost!r}; expected 'raise' or 'cancel'")
+    return on_lost == "cancel"
+
+
+class ReadWriteLock(Sides[Lock]):
+    """Many readers or one writer, made by Client.read_write_lock().
+
+    `read` and `write` are Locks of one owner: the task that calls, or with owner="handle" this object. Each may be
+    acquired again, and has to be released as often. An owner that writes may also read, and reads on after releasing
+    `write`. One that reads and asks for `write` gets a WouldDeadlockError at once.
+
+    Example:
+        >>> catalogue = client.read_write_lock("catalogue")
+        >>> async with catalogue.write:
+        ...     async with catalogue.read:
+        ...         (await catalogue.read.state()).holders
+        1
+    """
+
+    __slots__ = ()
+
+    PACKAGE = "redlatch.aio"
+
+    def __init__(
+        self,
+        client: Client,
+        name: LockName,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        max_hold: Optional[Seconds],
+        owner: str,
+        reentrant: bool,
+        on_lost: OnLost,
+    ) -> None:
+        make = functools.partial(Lock, on_lost=on_lost)
+        super().__init__(make, client, name, timeout, lease, max_hold, owner, reentrant)

@@ -1,0 +1,407 @@
+"""PermitSemaphore: permits that have an id and a lease each, for tasks.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import math
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Tuple, Type, Union
+
+from redlatch._ffi import LEASE_OF_LOCK, CData, lib
+from redlatch.aio.counts import Awaited
+from redlatch.aio.dispatch import Call
+from redlatch.aio.loops import Event, current_task
+from redlatch.counts import whole
+from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
+from redlatch.errors import LockLostError, LockName, LockTimeoutError, NotOwnedError, RedlatchError, left_badly
+from redlatch.other_names import explain_other_names
+from redlatch.permits import BasePermit, PermitHandle, id_bytes
+
+if TYPE_CHECKING:
+    from redlatch.aio.client import Client
+
+_start_release = lib.redlatch_permit_semaphore_start_release_by_id
+
+
+class Permit(BasePermit):
+    """One permit of a permit semaphore, until it is released or lost. Any task may release it.
+
+    `async with await semaphore.acquire() as permit:` gives it back at the end; LockLostError, if it was lost, unless
+    the block raised.
+
+    Example:
+        >>> slots = client.permit_semaphore("slots", limit=3)
+        >>> async with await slots.acquire(timeout=5) as permit:
+        ...     len(permit.id), permit.lost
+        (32, False)
+    """
+
+    __slots__ = ("_lost_event",)
+    _semaphore: PermitSemaphore
+
+    PACKAGE = "redlatch.aio"
+
+    def __init__(self, semaphore: PermitSemaphore, serial: int) -> None:
+        super().__init__(semaphore, serial)
+        self._lost_event: Optional[Event] = None
+
+    @property
+    def lost_event(self) -> Event:
+        """An `asyncio.Event` or `trio.Event` that is set when the permit is lost."""
+        if self._lost_event is None:
+            self._lost_event = self._semaphore._client._losses.event(self._serial)
+            if self.lost:
+                self._lost_event.set()
+        return self._lost_event
+
+    async def release(self) -> None:
+        """Gives the permit back, also if the task is cancelled.
+
+        Raises:
+            LockLostError: Its lease was over.
+            NotOwnedError: It was released before.
+
+        Example:
+            >>> permit = await client.permit_semaphore("slots", limit=3).acquire()
+            >>> await permit.release()
+        """
+        self._check_not_released()
+        self._released = True
+        try:
+            await self._semaphore._change(_start_release, self._encoded_id)
+        except LockLostError as lost:
+            self._found_lost(lost.reason)
+            raise
+
+    async def extend(self, seconds: Seconds) -> None:
+        """Lets the lease end so many seconds from now, also if that is sooner than it was. A permit that is renewed
+        goes on being renewed.
+
+        Args:
+            seconds: More than 0.
+
+        Raises:
+            LockLostError: Its lease was over.
+            NotOwnedError: It was released before.
+
+        Example:
+            >>> async with client.permit_semaphore("slots", limit=3, lease=5) as permit:
+            ...     await permit.extend(60)
+            ...     50 < permit.remaining() < 60
+            True
+        """
+        self._check_not_released()
+        try:
+            await self._semaphore.extend(self._id, seconds)
+        except LockLostError as lost:
+            self._found_lost(lost.reason)
+            raise
+
+    async def __aenter__(self) -> Permit:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if self._released:
+            return
+        try:
+            await self.release()
+        except RedlatchError as failed:
+            left_badly(f"the permit {self._id} of semaphore {self._semaphore.name!r}", failed, error)
+
+
+class NoPermit:
+    """What PermitSemaphore.acquire() returns after a time-out. It counts as False, and `async with` raises the
+    LockTimeoutError that says so.
+
+    Example:
+        >>> slots = client.permit_semaphore("slots", limit=1)
+        >>> async with slots:
+        ...     bool(await slots.acquire(timeout=0.1))
+        False
+    """
+
+    __slots__ = ("_timeout",)
+
+    def __init__(self, timeout: LockTimeoutError) -> None:
+        self._timeout = timeout
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+    async def __aenter__(self) -> Permit:
+        raise self._timeout
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        """Is never reached."""
+
+    def __repr__(self) -> str:
+        return f"<redlatch.aio.NoPermit: {self._timeout}>"
+
+
+class PermitSemaphore(Awaited, PermitHandle):
+    """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); see redlatch.PermitSemaphore.
+
+    Example:
+        >>> slots = client.permit_semaphore("slots", limit=3, timeout=5)
+        >>> async with slots as permit:
+        ...     await slots.available(), await slots.acquired(), await slots.permits()
+        (2, 1, 3)
+    """
+
+    __slots__ = ("_entered",)
+
+    def __init__(
+        self,
+        client: Client,
+        name: LockName,
+        timeout: Optional[Seconds],
+        lease: Optional[Seconds],
+        limit: Optional[int],
+        wait_for_creation: bool,
+    ) -> None:
+        super().__init__(
+            client, name, "permit_semaphore", timeout, lease_ms(lease, "lease"), limit, wait_for_creation
+        )
+        self._entered: Dict[Any, List[Permit]] = {}  # by task, the innermost last
+
+    @explain_other_names
+    async def acquire(
+        self,
+        *,
+        blocking: bool = True,
+        timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
+        lease: Optional[Seconds] = None,
+    ) -> Union[Permit, NoPermit]:
+        """Takes a permit.
+
+        Args:
+            blocking: False tries once.
+            timeout: Without it the semaphore's; None or -1 wait for ever, 0 tries once.
+            lease: Seconds mean a fixed one, -1 one that is renewed until the permit is released; None is the
+                semaphore's.
+
+        Returns:
+            The permit, or after a time-out a NoPermit, which counts as False.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3)
+            >>> permit = await slots.acquire(timeout=5, lease=60)
+            >>> if permit:
+            ...     await slots.release(permit.id)  # any process that knows the id may do this
+        """
+        call = await self._take(self._handle, 1, *self._waits(blocking, timeout, lease))
+        if call.status:
+            return NoPermit(LockTimeoutError(call.message, lock_name=self._name))
+        return Permit(self, call.serial)
+
+    async def acquire_many(
+        self,
+        permits: int,
+        *,
+        blocking: bool = True,
+        timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
+        lease: Optional[Seconds] = None,
+    ) -> List[Permit]:
+        """Takes so many permits at once, all or none.
+
+        Args:
+            permits: 1 to 1000.
+            blocking: As of acquire(), like the others.
+            timeout: How long to wait.
+            lease: Of each permit.
+
+        Returns:
+            The permits; an empty list after a time-out.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3)
+            >>> permits = await slots.acquire_many(2)
+            >>> len(permits), await slots.acquire_many(2, blocking=False)
+            (2, [])
+        """
+        count = whole(permits, "permits", 1, lib.REDLATCH_PERMITS_AT_ONCE_MAX)
+        call = await self._take(self._handle, count, *self._waits(blocking, timeout, lease))
+        return [] if call.status else [Permit(self, call.serial + i) for i in range(count)]
+
+    def _waits(
+        self, blocking: bool, timeout: Union[Seconds, LockTimeout, None], lease: Optional[Seconds]
+    ) -> Tuple[int, int]:
+        """The wait and the lease of each permit in milliseconds."""
+        wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
+        return wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease")
+
+    async def _take(self, handle: CData, count: int, wait: int, lease: int) -> Call:
+        def undo(call: Call) -> Optional[Call]:
+            release, last = lib.redlatch_permit_semaphore_start_release, None
+            for i in range(count):
+                last = self._dispatcher.give_back(release, self._handle, call.serial + i, kept=self)
+            return last
+
+        start = lib.redlatch_permit_semaphore_start_acquire
+        return await self._wait(start, handle, count, lease, wait, undo=undo)
+
+    async def release(self, permit: Union[Permit, str]) -> None:
+        """Gives back a permit, or the one with an id, whoever took it, also if the task is cancelled.
+
+        Raises:
+            LockLostError: Its lease was over.
+            NotOwnedError: There is no such permit, or it was lost so long ago that others may have had it since.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3)
+            >>> await slots.release((await slots.acquire()).id)
+        """
+        if isinstance(permit, Permit):
+            await permit.release()
+        else:
+            await self._change(_start_release, id_bytes(permit))
+
+    async def extend(self, permit: Union[Permit, str], seconds: Seconds) -> None:
+        """Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed
+        goes on being renewed.
+
+        Args:
+            permit: It, or its id.
+            seconds: More than 0.
+
+        Raises:
+            LockLostError: Its lease was over.
+            NotOwnedError: There is no such permit.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3, lease=5)
+            >>> async with slots as permit:
+            ...     await slots.extend(permit.id, 60)
+            ...     50 < await slots.lease_of(permit) <= 60
+            True
+        """
+        lease = span_ms(seconds, "seconds")
+        if isinstance(permit, Permit):
+            await permit.extend(seconds)
+        else:
+            await self._ask(lib.redlatch_permit_semaphore_start_update_lease, id_bytes(permit), lease)
+
+    async def lease_of(self, permit: Union[Permit, str]) -> float:
+        """Asks the server how many seconds a permit is taken yet: 0.0 when it is not, infinity when it has no lease.
+
+        Example:
+            >>> await client.permit_semaphore("slots").lease_of("00" * 16)
+            0.0
+        """
+        milliseconds = await self._ask(lib.redlatch_permit_semaphore_start_lease_of, id_bytes(permit))
+        return math.inf if milliseconds == -1 else milliseconds / 1000
+
+    async def try_set_permits(self, permits: int) -> bool:
+        """Makes the semaphore with so many permits, unless it exists.
+
+        Returns:
+            False if it exists.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots")
+            >>> await slots.try_set_permits(2), await slots.try_set_permits(9)
+            (True, False)
+        """
+        start = lib.redlatch_permit_semaphore_start_try_set_permits
+        return bool(await self._ask(start, whole(permits, "permits", 0)))
+
+    async def set_permits(self, permits: int) -> None:
+        """Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots", limit=3)
+            >>> async with slots:
+            ...     await slots.set_permits(1)
+            ...     await slots.available()
+            0
+        """
+        await self._change(lib.redlatch_permit_semaphore_start_set_permits, whole(permits, "permits", 0))
+
+    async def add_permits(self, permits: int) -> None:
+        """Adds permits, or takes some away without waiting, also more than there are.
+
+        Example:
+            >>> slots = client.permit_semaphore("slots")
+            >>> await slots.add_permits(3)
+            >>> await slots.permits()
+            3
+        """
+        await self._change(lib.redlatch_permit_semaphore_start_add_permits, whole(permits, "permits", None))
+
+    async def available(self) -> int:
+        """Asks the server how many permits can be taken: less than 0 if the semaphore owes some.
+
+        Example:
+            >>> await client.permit_semaphore("slots").available()
+            0
+        """
+        return await self._ask(lib.redlatch_permit_semaphore_start_available)
+
+    async def acquired(self) -> int:
+        """Asks the server how many permits are taken.
+
+        Example:
+            >>> await client.permit_semaphore("slots").acquired()
+            0
+        """
+        return await self._ask(lib.redlatch_permit_semaphore_start_acquired)
+
+    async def permits(self) -> int:
+        """Asks the server how many permits there are in all.
+
+        Example:
+            >>> await client.permit_semaphore("slots").permits()
+            0
+        """
+        return await self._ask(lib.redlatch_permit_semaphore_start_permits)
+
+    async def delete(self) -> bool:
+        """Deletes the semaphore and all leases. Who waits for permits goes on waiting.
+
+        Returns:
+            False if there was none.
+
+        Example:
+            >>> await client.permit_semaphore("slots").delete()
+            False
+        """
+        return bool(await self._ask(lib.redlatch_permit_semaphore_start_delete))
+
+    async def __aenter__(self) -> Permit:
+        call = await self._take(self._scoped_handle, 1, self._wait_ms, LEASE_OF_LOCK)
+        if call.status:
+            raise call.failure(self._name)
+        permit = Permit(self, call.serial)
+        self._entered.setdefault(current_task(), []).append(permit)
+        return permit
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        task = current_task()
+        if task not in self._entered:
+            if not self._entered:
+                raise NotOwnedError(
+                    f"permit semaphore {self.name!r} is in no `async with` block", lock_name=self.name
+                )
+            task = next(reversed(self._entered))  # entered by another task, as by a fixture
+        entered = self._entered[task]
+        permit = entered.pop()
+        if not entered:
+            del self._entered[task]
+        await permit.__aexit__(kind, error, traceback)

@@ -1,0 +1,110 @@
+"""trio: a system task that waits for the descriptor, and tasks that are rescheduled.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Callable, Optional, Type, Union
+
+import trio
+
+from redlatch.aio.loops import Cancellation, Event, Waiting
+
+
+class TrioLoop:
+    """The run that this is made in."""
+
+    def __init__(self) -> None:
+        self._token = trio.lowlevel.current_trio_token()
+        self._descriptor: Optional[int] = None
+        self._scope = trio.CancelScope()
+
+    def runs_here(self) -> bool:
+        """As of Loop, like the others."""
+        try:
+            return trio.lowlevel.current_trio_token() is self._token
+        except RuntimeError:
+            return False
+
+    def watch(self, descriptor: int, call: Callable[[], None]) -> None:
+        self._descriptor = descriptor
+        trio.lowlevel.spawn_system_task(self._watch, descriptor, call, name="redlatch events")
+
+    async def _watch(self, descriptor: int, call: Callable[[], None]) -> None:
+        with self._scope:
+            while self._descriptor is not None:
+                try:
+                    await trio.lowlevel.wait_readable(descriptor)
+                except trio.ClosedResourceError:  # by unwatch()
+                    return
+                call()
+
+    def unwatch(self) -> None:
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            self._scope.cancel()
+            trio.lowlevel.notify_closing(descriptor)
+
+    def end_watch(self, close: Callable[[], None]) -> None:
+        def end() -> None:
+            self.unwatch()
+            close()
+
+        if self.runs_here():
+            end()
+        elif not self.post(end):
+            close()
+
+    def wake(self, waiter: trio.lowlevel.Task) -> None:
+        trio.lowlevel.reschedule(waiter)
+
+    def post(self, call: Callable[[], object]) -> bool:
+        try:
+            self._token.run_sync_soon(call)
+        except trio.RunFinishedError:
+            return False
+        return True
+
+    def new_event(self) -> Event:
+        return trio.Event()
+
+    def new_guard(self) -> _Guard:
+        return _Guard()
+
+    async def check(self) -> None:
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+    async def wait(self, waiting: Waiting, cancel: Optional[Callable[[], None]]) -> Optional[Cancellation]:
+        first: Optional[Cancellation] = None
+
+        def abort(raise_cancel: Any) -> trio.lowlevel.Abort:
+            nonlocal first
+            first = raise_cancel
+            if cancel is not None:
+                cancel()  # may end the wait, which reschedules the task
+            return trio.lowlevel.Abort.FAILED
+
+        if waiting.done:
+            return None
+        waiting.waiter = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(abort)
+        return first
+
+
+class _Guard:
+    """A cancel scope, which knows its own cancellation."""
+
+    def __init__(self) -> None:
+        self._scope = trio.CancelScope()
+        self._scope.__enter__()
+
+    def cancel(self) -> None:
+        self._scope.cancel()
+
+    async def leave(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
+    ) -> Union[bool, Cancellation]:
+        self._scope.__exit__(kind, error, traceback)
+        return self._scope.cancelled_caught or (self._scope.cancel_called and error is None)

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks that are cancelled at any moment: nothing is held or queued afterwards, and releases are done to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import sys
+import time
+import weakref
+from functools import partial
+from typing import Any, Callable
+
+import pytest
+import redlatch
+import redlatch.aio
+import trio
+from loops import RUNNERS, World, run
+from stalls import Stalls
+from support import Monitor, Proxy, RedisServer
+from support.wire import SCRIPTS
+from waiters import SOON
+
+Run = Callable[..., Any]
+HELD_BACK = 0.15  # how long a wait that must not end is looked at
+
+
+@pytest.fixture(params=RUNNERS)
+def run_in(request: pytest.FixtureRequest) -> Run:
+    """Runs a coroutine function in one of the loops; it gets the World."""
+    return partial(run, request.param)
+
+
+async def nothing_is_left(world: World, client: redlatch.aio.Client, server: RedisServer) -> None:
+    """What the core does in the background comes to its end, and then there is no trace."""
+    await world.until(lambda: client.stats()["held"] == client.stats()["waiters"] == 0, "holds and waits")
+    await world.until(lambda: server.client().dbsize() == 0, "keys")
+
+
+def test_a_parked_wait_ends_at_once(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(server.url) as client, redlatch.aio.connect(server.url) as other:
+            for make in ("lock", "fair_lock", "spin_lock", "plain_lock"):
+                first, second = (getattr(client, make)(lock_name, owner="handle") for _ in range(2))
+                async with getattr(other, make)(lock_name) as held:
+                    waiting, behind = world.spawn(first.acquire), world.spawn(second.acquire)
+                    await world.until(lambda: client.stats()["waiters"] == 2)
+                    with Stalls() as stalls:
+                        start = time.monotonic()
+                        waiting.cancel()
+                        assert await waiting.end() == ("cancelled", None)
+                        assert time.monotonic() - start < stalls.widen(0.2)
+                    assert client.stats()["waiters"] == 1 and held.count == 1
+                assert await behind.value(), "the next one is served"
+                await second.release()
+                await nothing_is_left(world, client, server)
+
+    run_in(main)
+
+
+def test_an_acquire_whose_reply_is_held_back(
+    run_in: Run, server: RedisServer, proxy: Proxy, monitor: Monitor, lock_name: str
+) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(proxy.url) as client:
+            lock = client.lock(lock_name)
+
+            async def take() -> None:
+                await lock.acquire()
+
+            async with lock:  # the script is known
+                pass
+            fault = proxy.hold_reply(SCRIPTS["acquire"])
+            taking = world.spawn(take)
+            await world.until(lambda: server.client().exists(lock_name))
+            with Stalls() as stalls:
+                start = time.monotonic()
+                taking.cancel()
+                assert await taking.end() == ("cancelled", None)
+                assert time.monotonic() - start < stalls.widen(SOON)
+            fault.release()
+            await nothing_is_left(world, client, server)
+            assert await lock.acquire(timeout=5)
+            await lock.release()
+
+    run_in(main)
+
+
+def test_a_release_whose_reply_is_held_back_is_waited_for(
+    run_in: Run, server: RedisServer, proxy: Proxy, lock_name: str
+) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(proxy.url) as client:
+            for form in ("release", "block"):
+                lock = client.lock(lock_name)
+
+                async def hold(form: str = form, lock: redlatch.aio.Lock = lock) -> None:
+                    if form == "release":
+                        await lock.acquire()
+                        await lock.release()
+                    else:
+                        async with lock:
+                            pass
+
+                await hold()
+                fault = proxy.hold_reply(SCRIPTS["release"])
+                holding = world.spawn(hold)
+                await world.until(lambda fault=fault: fault.hit)  # type: ignore[misc]
+                holding.cancel()
+                await world.sleep(HELD_BACK)
+                assert not holding.done, "it waits for the reply"
+                holding.cancel()
+                fault.release()
+                assert await holding.end() == ("cancelled", None)
+                await nothing_is_left(world, client, server)
+
+    run_in(main)
+
+
+def test_a_block_that_is_cancelled_releases(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(server.url) as client:
+
+            async def work() -> None:
+                async with client.lock(lock_name):
+                    await world.sleep(60)
+
+            working = world.spawn(work)
+            await world.until(lambda: server.client().exists(lock_name))
+            working.cancel()
+            assert await working.end() == ("cancelled", None)
+            assert not server.client().exists(lock_name), "released when the task has ended"
+
+    run_in(main)
+
+
+def test_cancelled_at_each_turn_of_the_loop(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    """Cancelled after every number of turns that acquire, block and release can take, with and without a rival."""
+
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(server.url) as client:
+            lock = client.lock(lock_name, timeout=5)
+
+            async def work() -> None:
+                async with lock as held:
+                    assert held.count == 1, "nothing was left by one before"
+                    await world.sleep(0)
+
+            ends = {"ok": 0, "cancelled": 0}
+            turns = 0
+            while ends["ok"] < 10:
+                rival = world.spawn(work) if turns % 2 else None
+                working = world.spawn(work)
+                for _ in range(turns // 2):
+                    await world.sleep(0)
+                working.cancel()
+                how, what = await working.end()
+                assert how != "error", what
+                ends[how] += 1
+                if rival is not None:
+                    await rival.value()
+                assert client.stats()["waiters"] == 0
+                turns += 1
+            assert ends["cancelled"] >= 5
+            await nothing_is_left(world, client, server)
+
+    run_in(main)
+
+
+def test_cancelled_at_the_moment_of_the_grant(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    async def main(world: World) -> None:
+        draw = random.Random(15)
+        async with redlatch.aio.connect(server.url) as client, redlatch.aio.connect(server.url) as other:
+            lock, theirs = client.lock(lock_name), other.lock(lock_name)
+
+            async def take() -> None:
+                await lock.acquire()
+                assert lock.hold_count() == 1
+                await lock.release()
+
+            ends = {"ok": 0, "cancelled": 0}
+            end = time.monotonic() + 20
+            while min(ends.values()) < 40:
+                assert time.monotonic() < end, ends
+                await theirs.acquire()
+                taking = world.spawn(take)
+                await world.until(lambda: client.stats()["waiters"] == 1)
+                await theirs.release()
+                until = time.monotonic() + draw.random() * 0.003
+                while time.monotonic() < until:
+                    await world.sleep(0)
+                taking.cancel()
+                how, what = await taking.end()
+                assert how != "error", what
+                ends[how] += 1
+                assert client.stats()["waiters"] == 0
+            await nothing_is_left(world, client, server)
+
+    run_in(main)
+
+
+def test_a_question_is_left(run_in: Run, server: RedisServer, proxy: Proxy, lock_name: str) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(proxy.url) as client:
+            lock = client.lock(lock_name)
+            await lock.state()
+            fault = proxy.hold_reply(SCRIPTS["query"])
+            with Stalls() as stalls:
+                start = time.monotonic()
+                assert not await world.limited(0.05, lock.state)
+                assert time.monotonic() - start < stalls.widen(0.5)
+            fault.release()
+            assert not (await lock.state()).locked
+
+    run_in(main)
+
+
+def test_opening_that_is_cancelled_leaves_no_client(run_in: Run, server: RedisServer, proxy: Proxy) -> None:
+    async def main(world: World) -> None:
+        fault = proxy.stall()
+
+        async def open_it() -> None:
+            await redlatch.aio.connect(proxy.url)
+
+        assert not await world.limited(0.05, open_it)
+        fault.release()
+        await world.until(lambda: not server.client_list("redlatch:"))
+
+    run_in(main)
+
+
+def test_closing_that_is_cancelled_closes(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    async def main(world: World) -> None:
+        client = await redlatch.aio.connect(server.url)
+        await client.lock(lock_name, owner="handle").acquire()
+        closing = world.spawn(client.close)
+        await world.sleep(0)
+        closing.cancel()
+        await closing.end()
+        if not client.closed:  # cancelled before it began
+            await client.close()
+        assert not server.client().exists(lock_name) and not server.client_list("redlatch:")
+
+    run_in(main)
+
+
+def test_a_cancelled_wait_keeps_nothing_alive(server: RedisServer, lock_name: str) -> None:
+    async def main() -> None:
+        async with redlatch.aio.connect(server.url) as client, redlatch.aio.connect(server.url) as other:
+            async with other.lock(lock_name):
+                lock = client.lock(lock_name)
+                reference = weakref.ref(lock)
+                waiting = asyncio.create_task(lock.acquire())
+                while client.stats()["waiters"] == 0:
+                    await asyncio.sleep(0.002)
+                gc.disable()
+                try:
+                    waiting.cancel()
+                    with pytest.raises(asyncio.CancelledError):
+                        await waiting
+                    del waiting, lock
+                    await asyncio.sleep(0)
+                    assert reference() is None, "no cycle of the exception, its traceback and the frames in it"
+                finally:
+                    gc.enable()
+
+    asyncio.run(main())
+
+
+# --------------------------------------------------------------------------------------- what each library offers --
+
+
+def test_wait_for(server: RedisServer, lock_name: str) -> None:
+    """Before Python 3.12 it makes a task of what it is given; the owner is the task that called acquire()."""
+
+    async def main() -> None:
+        async with redlatch.aio.connect(server.url) as client, redlatch.aio.connect(server.url) as other:
+            lock, theirs = client.lock(lock_name), other.lock(lock_name)
+            assert await asyncio.wait_for(lock.acquire(), 5)
+            await asyncio.sleep(0.01)
+            assert lock.owned()
+            await asyncio.wait_for(lock.release(), 5)
+            async with theirs:
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(lock.acquire(), 0.05)
+                assert client.stats()["waiters"] == 0
+                assert await asyncio.gather(lock.acquire(timeout=0), lock.acquire(timeout=0.01)) == [False, False]
+            await asyncio.shield(lock.acquire())
+            assert lock.owned()
+            await lock.release()
+            assert server.client().dbsize() == 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio.timeout and TaskGroup came with Python 3.11")
+def test_timeout_and_task_group(server: RedisServer, lock_name: str) -> None:
+    async def main() -> None:
+        async with redlatch.aio.connect(server.url) as client, redlatch.aio.connect(server.url) as other:
+            async with other.lock(lock_name):
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.05):
+                        async with client.lock(lock_name):
+                            raise AssertionError("it was not obtained")
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.05):
+                    async with client.lock(lock_name):
+                        await asyncio.sleep(60)
+            assert not server.client().exists(lock_name)
+            task = asyncio.current_task()
+            assert task is not None and task.cancelling() == 0
+
+            async def fail() -> None:
+                async with client.lock(lock_name):
+                    raise ZeroDivisionError
+
+            with pytest.raises(ExceptionGroup) as caught:  # type: ignore[name-defined]  # noqa: F821
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(5):
+                        group.create_task(fail())
+            assert caught.group_contains(ZeroDivisionError)
+            assert client.stats()["held"] == client.stats()["waiters"] == 0
+            assert not server.client().exists(lock_name)
+
+    asyncio.run(main())
+
+
+def test_nursery_and_deadlines_of_trio(server: RedisServer, lock_name: str) -> None:
+    async def main() -> None:
+        async with redlatch.aio.connect(server.url) as client, redlatch.aio.connect(server.url) as other:
+            async with other.lock(lock_name):
+                with pytest.raises(trio.TooSlowError):
+                    with trio.fail_after(0.05):
+                        await client.lock(lock_name).acquire()
+                with trio.CancelScope() as scope:
+                    scope.cancel()
+                    await client.lock(lock_name).acquire()
+                assert scope.cancelled_caught and client.stats()["waiters"] == 0
+            with trio.move_on_after(0.05) as scope:
+                async with client.lock(lock_name):
+                    await trio.sleep(60)
+            assert scope.cancelled_caught and not server.client().exists(lock_name)
+
+    trio.run(main)
