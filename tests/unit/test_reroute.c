@@ -20,8 +20,8 @@ static void unsent_commands_follow_in_order(void) {
     const int order[] = {0, 1, 3};
     for (int i = 0; i < 3; i++) {
         struct command *command = send_to(second, PIPELINE);
-        CHECK(command && command == calls[order[i]]->operation->command && !command->repeated);
-        CHECK(command->server == second);
+        CHECK(command && command == calls[order[i]]->operation->command && !command->repeated &&
+              command->server == second);
     }
     CHECK(send_to(second, PIPELINE) == NULL);
     for (int i = 0; i < 3; i++) {

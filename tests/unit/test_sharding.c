@@ -15,8 +15,8 @@ static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 static struct resource *make_resource(const char *name, uint8_t kind) {
     size_t size = strlen(name);
-    struct resource *resource = calloc(1, sizeof *resource + size);
-    memcpy(resource->name, name, size);
+    struct resource *resource = calloc(1, sizeof *resource + size + 1);
+    memcpy(resource->name, name, size + 1);
     resource->name_size = (uint32_t)size;
     resource->kind = kind_of_names(kind);
     resource->slot = key_slot(name, size);

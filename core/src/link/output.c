@@ -167,11 +167,11 @@ static void measure_argument(struct argument_sink *sink, const struct argument_p
 }
 
 /* ASKING, before a command to a node that imports the slot. */
-static size_t asking_size(const struct command *command) {
+static size_t import_prefix_size(const struct command *command) {
     return command->importing ? length_size(1) + word_size(6) : 0;
 }
 
-static void add_asking(struct output *output, const struct command *command) {
+static void add_import_prefix(struct output *output, const struct command *command) {
     if (command->importing) {
         add_length(output, '*', 1);
         add_word(output, "ASKING", 6);
@@ -181,7 +181,7 @@ static void add_asking(struct output *output, const struct command *command) {
 size_t output_command_size(const struct engine *engine, const struct command *command) {
     const struct question *question = plain_question(command);
     if (question) {
-        size_t size = asking_size(command) + length_size(question->argument_count);
+        size_t size = import_prefix_size(command) + length_size(question->argument_count);
         for (uint32_t i = 0; i < question->argument_count; i++) {
             size += word_size(question->arguments[i].size);
         }
@@ -195,12 +195,12 @@ size_t output_command_size(const struct engine *engine, const struct command *co
     command_write(engine, command, &measure.sink);
     size_t name = command->as_text ? word_size(4) + word_size(script->size) : word_size(7) + word_size(40);
     size_t waits = command_needs_acknowledgement(engine, command) ? waits_size(engine) : 0;
-    return asking_size(command) + length_size(3 + (size_t)keys + arguments) + name + number_size(keys) + measure.size +
-           waits;
+    return import_prefix_size(command) + length_size(3 + (size_t)keys + arguments) + name + number_size(keys) +
+           measure.size + waits;
 }
 
 void output_command(struct output *output, const struct engine *engine, const struct command *command) {
-    add_asking(output, command);
+    add_import_prefix(output, command);
     const struct question *question = plain_question(command);
     if (question) {
         add_length(output, '*', question->argument_count);

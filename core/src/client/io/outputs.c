@@ -84,9 +84,10 @@ static void give_up_broken(struct client *client) {
 void client_outputs(struct client *client, int64_t now) {
     struct engine *engine = &client->engine;
     struct list_link *link;
-    for (struct node *node = &client->node; node; node = node->next) {
-        engine_refuse_late(engine, &node->server, now);
-    }
+    struct node *each = &client->node;
+    do {
+        engine_refuse_late(engine, &each->server, now);
+    } while ((each = each->next) != NULL);
     if (engine->broken && !atomic_load(&client->broken)) {
         give_up_broken(client);
     }
