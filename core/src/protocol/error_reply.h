@@ -19,7 +19,7 @@ struct error_reply {
 struct error_reply error_reply_of(const char *text, size_t size);
 
 /* Whether a node of a cluster says that another one serves the slot (MOVED), or has the key (ASK). Nothing was run. To
- * a client of one server that is an error like any other: it does not pass. */
+ * a client of one server that is UNSUPPORTED: its URL names no cluster. */
 bool is_redirection(const char *text, size_t size);
 
 /* The same for a reply that is not what was asked for; unless it is an error, the status is PROTOCOL. An error in place
