@@ -27,7 +27,7 @@ from redlatch.errors import LockLostError, LockName, RedlatchError, failure, lef
 from redlatch.holds import BaseHold, Hold
 from redlatch.losses import OnLost, Opened
 from redlatch.options import lock_options, name_bytes, on_lost_option, value_list
-from redlatch.other_names import explain_other_names
+from redlatch.other_names import explain_other_names, refuse_other_names
 from redlatch.owners import Wait, current, pause
 
 if TYPE_CHECKING:
@@ -244,13 +244,13 @@ class Lock(LockHandle):
         self._noted = callable(self._on_lost) or kind in SEVERAL  # whether grants are noted
         self._client._losses.watch()
 
-    @explain_other_names
     def acquire(
         self,
         blocking: bool = True,
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
         *,
         lease: Optional[Seconds] = None,
+        **others: NoReturn,
     ) -> bool:
         """Acquires as threading.Lock does.
 
@@ -268,6 +268,8 @@ class Lock(LockHandle):
             True
             >>> lock.release()
         """
+        if others:
+            refuse_other_names("acquire", others)
         wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
         return self._obtain(wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease"), False) is not None
 

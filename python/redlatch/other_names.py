@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, Dict, TypeVar, cast
+from typing import Any, Callable, Dict, NoReturn, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,6 +47,15 @@ _ADVICE: Dict[str, str] = {
     "lease_time": "did you mean lease={value}?",
     "ttl": "did you mean lease={value}?",
 }
+
+
+def refuse_other_names(function: str, others: Dict[str, Any]) -> NoReturn:
+    """The same of a function that takes all options, as nothing may come in between its end and its caller: an
+    interrupt there would lose what it has acquired."""
+    name, value = next(iter(others.items()))
+    if name in _ADVICE:
+        raise TypeError(f"{function}() has no option {name!r}: {_ADVICE[name].format(value=repr(value))}")
+    raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
 
 
 def explain_other_names(function: Function) -> Function:

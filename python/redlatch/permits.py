@@ -25,7 +25,7 @@ from redlatch.errors import (
     left_badly,
     reason_name,
 )
-from redlatch.other_names import explain_other_names
+from redlatch.other_names import refuse_other_names
 from redlatch.watching import new_status, wait_for
 
 if TYPE_CHECKING:
@@ -305,13 +305,13 @@ class PermitSemaphore(PermitHandle):
         self._entered = _Entered()
         client._losses.watch()
 
-    @explain_other_names
     def acquire(
         self,
         *,
         blocking: bool = True,
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
         lease: Optional[Seconds] = None,
+        **others: NoReturn,
     ) -> Union[Permit, NoPermit]:
         """Takes a permit.
 
@@ -330,6 +330,8 @@ class PermitSemaphore(PermitHandle):
             >>> if permit:
             ...     slots.release(permit.id)  # any process that knows the id may do this
         """
+        if others:
+            refuse_other_names("acquire", others)
         permits = self.acquire_many(1, blocking=blocking, timeout=timeout, lease=lease)
         if permits:
             return permits[0]

@@ -6,13 +6,13 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Optional, Type, Union
+from typing import TYPE_CHECKING, NoReturn, Optional, Type, Union
 
 from redlatch._ffi import CData, lib
 from redlatch.counts import Limited, whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, limit_ms
 from redlatch.errors import LockName, failure, left_badly
-from redlatch.other_names import explain_other_names
+from redlatch.other_names import refuse_other_names
 from redlatch.watching import new_status, wait_for
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ class Semaphore(Limited):
             lib.redlatch_semaphore_try_set_permits, whole(permits, "permits", 0), limit_ms(ttl, "ttl")
         )
 
-    @explain_other_names
     def acquire(
         self,
         permits: int = 1,
         *,
         blocking: bool = True,
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
+        **others: NoReturn,
     ) -> bool:
         """Takes so many permits at once, waiting for them as threading.Semaphore does.
 
@@ -94,6 +94,8 @@ class Semaphore(Limited):
             (True, False)
             >>> gate.release(2)
         """
+        if others:
+            refuse_other_names("acquire", others)
         count = whole(permits, "permits", 0)
         return self._take(self._handle, count, blocking_wait_ms(blocking, timeout, self._wait_ms))
 

@@ -136,7 +136,7 @@ def cycle(number):
         thread.join()
 """,
 }
-COUNTS = {"clients": (200, 2_000), "errors": (10_000, 100_000), "losses": (6_000, 20_000), "threads": (500, 3_000)}
+COUNTS = {"clients": (200, 2_000), "errors": (10_000, 100_000), "losses": (20_000, 40_000), "threads": (500, 3_000)}
 ALLOWED_KIB = 256
 
 
