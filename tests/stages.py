@@ -107,7 +107,7 @@ STAGES = [
     Stage("address", variant("address", "-DREDLATCH_SANITIZE=address,undefined -DREDLATCH_LUA='lua5.1;lua5.4'"
                              f" {WITH_PYTHON}",
                              "unit_tests redlatch_sim redlatch_lua redlatch_python redlatch_python_package")
-          + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 100"
+          + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 50"
           + f" && REDLATCH_BUILD=build/address REDLATCH_PRELOAD=\"{ADDRESS_LIBRARIES}\" {WATCHED_TRACES}", ("build",)),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
@@ -147,7 +147,7 @@ STAGES = [
     Stage("instrumented", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
                                   "unit_tests redlatch_sim redlatch_python redlatch_python_package")
           + " && find build/coverage -name '*.gcda' -delete"
-          + " && build/coverage/tests/redlatch_sim --seeds 200", computes=True),
+          + " && build/coverage/tests/redlatch_sim --seeds 100", computes=True),
     Stage("coverage", unit_tests("build/coverage")
           # Of the end-to-end tests those of what has no other test. All would add a hundredth of the lines, and take
           # five times as long as all this.
