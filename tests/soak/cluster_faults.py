@@ -7,15 +7,14 @@ every hold in them, and the checkers allow nothing that they do not allow on one
 
 from __future__ import annotations
 
-import json
 import random
-import time
 from pathlib import Path
 from typing import Callable, Dict, Sequence
 
+from in_turn import BACK, FaultsInTurn
 from kinds import names_of
-from plan import CALM, Process
-from support import wait_until
+from plan import Process
+from support import RedisServer, wait_until
 from support.cluster import Cluster, call
 from worker_processes import Workers
 
@@ -23,8 +22,6 @@ NEMESES = (
     "kill", "order a failover", "force a failover", "take over", "kill the master", "stop the master", "migrate a slot",
 )
 WAYS = NEMESES[1:]
-_PAUSE = (0.3, 1.5)
-_BACK = 60.0
 
 
 def make() -> Cluster:
@@ -37,51 +34,55 @@ def url(cluster: Cluster) -> str:
     return f"redis+cluster://127.0.0.1:{cluster.servers[-1].port}?min_replicas=1"
 
 
-class ClusterFaults:
-    """Changes the masters of the slots that have the names of these kinds, again and again, and writes down when."""
+class ClusterFaults(FaultsInTurn):
+    """Changes the masters of the slots that have the names of these kinds."""
+
+    DRAWS = "cluster"
+    WAYS = WAYS
+    PAUSE = (0.3, 1.5)
 
     def __init__(self, cluster: Cluster, workers: Workers, journal: Path, kind_names: Sequence[str]) -> None:
+        super().__init__(workers, journal)
         self._cluster = cluster
-        self._workers = workers
-        self._journal = journal
         self._names = [name for kind in kind_names for name in names_of(kind)]
         ways = (self._replace, lambda name: self._replace(name, "FORCE"),
                 lambda name: self._replace(name, "TAKEOVER"), self._kill, self._stop, self._migrate)
         self._ways: Dict[str, Callable[[str], None]] = dict(zip(WAYS, ways))
 
+    def strike(self, way: str, draw: random.Random) -> None:
+        """At the master of any of the names."""
+        self._ways[way](draw.choice(self._names))
+
+    def is_calm(self) -> bool:
+        """Whether all nodes say the same, and no replica is missing."""
+        return self._cluster.is_ready()
+
     def run(self, seed: int, seconds: float, processes: Sequence[Process]) -> None:
-        """One fault after the other, and a worker killed between them, until little time is left."""
-        draw = random.Random(f"{seed} cluster")
-        end = time.monotonic() + seconds - CALM
-        turn = 0
-        while time.monotonic() < end:
-            time.sleep(draw.uniform(*_PAUSE))
-            self._kill_worker(draw.choice([each.name for each in processes]))
-            wait_until(self._cluster.is_ready, _BACK)
-            what = WAYS[turn % len(WAYS)]
-            turn += 1
-            since = time.monotonic_ns()
-            self._ways[what](draw.choice(self._names))
-            self._note(what, since, "")
-        wait_until(self._cluster.is_ready, _BACK)
+        """Leaves the cluster calm."""
+        super().run(seed, seconds, processes)
+        wait_until(self.is_calm, BACK)
+
+    def _wait_for(self, replica: RedisServer, name: str) -> None:
+        """Until a replica has taken over."""
+        wait_until(lambda: self._cluster.master_of(name, via=replica) is replica, BACK)
 
     def _replace(self, name: str, *words: str) -> None:
         replica = self._cluster.replica_of(self._cluster.master_of(name))
         call(replica, "CLUSTER", "FAILOVER", *words)
-        wait_until(lambda: self._cluster.master_of(name, via=replica) is replica, _BACK)
+        self._wait_for(replica, name)
 
     def _kill(self, name: str) -> None:
         master = self._cluster.master_of(name)
         replica = self._cluster.replica_of(master)
         master.kill()
-        wait_until(lambda: self._cluster.master_of(name, via=replica) is replica, _BACK)
+        self._wait_for(replica, name)
         master.start()
 
     def _stop(self, name: str) -> None:
         master = self._cluster.master_of(name)
         replica = self._cluster.replica_of(master)
         master.sigstop()
-        wait_until(lambda: self._cluster.master_of(name, via=replica) is replica, _BACK)
+        self._wait_for(replica, name)
         master.sigcont()
 
     def _migrate(self, name: str) -> None:
@@ -89,15 +90,3 @@ class ClusterFaults:
         home = self._cluster.master_of(name)
         for target in (self._cluster.others(home)[0], home):
             self._cluster.move_slot(name, target)
-
-    def _kill_worker(self, name: str) -> None:
-        member = self._workers.members[name]
-        since, label = time.monotonic_ns(), member.label
-        member.kill()
-        member.start()
-        self._note("kill", since, label)
-
-    def _note(self, what: str, since: int, process: str) -> None:
-        line = {"what": what, "since": since, "until": time.monotonic_ns(), "process": process, "server": 0}
-        with self._journal.open("a", encoding="utf-8") as journal:
-            journal.write(json.dumps(line) + "\n")

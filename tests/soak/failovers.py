@@ -8,14 +8,12 @@ master may lack grants, and an overlap is allowed if replication offsets explain
 
 from __future__ import annotations
 
-import json
 import random
-import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Dict
 
 import redis
-from plan import CALM, Process
+from in_turn import BACK, FaultsInTurn
 from support import RedisServer, wait_until
 from support.sentinels import Watched
 from worker_processes import Workers
@@ -28,8 +26,6 @@ RECORDED = ("mutex", "non-reentrant", "fenced", "spin", "plain")
 REPLICAS = 2
 NEMESES = ("kill", "order a failover", "kill the master", "stop the master", "cut off the master")
 WAYS = NEMESES[1:]
-_PAUSE = (0.5, 2.0)
-_BACK = 60.0
 
 
 def url(watched: Watched, acknowledged: bool) -> str:
@@ -47,33 +43,25 @@ def cut_off(master: RedisServer) -> None:
             master.admin.client_kill_filter(_id=each["id"])
 
 
-class Failovers:
-    """Changes the master again and again, and writes down when."""
+class Failovers(FaultsInTurn):
+    """Changes the master."""
+
+    DRAWS = "failovers"
+    WAYS = WAYS
+    PAUSE = (0.5, 2.0)
 
     def __init__(self, watched: Watched, workers: Workers, journal: Path) -> None:
+        super().__init__(workers, journal)
         self._watched = watched
-        self._workers = workers
-        self._journal = journal
         ways = (lambda _old: watched.failover(), self._kill, self._stop, self._cut_off)
         self._ways: Dict[str, Callable[[RedisServer], RedisServer]] = dict(zip(WAYS, ways))
 
-    def run(self, seed: int, seconds: float, processes: Sequence[Process]) -> None:
-        """One failover after the other, and a worker killed between them, until little time is left."""
-        draw = random.Random(f"{seed} failovers")
-        end = time.monotonic() + seconds - CALM
-        turn = 0
-        while time.monotonic() < end:
-            time.sleep(draw.uniform(*_PAUSE))
-            self._kill_worker(draw.choice([each.name for each in processes]))
-            wait_until(self._is_calm, _BACK)
-            what = WAYS[turn % len(WAYS)]
-            turn += 1
-            since = time.monotonic_ns()
-            new = self._ways[what](self._watched.master)
-            self._follow(new)
-            self._note(what, since, "")
+    def strike(self, way: str, draw: random.Random) -> None:
+        """Also has all others follow the new master."""
+        self._follow(self._ways[way](self._watched.master))
 
-    def _is_calm(self) -> bool:
+    def is_calm(self) -> bool:
+        """Whether all sentinels know the others and the replicas, and none changes the master."""
         return all(one.knows(REPLICAS, 2) and not one.is_changing() for one in self._watched.sentinels)
 
     def _kill(self, old: RedisServer) -> RedisServer:
@@ -106,16 +94,4 @@ class Failovers:
             except (redis.RedisError, RuntimeError):
                 return False
 
-        wait_until(in_step, _BACK)
-
-    def _kill_worker(self, name: str) -> None:
-        member = self._workers.members[name]
-        since, label = time.monotonic_ns(), member.label
-        member.kill()
-        member.start()
-        self._note("kill", since, label)
-
-    def _note(self, what: str, since: int, process: str) -> None:
-        line = {"what": what, "since": since, "until": time.monotonic_ns(), "process": process, "server": 0}
-        with self._journal.open("a", encoding="utf-8") as journal:
-            journal.write(json.dumps(line) + "\n")
+        wait_until(in_step, BACK)

@@ -518,11 +518,9 @@ void engine_server_changed(struct engine *engine, struct server *server, int64_t
     renewal_verify_all(engine, server, now);
     for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
         struct operation *operation = container_of(link, struct operation, all);
-        bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
-        if (has_machine(operation) && waits && server_of(engine, operation->resource) == server &&
+        if (has_machine(operation) && server_of(engine, operation->resource) == server &&
             !PLANTED(FAULT_WAITERS_NOT_MOVED)) {
-            operation->recheck_at = now;
-            arm_operation(engine, operation);
+            operation_recheck_soon(engine, operation, now);
         }
     }
 }

@@ -99,6 +99,13 @@ void arm_operation(struct engine *engine, struct operation *operation) {
     timer_arm(&engine->timers, &operation->timer, at);
 }
 
+void operation_recheck_soon(struct engine *engine, struct operation *operation, int64_t now) {
+    if (operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED) {
+        operation->recheck_at = now;
+        arm_operation(engine, operation);
+    }
+}
+
 void finish(struct engine *engine, struct operation *operation, int status) {
     if (!INVARIANT(&engine->broken, operation->phase != PHASE_DONE)) {
         return;

@@ -19,6 +19,9 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
 void undo_attempt(struct engine *engine, struct operation *operation);
 void operation_request(struct engine *engine, struct operation *operation, struct command *command);
 struct command *operation_abandon(struct engine *engine, struct operation *operation);
+/* One that is parked or paused requests again as soon as timers run. */
+void operation_recheck_soon(struct engine *engine, struct operation *operation, int64_t now);
+
 void operation_contended(struct engine *engine, struct operation *operation);
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
 struct operation *operation_answered(const struct command *command, const struct reply *reply);

@@ -25,11 +25,9 @@ enum { REDIRECTIONS_MAX = 8 };
 static void recheck_waiters(struct engine *engine, int64_t now) {
     for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
         struct operation *operation = container_of(link, struct operation, all);
-        bool waits = operation->phase == PHASE_PARKED || operation->phase == PHASE_PAUSED;
         const struct resource *resource = operation->resource;
-        if (waits && resource && engine->routes[resource->slot] != resource->server) {
-            operation->recheck_at = now;
-            arm_operation(engine, operation);
+        if (resource && engine->routes[resource->slot] != resource->server) {
+            operation_recheck_soon(engine, operation, now);
         }
     }
 }
