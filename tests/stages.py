@@ -126,7 +126,7 @@ STAGES = [
     # The same 20 mutants in every run, of what quick tests have to notice by themselves.
     Stage("mutate", f"{PYTEST} tests/mutate && {PYTHON} tests/mutate/mutate.py --count 20 --areas protocol,scripts"
                     f" --layers unit,simulation --at-least {MUTANTS_NOTICED}", ("build",), alone=True),
-    Stage("e2e", f"{PYTEST} tests/e2e -n 4", ("build",), alone=True),
+    Stage("e2e", f"{PYTEST} tests/e2e -n 6 --dist worksteal", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           # What measures, and a thousand turns of it, say nothing more under a sanitizer; they are in e2e.
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} -n 3"

@@ -49,7 +49,7 @@ def test_the_member_that_others_hold_is_named(
 def test_where_no_single_one_is_to_blame_all_are_named(
     server: RedisServer, open_clients: OpenClients, lock_name: str
 ) -> None:
-    client = open_clients([server])[0]
+    client = open_clients([server], unreachable_timeout=0.5)[0]
     names = [f"{{{lock_name}}}:{letter}" for letter in "abcde"]
     lock = redlatch.multi_lock(*map(client.lock, names))
     server.admin.replicaof("127.0.0.1", free_port())

@@ -17,7 +17,8 @@ LUA = """
 local redlatch = require "redlatch"
 local client = assert(redlatch.connect(arg[1], {sentinel_password = arg[3]}))
 assert(client:event_fd())
-local lock, other = client:lock(arg[2]), client:lock(arg[2] .. ":other")
+-- A release that the failover loses leaves its lock until the lease is over.
+local lock, other = client:lock(arg[2]), client:lock(arg[2] .. ":other", {lease = 1})
 assert(lock:acquire())
 print("held")
 io.stdout:flush()
