@@ -207,8 +207,8 @@ def test_what_is_refused_at_once(
 
 
 def test_a_forgotten_client(server_of_user: RedisServer, lock_name: str) -> None:
-    """It is collected although its provider and its thread live; the thread ends. redis-py's lock keeps the pool that it
-    first saw, so a client of another test may live on."""
+    """It is collected although its provider and its thread live; the thread ends. redis-py's lock keeps the pool that
+    it first saw, so a client of another test may live on."""
     gc.collect()
     before = threads()
     for provider, interval in ((Plain((NAME, "one")), 0.01), (Streaming((NAME, "one")), None)):

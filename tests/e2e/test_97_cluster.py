@@ -9,6 +9,7 @@ from typing import Callable, Iterator, List
 
 import pytest
 import redlatch
+from redlatch._ffi import ffi, lib
 from support.cluster import Cluster, call
 from support.ports import free_port
 from support.tls_server import Identity
@@ -84,6 +85,23 @@ def test_a_release_wakes_who_waits(cluster: Cluster, client: redlatch.Client, lo
                 wait_until(lambda: other.stats()["subscriptions"] >= 1, 10.0, "the waiter's subscription")
             holder.release()
             assert waiting.result(15.0) is True
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LOCKS if kind not in ("group", "multi")])
+def test_the_hold_of_another_process(cluster: Cluster, client: redlatch.Client, lock_name: str, kind: str) -> None:
+    """It is extended and released by the owner's id, on whatever node it is; who waits gets a message."""
+    for name in on_each_master(cluster, lock_name):
+        with redlatch.connect(cluster.url) as holder, redlatch.connect(cluster.url) as other:
+            lock, named = LOCKS[kind](holder, name), LOCKS[kind](client, name)
+            assert lock.acquire()
+            owner, done = lock.held().owner.encode(), ffi.new("int32_t *", -1)
+            assert (lib.redlatch_lock_extend_owner(named._handle, owner, 90_000, done), done[0]) == (0, 1)
+            assert 80_000 < call(cluster.master_of(name), "PTTL", name) <= 90_000
+            waiting = Waiting(LOCKS["write" if kind == "read" else kind](other, name), 20.0)
+            wait_until(lambda: other.stats()["waiters" if kind == "spin" else "subscriptions"] >= 1)
+            assert (lib.redlatch_lock_release_owner(named._handle, owner, done), done[0]) == (0, 1)
+            assert waiting.result(15.0) is True
+            assert kind == "spin" or other.stats()["messages"] >= 1
 
 
 def test_counts_on_every_node(cluster: Cluster, client: redlatch.Client, lock_name: str) -> None:

@@ -181,7 +181,10 @@ void play_other_call(void) {
     bool counts = has_permits(rig.lock_kind) || rig.lock_kind == REDLATCH_LATCH;
     enum operation_kind kind = kinds[how % 6];
     kind = kind == OPERATION_CHANGE && !counts ? OPERATION_QUERY : kind;
-    kind = (kind == OPERATION_FORCE || kind == OPERATION_QUERY) && counts ? OPERATION_CHANGE : kind;
+    kind = kind != OPERATION_INSPECT && kind != OPERATION_WATCH && counts ? OPERATION_CHANGE : kind;
+    if (kind == OPERATION_FORCE && (how & 0x40) && rig.lock_kind != REDLATCH_GROUP) {
+        kind = how & 0x20 ? OPERATION_RELEASE_OWNER : OPERATION_EXTEND_OWNER;
+    }
     struct call *call = rig_call(kind, name, OWNERS); /* no matter whose, as that owner is not a thread */
     struct operation *operation = call->operation;
     set_up(call, input_byte(play.input));
@@ -195,10 +198,13 @@ void play_other_call(void) {
         if (rig.lock_kind != REDLATCH_LATCH && how < 0xa0) {
             set_roles(operation, name);
         }
-    } else if (kind == OPERATION_QUERY || kind == OPERATION_FORCE) {
+    } else if (kind != OPERATION_INSPECT) {
+        operation->owner_id = "u:1";
+        operation->lease_ms = 1;
         operation->lock_kind = side(rig.lock_kind, how);
     }
-    static const char *const words[] = {"acquire", "release", "extend", "force", "query", "inspect", "watch", "change"};
+    static const char *const words[] = {"acquire", "release", "extend", "force",         "query",
+                                        "inspect", "watch",   "change", "release_owner", "extend_owner"};
     start(call, words[kind], name);
 }
 

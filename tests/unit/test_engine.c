@@ -172,6 +172,75 @@ static void a_force_release_tells_whether_there_was_a_lock(void) {
     RIG_CLOSE();
 }
 
+static struct call *start_of_owner(enum operation_kind kind) {
+    struct call *call = rig_call(kind, "a", 0);
+    call->operation->owner_id = "u:1";
+    call->operation->lease_ms = 5000;
+    rig_start(call);
+    return call;
+}
+
+static void the_hold_of_an_owner_is_ended_or_extended(void) {
+    rig_open();
+    for (int there = 0; there < 2; there++) {
+        for (int extend = 0; extend < 2; extend++) {
+            struct call *call = start_of_owner(extend ? OPERATION_EXTEND_OWNER : OPERATION_RELEASE_OWNER);
+            struct command *command = rig_send(PIPELINE);
+            CHECK_EQ_INT(command->kind, extend ? COMMAND_EXTEND_OWNER : COMMAND_RELEASE_OWNER);
+            CHECK_EQ_INT(command->lease_ms, 5000);
+            rig_integer(PIPELINE, there ? 3 : 0);
+            CHECK_EQ_INT(call->status, REDLATCH_OK);
+            CHECK_EQ_INT(call->result, there);
+        }
+    }
+    struct call *call = start_of_owner(OPERATION_RELEASE_OWNER);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
+    CHECK_EQ_INT(call->status, REDLATCH_PROTOCOL);
+    call = start_of_owner(OPERATION_RELEASE_OWNER);
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "WRONGTYPE Operation against a key holding the wrong kind of value");
+    CHECK_EQ_INT(call->status, REDLATCH_WRONG_TYPE);
+    RIG_CLOSE();
+}
+
+/* The first time may have done what the second finds done. An extension says what it found. */
+static void a_repeat_that_finds_no_hold_says_nothing(void) {
+    static const struct {
+        enum operation_kind kind;
+        int64_t reply;
+        int64_t result;
+    } rows[] = {{OPERATION_RELEASE_OWNER, 0, RESULT_UNKNOWN},
+                {OPERATION_RELEASE_OWNER, 1, 1},
+                {OPERATION_EXTEND_OWNER, 0, 0},
+                {OPERATION_EXTEND_OWNER, 1, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rig_open();
+        struct call *call = start_of_owner(rows[i].kind);
+        rig_send(PIPELINE);
+        rig_lost(PIPELINE);
+        rig_ready(PIPELINE, RESOLVED_BY_KILL);
+        rig_send(PIPELINE);
+        rig_integer(PIPELINE, rows[i].reply);
+        CHECK_EQ_INT(call->status, REDLATCH_OK);
+        CHECK_EQ_INT(call->result, rows[i].result);
+        RIG_CLOSE();
+    }
+}
+
+/* What it is written from is gone with the caller. */
+static void one_of_an_owner_that_was_given_up_is_not_repeated(void) {
+    rig_open();
+    struct call *call = start_of_owner(OPERATION_RELEASE_OWNER);
+    rig_send(PIPELINE);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    CHECK(rig_send(PIPELINE) == NULL);
+    RIG_CLOSE();
+}
+
 static void one_given_up_leaves_nothing(void) {
     rig_open();
     struct call *call = start(OPERATION_QUERY);
@@ -391,6 +460,9 @@ int main(void) {
     RUN(strange_owners_and_counts_do_no_harm);
     RUN(a_query_that_is_answered_otherwise_fails);
     RUN(a_force_release_tells_whether_there_was_a_lock);
+    RUN(the_hold_of_an_owner_is_ended_or_extended);
+    RUN(a_repeat_that_finds_no_hold_says_nothing);
+    RUN(one_of_an_owner_that_was_given_up_is_not_repeated);
     RUN(one_given_up_leaves_nothing);
     RUN(who_does_not_wait_fails_when_there_is_no_connection);
     RUN(what_was_sent_waits_for_the_next_connection);

@@ -107,7 +107,7 @@ static void every_kind_has_its_exact_size(void) {
         }
         struct argument_part words[] = {{"184467440737095516", 18}, {resource->name, sizes[i]}, {"100", 3}};
         struct question question = {.arguments = words, .argument_count = 3};
-        struct operation operation = {.question = &question};
+        struct operation operation = {.question = &question, .owner_id = "another:1"};
         for (int number = REDLATCH_MUTEX; number < KIND_NUMBERS; number++) {
             uint8_t lock_kind = (uint8_t)number;
             resource->kind = kind_of_names(lock_kind);
@@ -182,7 +182,7 @@ static void a_plain_question_byte_for_byte(void) {
     static const char expected[] = "*3\r\n$6\r\nCLIENT\r\n$4\r\nLIST\r\n$0\r\n\r\n";
     struct argument_part arguments[] = {{"CLIENT", 6}, {"LIST", 4}, {"", 0}};
     struct question question = {.arguments = arguments, .argument_count = 3, .plain = true};
-    struct operation operation = {.question = &question};
+    struct operation operation = {.question = &question, .owner_id = "another:1"};
     struct command command = {.server = test_engine()->server, .kind = COMMAND_INSPECT, .operation = &operation};
     struct output output = {0};
     CHECK_EQ_INT(output_command_size(test_engine(), &command), sizeof expected - 1);

@@ -88,6 +88,45 @@ static void each_kind_is_written_as_announced(void) {
     free(resource);
 }
 
+/* The same as the owner's own client writes, but for its id, which is another client's. */
+static void an_owner_of_any_process_is_named(void) {
+#define KEYS_OF_FAIR \
+    "<orders><redisson_lock_queue:{orders}><redisson_lock_timeout:{orders}>" \
+    "<redlatch_waiting:{orders}:01234567-89ab-8def-8123-456789abcdef>"
+    static const struct {
+        uint8_t kind;
+        enum script_id release;
+        const char *released;
+        enum script_id extend;
+        const char *extended;
+    } rows[] = {
+        {REDLATCH_MUTEX, SCRIPT_RELEASE, "<orders><u:1><0><redisson_lock__channel:{orders}>", SCRIPT_EXTEND,
+         "<orders><u:1><5000>"},
+        {REDLATCH_FENCED, SCRIPT_RELEASE, "<orders><u:1><0><redisson_lock__channel:{orders}>", SCRIPT_EXTEND,
+         "<orders><u:1><5000>"},
+        {REDLATCH_FAIR, SCRIPT_RELEASE_FAIR, KEYS_OF_FAIR "<u:1><0><0><9000><redisson_lock__channel:{orders}>",
+         SCRIPT_EXTEND, "<orders><u:1><5000>"},
+        {REDLATCH_PLAIN, SCRIPT_RELEASE_PLAIN, "<orders><u:1><redlatch_lock__channel:{orders}>", SCRIPT_EXTEND_PLAIN,
+         "<orders><u:1><5000>"},
+        {REDLATCH_READ, SCRIPT_RELEASE_READ, "<orders><u:1><0><redisson_rwlock:{orders}><{orders}>", SCRIPT_EXTEND_READ,
+         "<orders><u:1><u:1><1><5000><{orders}>"},
+        {REDLATCH_WRITE, SCRIPT_RELEASE_WRITE, "<orders><u:1:write><0><redisson_rwlock:{orders}><{orders}>",
+         SCRIPT_EXTEND_WRITE, "<orders><u:1:write><u:1:write><1><5000><{orders}>"},
+    };
+    struct resource *resource = make_resource("orders", 6);
+    struct operation operation = {.owner_id = "u:1"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        resource->kind = rows[i].kind;
+        struct command command = {
+            .resource = resource, .operation = &operation, .lock_kind = rows[i].kind, .lease_ms = 5000};
+        command.kind = COMMAND_RELEASE_OWNER;
+        check_written(&command, rows[i].release, rows[i].released);
+        command.kind = COMMAND_EXTEND_OWNER;
+        check_written(&command, rows[i].extend, rows[i].extended);
+    }
+    free(resource);
+}
+
 static void a_fenced_lock_draws_tokens(void) {
     struct resource *resource = make_resource("orders", 6);
     struct command command = {
@@ -422,6 +461,7 @@ static void what_names_nothing_serves_nobody(void) {
 
 int main(void) {
     RUN(each_kind_is_written_as_announced);
+    RUN(an_owner_of_any_process_is_named);
     RUN(a_fenced_lock_draws_tokens);
     RUN(a_fair_lock_has_a_queue_beside_it);
     RUN(a_waiters_own_channel_is_distinguished_from_its_names);

@@ -144,6 +144,12 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     case OPERATION_INSPECT:
         single_begin(engine, operation, COMMAND_INSPECT);
         break;
+    case OPERATION_RELEASE_OWNER:
+        single_begin(engine, operation, COMMAND_RELEASE_OWNER);
+        break;
+    case OPERATION_EXTEND_OWNER:
+        single_begin(engine, operation, COMMAND_EXTEND_OWNER);
+        break;
     case OPERATION_WATCH:
         machine_for(engine, operation)->begin(engine, operation, now);
         break;
@@ -203,7 +209,8 @@ void engine_abort(struct engine *engine, struct operation *operation, int status
     } else if (operation->kind == OPERATION_CHANGE) {
         change_abort(engine, operation, status, now);
     } else if (operation->kind == OPERATION_FORCE || operation->kind == OPERATION_QUERY ||
-               operation->kind == OPERATION_INSPECT) {
+               operation->kind == OPERATION_INSPECT || operation->kind == OPERATION_RELEASE_OWNER ||
+               operation->kind == OPERATION_EXTEND_OWNER) {
         single_abort(engine, operation, status);
     } else {
         hold_abort(engine, operation, status, now);
@@ -258,9 +265,15 @@ void engine_run_timers(struct engine *engine, int64_t now) {
 /* ------------------------------------------------------------------------------------------------------ pipelines --
  */
 
-/* Given up on, and not to be sent again: whoever asked may be gone, with the question. */
+/* Written from what is the caller's, who may be gone. */
+static bool is_of_caller(const struct command *command) {
+    return command->kind == COMMAND_INSPECT || command->kind == COMMAND_RELEASE_OWNER ||
+           command->kind == COMMAND_EXTEND_OWNER;
+}
+
+/* Given up on, and not to be sent again. */
 static bool is_dropped(const struct command *command) {
-    return command->abandoned && (!PLANTED(FAULT_ABANDONED_IS_RESENT) || command->kind == COMMAND_INSPECT);
+    return command->abandoned && (!PLANTED(FAULT_ABANDONED_IS_RESENT) || is_of_caller(command));
 }
 
 struct command *engine_first_to_send(struct engine *engine, struct pipeline *pipeline) {

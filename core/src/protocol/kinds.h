@@ -5,7 +5,8 @@
 
 #include "records.h"
 
-/* How a lock is stored on the server: kinds that are stored alike are used by the same scripts (wire.c). */
+/* How a lock is stored on the server: kinds that are stored alike are used by the same scripts (command_templates.c).
+ */
 enum storage {
     STORAGE_HASH, /* owners and their hold counts; the next is the same with a counter of tokens */
     STORAGE_FENCED,

@@ -78,8 +78,10 @@ enum operation_kind {
     OPERATION_FORCE,
     OPERATION_QUERY,
     OPERATION_INSPECT,
-    OPERATION_WATCH, /* until a name is free, without taking it */
-    OPERATION_CHANGE /* of a count, or a question about one: enum change */
+    OPERATION_WATCH,         /* until a name is free, without taking it */
+    OPERATION_CHANGE,        /* of a count, or a question about one: enum change */
+    OPERATION_RELEASE_OWNER, /* of what an owner of any process holds */
+    OPERATION_EXTEND_OWNER
 };
 
 /* What an operation does to a semaphore or latch with one command, whose reply is a number (change.c). */
@@ -123,6 +125,9 @@ enum operation_phase {
 };
 
 enum { ERROR_TEXT_SIZE = 192 };
+
+/* A release was sent twice, and found nothing at last: it may have been the first one that freed the lock. */
+#define RESULT_UNKNOWN (-1)
 
 /* How a lock stands with the server, the reply to a query; of any call what the server said when it refused it. */
 struct lock_answer {
@@ -189,6 +194,7 @@ struct operation {
     struct command *command; /* under way for it */
     struct lock_answer *answer;
     struct question *question;           /* of an inspection */
+    const char *owner_id;                /* of RELEASE_OWNER and EXTEND_OWNER, as it stands on the server */
     struct resource *roles[WATCH_ROLES]; /* watch: the name as each kind it may be found to be; NULL: as one only */
     struct subscription *wake_channel;   /* fair: where it is called; NULL: it is not among the foremost */
     const struct name_set *set; /* acquire, release: of all of these; `resource` is the one waited for. NULL: of one */
@@ -198,7 +204,8 @@ struct operation {
     int64_t lease_ms;          /* REDLATCH_RENEWED or a fixed lease */
     int64_t amount;            /* permits, or what a count is set to */
     int64_t limit;             /* acquire of permits: what a semaphore that does not exist is made with; 0: it is not */
-    int64_t result;            /* change: the number answered */
+    int64_t result;            /* change: the number answered; RELEASE_OWNER: RESULT_UNKNOWN, or as EXTEND_OWNER whether
+                                  there was a hold */
     int64_t acknowledged;      /* replicas that had what was given back as too few had it */
     int64_t max_hold_ms;       /* REDLATCH_FOREVER or a bound */
     int64_t wait_until;        /* the caller's deadline, NEVER without end; a try: its command time-out */

@@ -1,5 +1,5 @@
-/* Force release, query and inspection: one command each, which nothing follows.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Force release, query, inspection, and what ends or extends the hold of an owner of any process: one command each,
+ * which nothing follows. SPDX-License-Identifier: Apache-2.0 */
 #include "single_command.h"
 
 #include <string.h>
@@ -14,6 +14,7 @@
 void single_begin(struct engine *engine, struct operation *operation, uint8_t command_kind) {
     struct command *command = take_command(engine, operation);
     command->kind = command_kind;
+    command->lease_ms = operation->lease_ms;
     operation_request(engine, operation, command);
 }
 
@@ -90,5 +91,17 @@ void force_replied(struct engine *engine, struct command *command, const struct 
     if (operation->forced && command->resource->queue && kind_of(command->resource)->queues_on_server) {
         wake_channels_forced_release(engine, command->resource->queue, now);
     }
+    finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
+}
+
+void owner_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    (void)now;
+    struct operation *operation = answered(engine, command, reply);
+    if (!operation) {
+        return;
+    }
+    bool none = reply->integer == 0;
+    bool unknown = none && command->repeated && operation->kind == OPERATION_RELEASE_OWNER;
+    operation->result = unknown ? RESULT_UNKNOWN : !none;
     finish(engine, operation, reply->kind == REPLY_INTEGER ? REDLATCH_OK : REDLATCH_PROTOCOL);
 }

@@ -9,6 +9,7 @@ void single_begin(struct engine *engine, struct operation *operation, uint8_t co
 void single_abort(struct engine *engine, struct operation *operation, int status);
 void force_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void query_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
+void owner_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 void inspect_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 
 #endif

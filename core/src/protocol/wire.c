@@ -1,135 +1,14 @@
-/* Commands as scripts with keys and arguments, all in one table; names of channels and owners.
+/* Commands with their keys and arguments, as their templates say; names of channels and owners.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "wire.h"
 
 #include <string.h>
 
+#include "command_templates.h"
 #include "group.h"
 #include "kinds.h"
 #include "operation_record.h"
 #include "routes.h"
-
-/* How a command is written: its script, then a letter for each key and each argument.
- *   N name   T counter of tokens   C channel   o owner   s the next owner   n levels   l lease in ms
- *   f whether tokens begin at the server's time   m side of a read-write lock   b base of its timeout keys
- *   k number of the kind that the name is used as
- *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
- *   K the form of the kind in the scripts about several names
- * of fair locks
- *   Q queue   Z time-outs of waiters   A the client's heartbeat   p place   v wait in ms   t fair time-out in ms
- *   q whether it leaves the queue
- * of groups
- *   g number of values, and each value
- * of what is counted
- *   O record of the operation   e its life in ms   u number of the operation   a amount   L leases of permits
- *   i ids of so many permits   x limit of a semaphore that does not exist, 0: none is made
- *   P id of the one that a change is about   a digit stands for itself */
-struct command_template {
-    enum script_id script;
-    const char *keys;
-    const char *arguments;
-};
-
-/* Of every kind, unless it has a row of its own below. */
-static const struct command_template usual[COMMAND_KINDS] = {
-#define COMMAND(constant, script, keys, arguments, ...) [COMMAND_##constant] = {SCRIPT_##script, keys, arguments},
-#include "commands.def"
-};
-
-/* Of storage of its own; a row without keys is as usual. */
-static const struct command_template special[STORAGES][COMMAND_KINDS] = {
-    [STORAGE_FENCED][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_FENCED, "NT", "olf"},
-    [STORAGE_FENCED][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "NT", "onf"},
-    [STORAGE_FENCED][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_FENCED, "NT", "osnlf"},
-    [STORAGE_FAIR][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_FAIR, "NQZA", "olpvtC"},
-    [STORAGE_FAIR][COMMAND_RELEASE] = {SCRIPT_RELEASE_FAIR, "NQZA", "onqtC"},
-    [STORAGE_FAIR][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_FAIR, "NQZA", "osnltC"},
-    [STORAGE_FAIR][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_FAIR, "NQZA", "tC"},
-    [STORAGE_FAIR][COMMAND_QUERY] = {SCRIPT_QUERY_FAIR, "NQ", ""},
-    [STORAGE_GROUP][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_GROUP, "N", "olg"},
-    [STORAGE_GROUP][COMMAND_REENTER] = {SCRIPT_REENTER_GROUP, "N", "onlg"},
-    [STORAGE_GROUP][COMMAND_RELEASE] = {SCRIPT_RELEASE_GROUP, "N", "onCg"},
-    [STORAGE_GROUP][COMMAND_EXTEND] = {SCRIPT_EXTEND_GROUP, "N", "olg"},
-    [STORAGE_GROUP][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"},
-    [STORAGE_GROUP][COMMAND_MOVE] = {SCRIPT_HAND_OVER_GROUP, "N", "osnlg"},
-    [STORAGE_GROUP][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_GROUP, "N", "Cg"},
-    [STORAGE_GROUP][COMMAND_QUERY] = {SCRIPT_QUERY_GROUP, "N", "g"},
-    [STORAGE_GROUP][COMMAND_RENEW] = {SCRIPT_RENEW_GROUP, "N", "olg"},
-    [STORAGE_GROUP][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "ong"},
-    [STORAGE_GROUP][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "onCg"},
-    [STORAGE_GROUP][COMMAND_WATCH] = {SCRIPT_ACQUIRE_MANY, "N", "0Kog"},
-    [STORAGE_STRING][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_PLAIN, "N", "ol"},
-    [STORAGE_STRING][COMMAND_RELEASE] = {SCRIPT_RELEASE_PLAIN, "N", "oC"},
-    [STORAGE_STRING][COMMAND_EXTEND] = {SCRIPT_EXTEND_PLAIN, "N", "ol"},
-    [STORAGE_STRING][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_PLAIN, "N", "osl"},
-    [STORAGE_STRING][COMMAND_MOVE] = {SCRIPT_HAND_OVER_PLAIN, "N", "osl"},
-    [STORAGE_STRING][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_PLAIN, "N", "C"},
-    [STORAGE_STRING][COMMAND_QUERY] = {SCRIPT_QUERY_PLAIN, "N", ""},
-    [STORAGE_STRING][COMMAND_RENEW] = {SCRIPT_RENEW_PLAIN, "N", "ol"},
-    [STORAGE_STRING][COMMAND_WATCH] = {SCRIPT_ACQUIRE_MANY, "N", "0Ko"},
-    [STORAGE_READ][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_READ, "N", "olbw"},
-    [STORAGE_READ][COMMAND_REENTER] = {SCRIPT_REENTER_READ, "N", "onlb"},
-    [STORAGE_READ][COMMAND_RELEASE] = {SCRIPT_RELEASE_READ, "N", "onCb"},
-    [STORAGE_READ][COMMAND_EXTEND] = {SCRIPT_EXTEND_READ, "N", "oonlb"},
-    [STORAGE_READ][COMMAND_MOVE] = {SCRIPT_EXTEND_READ, "N", "osnlb"},
-    [STORAGE_READ][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_READ_WRITE, "N", "mC"},
-    [STORAGE_READ][COMMAND_QUERY] = {SCRIPT_QUERY_READ_WRITE, "N", "m"},
-    [STORAGE_READ][COMMAND_RENEW] = {SCRIPT_RENEW_READ, "N", "olb"},
-    [STORAGE_READ][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "onbw"},
-    [STORAGE_READ][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "onCb"},
-    [STORAGE_READ][COMMAND_WATCH] = {SCRIPT_ACQUIRE_MANY, "N", "0Kobw"},
-    [STORAGE_WRITE][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_WRITE, "N", "Wlb"},
-    [STORAGE_WRITE][COMMAND_REENTER] = {SCRIPT_REENTER, "N", "Wnl"},
-    [STORAGE_WRITE][COMMAND_RELEASE] = {SCRIPT_RELEASE_WRITE, "N", "WnCb"},
-    [STORAGE_WRITE][COMMAND_EXTEND] = {SCRIPT_EXTEND_WRITE, "N", "WWnlb"},
-    [STORAGE_WRITE][COMMAND_MOVE] = {SCRIPT_EXTEND_WRITE, "N", "WSnlb"},
-    [STORAGE_WRITE][COMMAND_HAND_OVER] = {SCRIPT_HAND_OVER_WRITE, "N", "WSnl"},
-    [STORAGE_WRITE][COMMAND_FORCE] = {SCRIPT_FORCE_RELEASE_READ_WRITE, "N", "mC"},
-    [STORAGE_WRITE][COMMAND_QUERY] = {SCRIPT_QUERY_READ_WRITE, "N", "m"},
-    [STORAGE_WRITE][COMMAND_RENEW] = {SCRIPT_RENEW, "N", "Wl"},
-    [STORAGE_WRITE][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "N", "Wnb"},
-    [STORAGE_WRITE][COMMAND_RELEASE_MANY] = {SCRIPT_RELEASE_MANY, "N", "WnCb"},
-    [STORAGE_COUNT][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_SEMAPHORE, "NO", "euaCx"},
-    [STORAGE_PERMITS][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_PERMITS, "NL", "lCxi"},
-    [STORAGE_PERMITS][COMMAND_RELEASE] = {SCRIPT_RELEASE_PERMITS, "NL", "00Ci"},
-    [STORAGE_PERMITS][COMMAND_EXTEND] = {SCRIPT_EXTEND_PERMIT, "NL", "li"},
-    [STORAGE_PERMITS][COMMAND_RENEW] = {SCRIPT_RENEW_PERMITS, "L", "il"},
-    [STORAGE_LATCH][COMMAND_WATCH] = {SCRIPT_WATCH_LATCH, "N", ""},
-};
-
-static const struct command_template changes[CHANGES] = {
-    [SEMAPHORE_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "euaCal"},
-    [SEMAPHORE_ADD] = {SCRIPT_ADD_SEMAPHORE, "NO", "euaC"},
-    [SEMAPHORE_RELEASE] = {SCRIPT_RELEASE_SEMAPHORE, "NO", "euaC0"},
-    [SEMAPHORE_RELEASE_IF_EXISTS] = {SCRIPT_RELEASE_SEMAPHORE, "NO", "euaC1"},
-    [SEMAPHORE_DRAIN] = {SCRIPT_DRAIN_SEMAPHORE, "NO", "eu"},
-    [SEMAPHORE_COUNT] = {SCRIPT_COUNT_LEFT, "N", ""},
-    [SEMAPHORE_DELETE] = {SCRIPT_DELETE_COUNT, "N", "C0"},
-    [LATCH_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "euaC1l"},
-    [LATCH_COUNT_DOWN] = {SCRIPT_COUNT_DOWN, "NO", "euC"},
-    [LATCH_COUNT] = {SCRIPT_COUNT_LEFT, "N", ""},
-    [LATCH_DELETE] = {SCRIPT_DELETE_COUNT, "N", "C1"},
-    [PERMITS_TRY_SET] = {SCRIPT_TRY_SET_COUNT, "NO", "euaCal"},
-    [PERMITS_SET] = {SCRIPT_SET_PERMITS, "NLO", "euaC"},
-    [PERMITS_ADD] = {SCRIPT_ADD_SEMAPHORE, "NOL", "euaC"},
-    [PERMITS_RELEASE] = {SCRIPT_RELEASE_PERMITS, "NLO", "euCP"},
-    [PERMITS_EXTEND] = {SCRIPT_EXTEND_PERMIT, "NL", "lP"},
-    [PERMITS_LEASE] = {SCRIPT_LEASE_OF_PERMIT, "L", "P"},
-    [PERMITS_AVAILABLE] = {SCRIPT_COUNT_PERMITS, "NL", "0"},
-    [PERMITS_TAKEN] = {SCRIPT_COUNT_PERMITS, "NL", "1"},
-    [PERMITS_ALL] = {SCRIPT_COUNT_PERMITS, "NL", "2"},
-    [PERMITS_DELETE] = {SCRIPT_DELETE_PERMITS, "NL", "C"},
-};
-
-static const struct command_template *template_of(uint8_t lock_kind, uint8_t command_kind) {
-    const struct kind *kind = kind_of_number(lock_kind); /* NULL: of a batch, which has no kind itself */
-    const struct command_template *template = &special[kind ? kind->storage : STORAGE_HASH][command_kind];
-    return template->keys ? template : &usual[command_kind];
-}
-
-static const struct command_template *template_of_command(const struct command *command) {
-    return command->kind == COMMAND_CHANGE ? &changes[command->change] : template_of(command->lock_kind, command->kind);
-}
 
 enum script_id command_script(const struct command *command) {
     return template_of_command(command)->script;
@@ -383,6 +262,13 @@ static void put_amount(struct argument_sink *sink, int64_t amount) {
     put(sink, text, size + sign);
 }
 
+/* The id of an owner of any process, and what is added to it. */
+static void put_owner_id(struct argument_sink *sink, const struct command *command, const char *added) {
+    const char *id = command->operation->owner_id;
+    struct argument_part parts[] = {{id, strlen(id)}, {added, strlen(added)}};
+    sink->append(sink, parts, 2);
+}
+
 /* The letters of owners; false for another letter. */
 static bool write_owner_letter(const struct engine *engine, const struct command *command, char letter,
                                struct argument_sink *sink) {
@@ -398,6 +284,12 @@ static bool write_owner_letter(const struct engine *engine, const struct command
         return true;
     case 'S':
         put_writer(engine, sink, command->successor);
+        return true;
+    case 'h':
+        put_owner_id(sink, command, "");
+        return true;
+    case 'H':
+        put_owner_id(sink, command, ":write");
         return true;
     case 'w':
         if (!command->successor) {

@@ -39,8 +39,10 @@ const char *verb_of(const struct operation *operation) {
     case OPERATION_ACQUIRE:
         return "acquire";
     case OPERATION_RELEASE:
+    case OPERATION_RELEASE_OWNER:
         return "release";
     case OPERATION_EXTEND:
+    case OPERATION_EXTEND_OWNER:
         return "extend";
     case OPERATION_FORCE:
         return "force-release";

@@ -124,6 +124,17 @@ static int force_release(const struct redlatch_lock *lock, int32_t *released_out
     return status;
 }
 
+int single_lock_of_owner(const struct redlatch_lock *lock, uint8_t kind, const char *owner_id, int64_t lease_ms,
+                         int64_t *result_out) {
+    struct request request;
+    request_init(&request, lock->client, NULL);
+    request.operation.owner_id = owner_id;
+    request.operation.lease_ms = lease_ms;
+    int status = simple_request(lock, &request, kind, 0);
+    *result_out = request.operation.result;
+    return status;
+}
+
 static int query(const struct redlatch_lock *lock, struct lock_answer *answer_out) {
     struct request request;
     request_init(&request, lock->client, NULL);

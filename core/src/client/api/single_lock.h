@@ -27,4 +27,9 @@ int single_lock_start(const struct redlatch_lock *lock, const struct lock_start 
 /* The same, and the owner it was for. */
 int single_lock_release_of(const struct redlatch_lock *lock, uint64_t owner, uint64_t *owner_out);
 
+/* Ends or extends what an owner of any process holds, by its id on the server: OPERATION_RELEASE_OWNER, EXTEND_OWNER.
+ */
+int single_lock_of_owner(const struct redlatch_lock *lock, uint8_t kind, const char *owner_id, int64_t lease_ms,
+                         int64_t *result_out);
+
 #endif
