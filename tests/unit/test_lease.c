@@ -2,12 +2,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lease.h"
 
+#include "routes.h"
 #include "unit.h"
 
 static const int64_t sent = 1000 * SECOND;
 
+static struct resource name;
+
 static struct hold renewed_hold(void) {
-    struct hold hold = {0};
+    struct hold hold = {.resource = &name};
     hold.stage = HOLD_ALIVE;
     hold.count = 1;
     hold.renewed_from = 1;
@@ -49,6 +52,31 @@ static void a_doubt_is_not_forgotten_for_a_bound(void) {
     CHECK_EQ_INT(lease_deadline(hold.confirmed_at, hold.lease_ms), hold.deadline);
     hold_confirm_later(&hold, hold.confirmed_at, hold.lease_ms);
     CHECK_EQ_INT(hold.deadline, sent + 5 * SECOND);
+}
+
+/* Whenever they were granted, and also when they were renewed a little ahead of their time. */
+static void holds_of_a_slot_are_renewed_together(void) {
+    static struct server server;
+    struct resource in_slot = {.server = &server};
+    const uint16_t slots[] = {0, 1, 8000, SLOT_COUNT - 1};
+    for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+        in_slot.slot = slots[i];
+        int64_t moment = 0;
+        for (int64_t later = 0; later < 10 * SECOND; later += 10 * SECOND / 97) {
+            struct hold hold = renewed_hold();
+            hold.resource = &in_slot;
+            hold_confirm(&hold, sent + later, 30000);
+            CHECK(hold.renew_at > sent + later);
+            CHECK(hold.renew_at <= sent + later + 10 * SECOND + renewal_ahead(30000));
+            moment = moment ? moment : hold.renew_at;
+            CHECK_EQ_INT((hold.renew_at - moment) % (10 * SECOND), 0);
+            int64_t due = hold.renew_at;
+            schedule_renewal(&hold, due + 5 * MILLISECOND, 30000);
+            CHECK_EQ_INT(hold.renew_at, due + 10 * SECOND);
+            schedule_renewal(&hold, due - renewal_ahead(30000), 30000);
+            CHECK_EQ_INT(hold.renew_at, due + 10 * SECOND);
+        }
+    }
 }
 
 static void a_grant_is_renewed_after_a_third(void) {
@@ -113,6 +141,7 @@ int main(void) {
     RUN(lease_stays_within_the_bound_on_the_hold);
     RUN(the_bound_holds_also_for_a_command_that_was_sent_late);
     RUN(a_doubt_is_not_forgotten_for_a_bound);
+    RUN(holds_of_a_slot_are_renewed_together);
     RUN(a_grant_is_renewed_after_a_third);
     RUN(only_acquires_without_a_lease_renew);
     RUN(a_nested_acquire_with_a_lease_never_brings_the_deadline_forward);

@@ -3,6 +3,7 @@
 #include "lease.h"
 
 #include "planted.h"
+#include "routes.h"
 
 int64_t lease_deadline(int64_t sent_at, int64_t lease_ms) {
     int64_t lease = lease_ms * MILLISECOND;
@@ -29,8 +30,25 @@ bool hold_is_renewed(const struct hold *hold) {
     return hold->stage == HOLD_ALIVE && hold->renewed_from != 0 && hold->renewed_from <= hold->count;
 }
 
-static void schedule_renewal(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
-    hold->renew_at = hold_is_renewed(hold) ? sent_at + lease_ms * MILLISECOND / 3 : NEVER;
+int64_t renewal_ahead(int64_t lease_ms) {
+    return lease_ms * MILLISECOND / 100;
+}
+
+/* In a cluster a script is about one slot. So all holds of a slot are due at the same moment of each third of a lease,
+ * and a script renews many of them; the first third is shorter for it. What is renewed a little ahead of that moment
+ * is next due at the next one. */
+static int64_t at_moment_of_slot(int64_t at, uint16_t slot, int64_t lease_ms) {
+    int64_t period = lease_ms * MILLISECOND / 3;
+    int64_t latest = at + renewal_ahead(lease_ms);
+    return latest - (latest - period / SLOT_COUNT * slot) % period;
+}
+
+void schedule_renewal(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
+    int64_t at = sent_at + lease_ms * MILLISECOND / 3;
+    if (hold->resource->server) {
+        at = at_moment_of_slot(at, hold->resource->slot, lease_ms);
+    }
+    hold->renew_at = hold_is_renewed(hold) ? at : NEVER;
 }
 
 void hold_confirm(struct hold *hold, int64_t sent_at, int64_t lease_ms) {

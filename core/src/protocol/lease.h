@@ -19,7 +19,14 @@ int64_t hold_deadline(const struct hold *hold, int64_t sent_at, int64_t lease_ms
 /* Whether a hold is renewed: some level of it was taken without a lease, and nothing has ended renewal. */
 bool hold_is_renewed(const struct hold *hold);
 
-/* Enters a confirmed grant, renewal or extension: the deadline, and the next renewal after a third of the lease. */
+/* When a hold whose lease was requested at `sent_at` is renewed next: after a third of the lease; in a cluster at the
+ * moment of its slot, somewhat before or after that. NEVER if it is not renewed. */
+void schedule_renewal(struct hold *hold, int64_t sent_at, int64_t lease_ms);
+
+/* So much before its time a hold is renewed along with another. */
+int64_t renewal_ahead(int64_t lease_ms);
+
+/* Enters a confirmed grant, renewal or extension: the deadline, and when it is renewed next. */
 void hold_confirm(struct hold *hold, int64_t sent_at, int64_t lease_ms);
 
 /* A further level with its own lease confirms the hold too, and never brings its deadline forward. */

@@ -128,7 +128,7 @@ static struct hold *next_due(const struct engine *engine, int64_t near, int64_t 
 void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
     struct command *open[OPEN_BATCHES];
     size_t count = 0;
-    int64_t near = now + engine->settings.watchdog_lease_ms * MILLISECOND / 100;
+    int64_t near = now + renewal_ahead(engine->settings.watchdog_lease_ms);
     for (struct hold *hold = first; hold; hold = next_due(engine, near, now)) {
         size_t i = 0;
         while (i < count && !goes_with(open[i], hold)) {
@@ -173,7 +173,7 @@ static void entry_confirmed(struct engine *engine, struct hold *hold, const stru
     }
     hold->confirmed_at = sent_at;
     hold->lease_ms = entry->lease_ms;
-    hold->renew_at = hold_is_renewed(hold) ? sent_at + entry->lease_ms * MILLISECOND / 3 : NEVER;
+    schedule_renewal(hold, sent_at, entry->lease_ms);
 }
 
 /* The batch brought nothing: its holds are due again at `at`. */

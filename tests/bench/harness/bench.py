@@ -42,6 +42,12 @@ class Pace:
         return 10.0 if self.quick else 20.0
 
 
+def cpu_seconds_of(server: RedisServer) -> float:
+    """CPU time a server has used, user and system, to the microsecond."""
+    information = server.admin.info("cpu")
+    return float(information["used_cpu_user"]) + float(information["used_cpu_sys"])
+
+
 class Rounds:
     """What the sides of a comparison gave, round by round."""
 
@@ -158,9 +164,8 @@ class Bench:
         return hashlib.sha1(text).hexdigest()
 
     def server_cpu_seconds(self) -> float:
-        """CPU time the server has used, user and system, to the microsecond."""
-        information = self.server.admin.info("cpu")
-        return float(information["used_cpu_user"]) + float(information["used_cpu_sys"])
+        """CPU time the server has used."""
+        return cpu_seconds_of(self.server)
 
     def scripts_run(self) -> int:
         """How many scripts the server was asked to run since the last reset of its statistics."""

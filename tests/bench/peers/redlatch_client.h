@@ -7,6 +7,7 @@
 #include "measure.h"
 
 #include <redlatch.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* Ends the program unless a call succeeded. */
@@ -16,11 +17,13 @@ static inline void must(int status, const char *what) {
     }
 }
 
-/* With TLS unless `ca` is empty. */
-static inline redlatch_client *client_open_with(int port, const char *ca) {
+/* With TLS unless `ca` is empty; of a cluster, the port is that of any node. */
+static inline redlatch_client *client_open_with(int port, const char *ca, bool cluster) {
     char url[512];
-    const int size = ca[0] == '\0' ? snprintf(url, sizeof url, "redis://127.0.0.1:%d/0", port)
-                                   : snprintf(url, sizeof url, "rediss://127.0.0.1:%d/0?tls_ca_file=%s", port, ca);
+    const char *searched = cluster ? "+cluster" : "";
+    const int size = ca[0] == '\0'
+                         ? snprintf(url, sizeof url, "redis%s://127.0.0.1:%d", searched, port)
+                         : snprintf(url, sizeof url, "rediss%s://127.0.0.1:%d?tls_ca_file=%s", searched, port, ca);
     if (size >= (int)sizeof url) {
         give_up("the path %s is longer than a URL here", ca);
     }
@@ -30,7 +33,7 @@ static inline redlatch_client *client_open_with(int port, const char *ca) {
 }
 
 static inline redlatch_client *client_open(int port) {
-    return client_open_with(port, "");
+    return client_open_with(port, "", false);
 }
 
 static inline redlatch_lock *lock_open_of_kind(redlatch_client *client, int kind, const char *name) {

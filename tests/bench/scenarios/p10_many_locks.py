@@ -6,7 +6,11 @@ This scenario has a single round, however many the others have: it is long by it
 
 from __future__ import annotations
 
+from typing import Dict, Sequence
+
 from harness import Bench, NotAvailable, Report, Series, scenario
+from harness.bench import Word, cpu_seconds_of
+from support import RedisServer
 
 
 @scenario("P10", "very many locks held and renewed by one client")
@@ -16,7 +20,7 @@ def run(bench: Bench, report: Report) -> None:
     values = {}
     missing = ""
     try:
-        values = measure(bench, count, seconds)
+        values = measure(bench, [bench.server], count, seconds)
     except NotAvailable as reason:
         missing = str(reason)
 
@@ -35,18 +39,21 @@ def run(bench: Bench, report: Report) -> None:
         report.note(f"the targets are those for 100000 locks; {count} of them say little about CPU")
 
 
-def measure(bench: Bench, count: int, seconds: float) -> dict[str, float]:
-    """Runs the program through its phases and looks at the server between them."""
-    with bench.converse("redlatch_many", "--locks", count, "--seconds", seconds) as program:
+def measure(
+    bench: Bench, servers: Sequence[RedisServer], count: int, seconds: float, *words: Word
+) -> Dict[str, float]:
+    """Runs the program through its phases and looks at the servers between them."""
+    with bench.converse("redlatch_many", "--locks", count, "--seconds", seconds, *words) as program:
         taken = program.line(timeout=300)
-        bench.server.reset_commandstats()
-        server_before = bench.server_cpu_seconds()
+        for server in servers:
+            server.reset_commandstats()
+        server_before = sum(map(cpu_seconds_of, servers))
         program.go()
         held = program.line(timeout=seconds + 60)
-        server_cpu = bench.server_cpu_seconds() - server_before
-        # The server's own view: keys that are there, and keys that ran out meanwhile.
-        present = int(bench.server.admin.dbsize())
-        expired = int(bench.server.admin.info("stats")["expired_keys"])
+        server_cpu = sum(map(cpu_seconds_of, servers)) - server_before
+        # The servers' own view: keys that are there, and keys that ran out meanwhile.
+        present = sum(int(server.admin.dbsize()) for server in servers)
+        expired = sum(int(server.admin.info("stats")["expired_keys"]) for server in servers)
         program.go()
         released = program.line(timeout=300)
         program.end(timeout=60)
