@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from typing import Callable, Iterator, List
+from typing import Callable, Iterator, List, Tuple
 
 import pytest
 import redlatch
@@ -145,6 +145,31 @@ def test_all_are_renewed(cluster: Cluster, lock_name: str) -> None:
         wait_until(lambda: client.stats()["renewals"] >= 300, 20.0, "three renewals of each")
         assert client.stats()["lost"] == 0
         assert all(call(cluster.master_of(name), "PTTL", name) > 1000 for name in names)
+
+
+def test_connections_are_to_nodes_that_are_used(cluster: Cluster, lock_name: str) -> None:
+    """One for commands, one more for messages; elsewhere only that by which the client was opened."""
+    name = on_each_master(cluster, lock_name)[0]
+    server = cluster.master_of(name)
+    elsewhere = [other for other in cluster.servers if other is not server]
+
+    def counts() -> Tuple[int, int]:
+        return len(server.client_list("redlatch:")), sum(len(other.client_list("redlatch:")) for other in elsewhere)
+
+    before = counts()
+    with redlatch.connect(cluster.url) as client:
+        opened = 1 if counts()[1] > before[1] else 0
+        for _ in range(50):
+            with client.lock(name):
+                pass
+        assert counts() == (before[0] + 1, before[1] + opened)
+        holder = client.lock(name)
+        holder.acquire()
+        waiting = Waiting(client.lock(name, owner="handle"), 20.0)
+        wait_until(lambda: client.stats()["subscriptions"] >= 1)
+        holder.release()
+        assert waiting.result(15.0) is True
+        assert counts()[0] <= before[0] + 3 and counts()[1] == before[1] + opened
 
 
 def test_a_walk_sees_all_masters(cluster: Cluster, client: redlatch.Client, lock_name: str) -> None:

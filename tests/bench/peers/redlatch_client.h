@@ -7,7 +7,6 @@
 #include "measure.h"
 
 #include <redlatch.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* Ends the program unless a call succeeded. */
@@ -17,23 +16,28 @@ static inline void must(int status, const char *what) {
     }
 }
 
-/* With TLS unless `ca` is empty; of a cluster, the port is that of any node. */
-static inline redlatch_client *client_open_with(int port, const char *ca, bool cluster) {
-    char url[512];
-    const char *searched = cluster ? "+cluster" : "";
-    const int size = ca[0] == '\0'
-                         ? snprintf(url, sizeof url, "redis%s://127.0.0.1:%d", searched, port)
-                         : snprintf(url, sizeof url, "rediss%s://127.0.0.1:%d?tls_ca_file=%s", searched, port, ca);
-    if (size >= (int)sizeof url) {
-        give_up("the path %s is longer than a URL here", ca);
-    }
+static inline redlatch_client *client_open_url(const char *url) {
     redlatch_client *client = NULL;
     must(redlatch_client_open(url, NULL, &client), "cannot open a client");
     return client;
 }
 
+/* At a port, with TLS unless `ca` is empty; or where the URL says, unless that is empty. */
+static inline redlatch_client *client_open_at(const char *given_url, int port, const char *ca) {
+    if (given_url[0] != '\0') {
+        return client_open_url(given_url);
+    }
+    char url[512];
+    const int size = ca[0] == '\0' ? snprintf(url, sizeof url, "redis://127.0.0.1:%d/0", port)
+                                   : snprintf(url, sizeof url, "rediss://127.0.0.1:%d/0?tls_ca_file=%s", port, ca);
+    if (size >= (int)sizeof url) {
+        give_up("the path %s is longer than a URL here", ca);
+    }
+    return client_open_url(url);
+}
+
 static inline redlatch_client *client_open(int port) {
-    return client_open_with(port, "", false);
+    return client_open_at("", port, "");
 }
 
 static inline redlatch_lock *lock_open_of_kind(redlatch_client *client, int kind, const char *name) {

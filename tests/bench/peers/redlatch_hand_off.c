@@ -10,13 +10,20 @@ typedef struct redlatch_player {
     redlatch_lock *lock;
 } redlatch_player;
 
-static void *open_player(const void *port, int side) {
+/* Where the lock is. */
+struct settings {
+    int port;
+    const char *url; /* empty: the port counts */
+};
+
+static void *open_player(const void *given, int side) {
     (void)side;
     redlatch_player *player = calloc(1, sizeof *player);
     if (player == NULL) {
         give_up("no memory for a player");
     }
-    player->client = client_open(*(const int *)port);
+    const struct settings *settings = given;
+    player->client = client_open_at(settings->url, settings->port, "");
     player->lock = lock_open(player->client, "bench:hand_off");
     return player;
 }
@@ -39,12 +46,16 @@ static void close_player(void *state) {
 }
 
 int main(int argc, char **argv) {
-    int port = 6379;
+    struct settings settings = {.port = 6379, .url = ""};
     int passes = 200;
-    const struct argument table[] = {{.name = "--port", .integer = &port}, {.name = "--passes", .integer = &passes}};
+    const struct argument table[] = {
+        {.name = "--port", .integer = &settings.port},
+        {.name = "--url", .text = &settings.url},
+        {.name = "--passes", .integer = &passes},
+    };
     ARGUMENTS_READ(argc, argv, table);
     const hand_off_player player = {
-        .open = open_player, .acquire = acquire, .release = release, .close = close_player, .settings = &port};
+        .open = open_player, .acquire = acquire, .release = release, .close = close_player, .settings = &settings};
     hand_off_run(&player, passes);
     return 0;
 }

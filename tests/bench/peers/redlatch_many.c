@@ -44,12 +44,12 @@ static void hold_for(redlatch_client *client, redlatch_lock **locks, int count, 
 
 int main(int argc, char **argv) {
     int port = 6379;
-    int cluster = 0;
+    const char *url = "";
     int count = 1000;
     double seconds = 1;
     const struct argument table[] = {
         {.name = "--port", .integer = &port},
-        {.name = "--cluster", .integer = &cluster},
+        {.name = "--url", .text = &url},
         {.name = "--locks", .integer = &count},
         {.name = "--seconds", .number = &seconds},
     };
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
         give_up("--locks: cannot keep %d locks", count);
     }
     memset(locks, 0xff, (size_t)count * sizeof *locks); /* our own table is resident before the counting begins */
-    redlatch_client *client = client_open_with(port, "", cluster != 0);
+    redlatch_client *client = client_open_at(url, port, "");
     redlatch_lock *first = lock_open(client, "bench:first");
     must(redlatch_lock_try_acquire(first), "acquire of a free lock");
     must(redlatch_lock_release(first), "release");

@@ -25,16 +25,14 @@ int main(int argc, char **argv) {
     int threads = 1;
     double seconds = 1;
     const char *ca = "";
-    int cluster = 0;
+    const char *url = "";
     const struct argument table[] = {
-        {.name = "--port", .integer = &port},
-        {.name = "--ca", .text = &ca},
-        {.name = "--cluster", .integer = &cluster},
-        {.name = "--threads", .integer = &threads},
+        {.name = "--port", .integer = &port},      {.name = "--ca", .text = &ca},
+        {.name = "--url", .text = &url},           {.name = "--threads", .integer = &threads},
         {.name = "--seconds", .number = &seconds},
     };
     ARGUMENTS_READ(argc, argv, table);
-    redlatch_client *client = client_open_with(port, ca, cluster != 0);
+    redlatch_client *client = client_open_at(url, port, ca);
     const workers_work work = {.open = open_thread, .pair = pair, .close = close_thread, .shared = client};
     workers_run(&work, threads, seconds);
     client_close(client);

@@ -35,8 +35,7 @@ int main(int argc, char **argv) {
     const char *url = "redis://127.0.0.1:6379/0";
     const struct argument table[] = {{.name = "--port", .integer = &port}, {.name = "--url", .text = &url}};
     ARGUMENTS_READ(argc, argv, table);
-    redlatch_client *client = NULL;
-    must(redlatch_client_open(url, NULL, &client), "cannot open a client");
+    redlatch_client *client = client_open_url(url);
     redlatch_lock *lock = lock_open(client, "bench:turns");
     for (;;) {
         wait_for_go();

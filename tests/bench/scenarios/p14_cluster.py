@@ -28,7 +28,7 @@ def run(bench: Bench, report: Report) -> None:
 
 def compare_pairs(bench: Bench, report: Report, cluster: Cluster) -> None:
     seconds = bench.pace.seconds
-    of_cluster: List[Word] = ["--port", cluster.servers[0].port, "--cluster", 1]
+    of_cluster: List[Word] = ["--url", cluster.url]
     rounds = bench.alternate({
         "one server": bench.program("redlatch_pair", "--seconds", seconds),
         "cluster": bench.program("redlatch_pair", *of_cluster, "--seconds", seconds),
@@ -50,7 +50,7 @@ def compare_many(bench: Bench, report: Report, cluster: Cluster) -> None:
     missing = ""
     try:
         sides["one server"] = measure(bench, [bench.server], count, seconds)
-        of_cluster: List[Word] = ["--port", cluster.servers[0].port, "--cluster", 1]
+        of_cluster: List[Word] = ["--url", cluster.url]
         sides["cluster"] = measure(bench, cluster.servers, count, seconds, *of_cluster)
     except NotAvailable as reason:
         missing = str(reason)
