@@ -6,7 +6,6 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import functools
-import inspect
 from types import TracebackType
 from typing import (
     TYPE_CHECKING,
@@ -27,6 +26,7 @@ from redlatch.aio.dispatch import Call
 from redlatch.aio.holds import Hold
 from redlatch.aio.loops import Cancellation, Guard
 from redlatch.aio.owners import number_of_task
+from redlatch.decorators import check_coroutine_function
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
 from redlatch.errors import InvalidArgumentError, LockLostError, LockName, RedlatchError
 from redlatch.locks import SEVERAL, LockHandle, LockState, state_of
@@ -230,11 +230,7 @@ class Lock(LockHandle):
 
     def __call__(self, function: Function) -> Function:
         """As a decorator: every call of the coroutine function holds the lock."""
-        if not inspect.iscoroutinefunction(function):
-            raise TypeError(
-                f"@lock of an asynchronous client decorates coroutine functions; {function!r} is none (use a lock of "
-                "redlatch.connect(), or write `async with lock:` inside a generator)"
-            )
+        check_coroutine_function(function, "@lock", "async with lock:")
 
         @functools.wraps(function)
         async def locked(*arguments: Any, **keywords: Any) -> Any:
