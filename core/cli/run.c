@@ -36,9 +36,9 @@ static bool set_environment(const struct run_options *options, const struct hold
     return good && (!options->verbose || print_what_is_held(holding));
 }
 
-/* Gives the lock back, or leaves it to run out when CMD ran and --min-hold says so. The exit status. */
+/* Gives the lock back, or leaves it to run out when CMD ran and --at-least says so. The exit status. */
 static int give_back(const struct run_options *options, struct holding *holding, struct outcome outcome) {
-    int64_t left = outcome.ran && !outcome.lost ? options->min_hold_ms - (clock_ms() - holding->since) : 0;
+    int64_t left = outcome.ran && !outcome.lost ? options->at_least_ms - (clock_ms() - holding->since) : 0;
     int status = left > 0 ? holding_leave(holding, left) : holding_release(holding);
     if (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED) { /* which may have been said already */
         const char *gone = holding->permits ? "a permit" : "it";
@@ -89,7 +89,7 @@ int command_run(int argc, char **argv) {
     struct run_options options = {.wait_ms = REDLATCH_FOREVER,
                                   .max_hold_ms = REDLATCH_FOREVER,
                                   .grace_ms = 5000,
-                                  .conflict_status = STATUS_NOT_OBTAINED};
+                                  .conflict_status = STATUS_DEFAULT};
     int exit_status;
     if (!run_read_options(&options, argc, argv, &exit_status)) {
         return exit_status;

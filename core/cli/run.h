@@ -5,6 +5,9 @@
 
 #include "cli.h"
 
+/* What no exit status is. */
+enum { STATUS_DEFAULT = -1 };
+
 struct run_options {
     struct server_options server;
     char **names;
@@ -14,12 +17,13 @@ struct run_options {
     int64_t lease_ms;         /* the watchdog's; 0: the library's */
     int64_t fixed_lease_ms;   /* of `acquire`, not renewed; 0: renewed */
     int64_t max_hold_ms;      /* REDLATCH_FOREVER, or when CMD is ended */
-    int64_t min_hold_ms;      /* the lock stays taken at least this long */
+    int64_t at_least_ms;      /* the lock stays taken at least this long */
     int64_t grace_ms;         /* from TERM to KILL */
-    int conflict_status;      /* when the lock was not obtained in time */
+    int conflict_status;      /* when the lock was not obtained in time; STATUS_DEFAULT: as `once` wants it */
     int kind;                 /* enum redlatch_kind; 0 while it is not said */
     bool shared;              /* -s, which says the same as a kind */
     bool nonblock;            /* -n, which says the same as a wait */
+    bool once;                /* not to obtain the lock is no failure */
     const char *key_template; /* of a plain lock, or NULL */
     int permits;              /* how many permits of a semaphore to take; 0: not said, one */
     int limit;                /* how many a semaphore gets that nobody has made; 0: it is not made */

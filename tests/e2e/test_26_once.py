@@ -97,6 +97,7 @@ def test_it_is_not_renewed_and_its_loss_is_raised(
     assert caught.value.reason == "expired" and caught.value.lock_name == lock_name
     with clients[0].once(lock_name + "-log", at_least=0.2, at_most=0.2, on_lost="log") as hold:
         assert hold is not None and hold.lost_event.wait(SOON)
+    assert hold._lock._standing(hold._number).state == lib.REDLATCH_NOT_HELD
     lost: List[redlatch.Hold] = []
     with pytest.raises(redlatch.LockLostError), clients[0].once(lock_name + "-call", at_most=0.2, on_lost=lost.append):
         wait_until(lambda: len(lost) == 1, SOON, "the call")

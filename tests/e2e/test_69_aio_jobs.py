@@ -12,6 +12,7 @@ import pytest
 import redlatch
 import redlatch.aio
 from loops import RUNNERS, World, run
+from redlatch._ffi import lib
 from redlatch.aio import elections
 from support import Proxy, RedisServer
 from support.wire import fields, remaining_ms
@@ -97,6 +98,7 @@ def test_a_job_that_takes_too_long(run_in: Run, server: RedisServer, lock_name: 
                 async with client.once(lock_name + "-2", at_least=0.2, at_most=0.2) as hold:
                     assert hold is not None
                     await hold.lost_event.wait()
+            assert hold._lock._standing(hold._number).state == lib.REDLATCH_NOT_HELD
             async with client.once(lock_name + "-3", at_least=5, at_most=5, on_lost="cancel") as hold:
                 assert hold is not None  # whose loss does not come: it is left
             assert client.stats()["held"] == 0

@@ -67,7 +67,7 @@ def test_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "un") == ["unlock"]
     assert in_bash(server, "redlatch", "show", "ord") == locks
     assert in_bash(server, "redlatch", "unlock", "--f") == ["--force"]
-    assert in_bash(server, "redlatch", "run", "--min") == ["--min-hold"]
+    assert in_bash(server, "redlatch", "run", "--at") == ["--at-least"]
     assert in_bash(server, "redlatch", "run", "-w", "5", "ord") == locks
     assert "printf" in in_bash(server, "redlatch", "run", "-n", "orders:1", "--", "print")
 

@@ -54,7 +54,7 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("docs/how-to/semaphores-and-latches.md", "lua"): ("permit\t", "all is done"),
     ("docs/how-to/semaphores-and-latches.md", "python"): ("one of three", "all is done"),
     ("docs/how-to/share-locks.md", "python"): ("they exclude each other",),
-    ("docs/how-to/shell-and-cron.md", "bash"): ("both locks", "ran\nskipped with status 1", "still held", "was free"),
+    ("docs/how-to/shell-and-cron.md", "bash"): ("both locks", "ran\nskipped with status 75", "still held", "was free"),
     ("docs/how-to/tls.md", "bash"): ("encrypted",),
     ("docs/how-to/tls.md", "c"): ("encrypted",),
     ("docs/how-to/tls.md", "lua"): ("encrypted",),

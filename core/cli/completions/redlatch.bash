@@ -77,13 +77,13 @@ _redlatch() {
         mapfile -t COMPREPLY < <(compgen -W '1.2 1.3' -- "$word")
         return
         ;;
-    -u | --url | --prefix | --tls-server-name | -w | --wait | -d | --delay | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
+    -u | --url | --prefix | --tls-server-name | -w | --wait | -d | --delay | -E | --conflict-exit-code | --lease | --max-hold | --at-least | --grace | \
         --permits | --limit | --key-template | --owner)
         return
         ;;
     esac
     case $command in
-    run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --permits --limit --key-template --quiet --verbose $place" ;;
+    run) options="--nonblock --once --shared --wait --conflict-exit-code --lease --max-hold --at-least --grace --kind --permits --limit --key-template --quiet --verbose $place" ;;
     list) options="--json $place" ;;
     show) options="--json --owner --mine $place" ;;
     wait) options="--wait --quiet --kind $place" ;;
