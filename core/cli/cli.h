@@ -29,6 +29,7 @@ enum {
 
 /* One for each command: its exit status. */
 int command_run(int argc, char **argv);
+int command_elect(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_wait(int argc, char **argv);

@@ -31,17 +31,24 @@ struct run_options {
     bool quiet; /* nothing is said of a lock that was not acquired in time */
 };
 
+/* A day: what the library takes as the lease of its watchdog. */
+enum { LEASE_SECONDS_MAX = 86400 };
+
 /* Reads the command line of `run`; false when there is nothing more to do, and *status_out is how to exit. */
 bool run_read_options(struct run_options *options, int argc, char **argv, int *status_out);
+
+/* Reads NAME... -- CMD behind the options, which were read; false after a complaint. */
+bool run_take_operands(struct run_options *options, char **argv);
 
 /* Completes options that say the same, and checks them against each other; false after a complaint. */
 bool run_check_options(struct run_options *options);
 
 /* How it went. */
 struct outcome {
-    int exit_status; /* negative: a signal to end by, as signals_ending says */
-    bool ran;        /* else the command could not even be started */
-    bool lost;       /* the lock, while it ran */
+    int exit_status;   /* negative: a signal to end by, as signals_ending says */
+    bool ran;          /* else the command could not even be started */
+    bool lost;         /* the lock, while it ran */
+    int end_requested; /* the signal that asked for an end while it ran, or 0 */
 };
 
 struct holding;
@@ -51,6 +58,9 @@ struct holding;
 int run_with_holding(const struct run_options *options,
                      int (*act)(const struct run_options *options, redlatch_client *client, struct holding *holding,
                                 redlatch_cancel *cancel));
+
+/* Runs the command under a lock that was just acquired, and gives that back. */
+struct outcome run_under_lock(const struct run_options *options, redlatch_client *client, struct holding *holding);
 
 /* Runs the command while the lock is held, and minds it: signals, stops, a lost lease. */
 struct outcome supervise(const struct run_options *options, redlatch_client *client, const struct holding *holding);

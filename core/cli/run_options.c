@@ -44,8 +44,8 @@ static const char usage[] =
     "64 usage, 65 the key is something else or a semaphore that does not exist, 69 server unreachable, 70 lock lost,\n"
     "126 CMD cannot be run, 127 no such CMD.\n";
 
-/* A day: what the library takes as the lease of its watchdog; and what it takes by itself. */
-enum { LEASE_SECONDS_MAX = 86400, LEASE_DEFAULT_MS = 30000 };
+/* What the library takes by itself as the lease of its watchdog. */
+enum { LEASE_DEFAULT_MS = 30000 };
 
 /* What a program can be run under: all that is held and needs nothing but a name. */
 static bool is_run_under(int kind) {
@@ -225,7 +225,10 @@ static bool take_without_mark(struct run_options *options, char **operands, size
 
 /* Names and command, parted by the first --. Behind a single name it may be left out. `begun`: a -- stood before them
  * all, as it may. */
-static bool take_operands(struct run_options *options, char **operands, bool begun) {
+bool run_take_operands(struct run_options *options, char **argv) {
+    char **operands = argv + optind;
+    bool begun = strcmp(argv[optind - 1], "--") == 0;
+    const char *command = current_command();
     size_t before = 0;
     bool empty = false;
     while (operands[before] && strcmp(operands[before], "--") != 0) {
@@ -233,32 +236,33 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
         before++;
     }
     if (before == 0) {
-        complain(STATUS_USAGE, "run: no name of a lock: expected NAME... -- CMD");
+        complain(STATUS_USAGE, "%s: no name of a lock: expected NAME... -- CMD", command);
         return false;
     }
     if (!operands[before] && !begun && take_without_mark(options, operands, before)) {
         return true;
     }
     if (!operands[before] && !begun && before > 1 && operands[1][0] == '-') {
-        complain(STATUS_USAGE, "run: %s behind the name '%s': expected options before it", operands[1], operands[0]);
+        complain(STATUS_USAGE, "%s: %s behind the name '%s': expected options before it", command, operands[1],
+                 operands[0]);
         return false;
     }
     if (!operands[before] && !begun && before > 1) {
-        complain(STATUS_USAGE, "run: there is no program '%s' to be run under '%s': expected NAME... -- CMD",
+        complain(STATUS_USAGE, "%s: there is no program '%s' to be run under '%s': expected NAME... -- CMD", command,
                  operands[1], operands[0]);
         return false;
     }
     if (!operands[before] && !begun) {
-        complain(STATUS_USAGE, "run: no command to be run under '%s': expected NAME -- CMD", operands[0]);
+        complain(STATUS_USAGE, "%s: no command to be run under '%s': expected NAME -- CMD", command, operands[0]);
         return false;
     }
     if (!operands[before]) {
-        complain(STATUS_USAGE, "run: no name before --, or no -- after the name '%s': expected NAME... -- CMD",
+        complain(STATUS_USAGE, "%s: no name before --, or no -- after the name '%s': expected NAME... -- CMD", command,
                  operands[0]);
         return false;
     }
     if (empty) {
-        complain(STATUS_USAGE, "run: a name is empty: expected NAME... -- CMD, names of 1 to %d bytes",
+        complain(STATUS_USAGE, "%s: a name is empty: expected NAME... -- CMD, names of 1 to %d bytes", command,
                  REDLATCH_NAME_SIZE_MAX);
         return false;
     }
@@ -267,19 +271,19 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
     options->command = operands + before + 1;
     for (size_t i = 1; i < options->name_count; i++) {
         if (operands[i][0] == '-') {
-            complain(STATUS_USAGE, "run: %s among the names: expected options before them", operands[i]);
+            complain(STATUS_USAGE, "%s: %s among the names: expected options before them", command, operands[i]);
             return false;
         }
     }
     if (!options->command[0]) {
-        complain(STATUS_USAGE, "run: nothing after --: expected a command");
+        complain(STATUS_USAGE, "%s: nothing after --: expected a command", command);
         return false;
     }
     if (before > 1 && is_program(operands[1]) && !is_program(options->command[0])) {
         complain(
             STATUS_USAGE,
-            "run: '%s' is a program where a name is expected, and '%s' behind -- is none: expected %s -- %s ... -- %s",
-            operands[1], options->command[0], operands[0], operands[1], options->command[0]);
+            "%s: '%s' is a program where a name is expected, and '%s' behind -- is none: expected %s -- %s ... -- %s",
+            command, operands[1], options->command[0], operands[0], operands[1], options->command[0]);
         return false;
     }
     return true;
@@ -293,8 +297,7 @@ bool run_read_options(struct run_options *options, int argc, char **argv, int *s
         }
     }
     *status_out = STATUS_USAGE;
-    bool begun = strcmp(argv[optind - 1], "--") == 0;
-    return take_operands(options, argv + optind, begun) && run_check_options(options);
+    return run_take_operands(options, argv) && run_check_options(options);
 }
 
 /* Who is killed does not release: then the lease is all that keeps the lock for --at-least. */

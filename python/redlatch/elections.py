@@ -28,7 +28,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Type
 
 from redlatch._ffi import FOREVER, LEASE_OF_LOCK, CData, ffi, lib
-from redlatch.errors import ClosedError, InvalidArgumentError, LockName, RedlatchError, WaitCancelledError, failure
+from redlatch.errors import (
+    ClosedError,
+    InvalidArgumentError,
+    LockLostError,
+    LockName,
+    RedlatchError,
+    WaitCancelledError,
+    failure,
+)
 from redlatch.holds import Hold
 from redlatch.locks import Lock
 from redlatch.owners import new_number
@@ -152,7 +160,7 @@ class Election:
             while hold is not None:
                 self._lead(hold)
                 hold = self._campaign()
-        except (WaitCancelledError, ClosedError):
+        except ClosedError:
             pass
         except BaseException as error:
             logger.exception("the candidacy for %r has ended", self.name)
@@ -167,8 +175,12 @@ class Election:
             try:
                 wait_for(self.name, status, lib.redlatch_lock_begin_acquire, *arguments, cancel=self._cancel)
                 return Hold(self._lock, number, ffi.buffer(self._lock._standing(number))[:], None)
+            except WaitCancelledError:
+                return None
             except RedlatchError as error:
-                if not error.retryable:
+                if isinstance(error, LockLostError):  # it was granted, and over before the reply came
+                    lib.redlatch_lock_release_as(self._lock._handle, number)
+                elif not error.retryable:
                     raise
                 if not complained:
                     logger.warning("the candidate for %r goes on after: %s", self.name, error)

@@ -11,7 +11,7 @@ import pytest
 import redlatch
 from redlatch import elections
 from support import Proxy, RedisServer, wait_until
-from support.wire import fields
+from support.wire import fields, subscribers
 
 SOON = 10.0
 
@@ -186,11 +186,16 @@ def test_the_exception_of_the_block_wins(clients: Tuple[redlatch.Client, redlatc
 
 
 def test_a_waiting_candidate_resigns_at_once(
-    clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str
+    server: RedisServer,
+    clients: Tuple[redlatch.Client, redlatch.Client],
+    lock_name: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     with clients[1].lock(lock_name), clients[0].elect(lock_name) as election:
+        wait_until(lambda: subscribers(server, lock_name) == 1, SOON, "it to wait")
         election.resign()
         assert not election.is_leader
+    assert caplog.records == []
 
 
 def test_a_client_that_is_closed(server: RedisServer, lock_name: str) -> None:

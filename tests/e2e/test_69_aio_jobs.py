@@ -246,7 +246,9 @@ def test_a_callback_that_raises_ends_the_candidacy(
     run_in(main)
 
 
-def test_errors_and_ends(run_in: Run, server: RedisServer, lock_name: str) -> None:
+def test_errors_and_ends(
+    run_in: Run, server: RedisServer, lock_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def main(world: World) -> None:
         story = Story(world)
         client = await redlatch.aio.connect(server.url)
@@ -255,7 +257,10 @@ def test_errors_and_ends(run_in: Run, server: RedisServer, lock_name: str) -> No
             async with client.elect(lock_name + "-list") as election:
                 await world.until(lambda: election._error, "for the error")
         async with client.lock(lock_name), client.elect(lock_name) as waiting:
+            await world.until(lambda: waiting._waits, "for it to wait")
+            caplog.clear()
             await waiting.resign()
+            assert caplog.records == []
         with pytest.raises(ZeroDivisionError):
             async with client.elect(lock_name):
                 raise ZeroDivisionError

@@ -17,7 +17,7 @@ from redlatch.aio.holds import Hold
 from redlatch.aio.locks import Lock
 from redlatch.aio.loops import Cancellation, Event, Loop, current_task
 from redlatch.elections import RETRY, callback_of, leader_of
-from redlatch.errors import ClosedError, LockName, RedlatchError, WaitCancelledError
+from redlatch.errors import ClosedError, LockLostError, LockName, RedlatchError, WaitCancelledError
 from redlatch.options import name_bytes
 from redlatch.owners import new_number
 from redlatch.reports import Party
@@ -159,7 +159,7 @@ class Election:
             while hold is not None:
                 await self._lead(lock, hold)
                 hold = await self._campaign(lock)
-        except (WaitCancelledError, ClosedError):
+        except ClosedError:
             pass
         except Exception as error:
             logger.exception("the candidacy for %r has ended", self._name)
@@ -178,8 +178,13 @@ class Election:
         while not self._resigned:
             try:
                 return await self._obtain(lock, number)
+            except WaitCancelledError:
+                return None
             except RedlatchError as error:
-                if not error.retryable:
+                if isinstance(error, LockLostError):  # it was granted, and over before the reply came
+                    start = lib.redlatch_lock_start_release
+                    self._client._dispatcher.give_back(start, lock._handle, number, kept=lock)
+                elif not error.retryable:
                     raise
                 if not complained:
                     logger.warning("the candidate for %r goes on after: %s", self._name, error)
