@@ -59,6 +59,10 @@ def test_once(run_in: Run, server: RedisServer, lock_name: str) -> None:
                 await world.spawn(elsewhere).value()
                 assert found == [None]
             assert fields(server, lock_name) == {}
+            await world.spawn(once.__aenter__).value()
+            assert fields(server, lock_name) != {}
+            await once.__aexit__(None, None, None)  # of another task
+            assert fields(server, lock_name) == {}
             with pytest.raises(KeyError):
                 async with other.once(lock_name, at_least=60, at_most=600):
                     raise KeyError("of the job")
