@@ -16,7 +16,7 @@ from support.shell import redlatch
 MakeServer = Callable[..., RedisServer]
 
 USAGE, NO_LOCK, UNREACHABLE = 64, 65, 69
-COMMANDS = "run, list, show, wait, unlock, acquire, release, extend, doctor, top or help"
+COMMANDS = "run, elect, list, show, wait, unlock, acquire, release, extend, doctor, top or help"
 
 
 def check(server: RedisServer, line: str, status: int, *messages: str) -> None:
