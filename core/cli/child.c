@@ -136,3 +136,10 @@ void child_continue(struct child *child) {
     }
     child_signal(child, SIGCONT);
 }
+
+void child_close(struct child *child) {
+    if (child->terminal >= 0) {
+        close(child->terminal);
+        child->terminal = -1;
+    }
+}

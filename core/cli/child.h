@@ -38,4 +38,7 @@ void child_leave_terminal(struct child *child);
 /* We were continued: the terminal, if we have it, is the child's again, and it goes on. */
 void child_continue(struct child *child);
 
+/* Closes what is open for a child that has ended. */
+void child_close(struct child *child);
+
 #endif

@@ -29,6 +29,7 @@ enum {
 
 /* One for each command: its exit status. */
 int command_run(int argc, char **argv);
+int command_elect(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_wait(int argc, char **argv);
@@ -57,7 +58,8 @@ enum {
     OPTION_FORCE,
     OPTION_LEASE,
     OPTION_MAX_HOLD,
-    OPTION_MIN_HOLD,
+    OPTION_AT_LEAST,
+    OPTION_ONCE,
     OPTION_GRACE,
     OPTION_KIND,
     OPTION_PERMITS,

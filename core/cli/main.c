@@ -13,6 +13,7 @@ static const char usage[] =
     "usage: redlatch [--url URL] [--password-file FILE] [--prefix TEXT] COMMAND [OPTION...] [ARGUMENT...]\n"
     "\n"
     "  run NAME -- CMD...   runs CMD while holding a lock\n"
+    "  elect NAME -- CMD... runs CMD while this process is the leader of all candidates\n"
     "  list [PATTERN]       lists the locks on the server\n"
     "  top [PATTERN]        shows the locks as they change, on a terminal\n"
     "  show NAME            shows a lock; status 0 if it is held, 3 if it is free\n"
@@ -35,7 +36,7 @@ static const struct {
     {"run", command_run},           {"list", command_list},     {"show", command_show},
     {"wait", command_wait},         {"unlock", command_unlock}, {"acquire", command_acquire},
     {"release", command_release},   {"extend", command_extend}, {"doctor", command_doctor},
-    {"complete", command_complete}, {"top", command_top},
+    {"complete", command_complete}, {"top", command_top},       {"elect", command_elect},
 };
 
 /* Standard streams that the caller has closed would be the next descriptors to be opened, and what is printed would go
@@ -62,7 +63,7 @@ static const char *command_meant(const char *name) {
         {"keys", "list"},       {"get", "show"},          {"info", "show"},     {"status", "show"},
         {"inspect", "show"},    {"rm", "unlock"},         {"delete", "unlock"}, {"free", "unlock"},
         {"renew", "extend"},    {"refresh", "extend"},    {"check", "doctor"},  {"ping", "doctor"},
-        {"diagnose", "doctor"}, {"version", "--version"},
+        {"diagnose", "doctor"}, {"version", "--version"}, {"leader", "elect"},  {"campaign", "elect"},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strcmp(name, others[i][0]) == 0) {
@@ -83,7 +84,8 @@ static int run_command(const char *name, int argc, char **argv) {
     const char *meant = command_meant(name);
     complain(
         STATUS_USAGE,
-        "the command is '%s': expected run, list, show, wait, unlock, acquire, release, extend, doctor, top or help",
+        "the command is '%s': expected run, elect, list, show, wait, unlock, acquire, release, extend, doctor, top or "
+        "help",
         name);
     if (meant) {
         notice("did you mean redlatch %s?", meant);

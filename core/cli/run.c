@@ -36,9 +36,9 @@ static bool set_environment(const struct run_options *options, const struct hold
     return good && (!options->verbose || print_what_is_held(holding));
 }
 
-/* Gives the lock back, or leaves it to run out when CMD ran and --min-hold says so. The exit status. */
+/* Gives the lock back, or leaves it to run out when CMD ran and --at-least says so. The exit status. */
 static int give_back(const struct run_options *options, struct holding *holding, struct outcome outcome) {
-    int64_t left = outcome.ran && !outcome.lost ? options->min_hold_ms - (clock_ms() - holding->since) : 0;
+    int64_t left = outcome.ran && !outcome.lost ? options->at_least_ms - (clock_ms() - holding->since) : 0;
     int status = left > 0 ? holding_leave(holding, left) : holding_release(holding);
     if (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED) { /* which may have been said already */
         const char *gone = holding->permits ? "a permit" : "it";
@@ -57,20 +57,21 @@ static int give_back(const struct run_options *options, struct holding *holding,
     return outcome.exit_status;
 }
 
-static int run_locked(const struct run_options *options, redlatch_client *client, struct holding *holding) {
+struct outcome run_under_lock(const struct run_options *options, redlatch_client *client, struct holding *holding) {
     signals_stop_cancelling();
     int end_requested = signals_end_requested();
     if (end_requested) { /* after the grant, before there was a command */
         holding_release(holding);
-        return signals_ending(end_requested);
+        return (struct outcome){.exit_status = signals_ending(end_requested), .end_requested = end_requested};
     }
-    struct outcome outcome = {STATUS_SYSTEM, false, false};
+    struct outcome outcome = {.exit_status = STATUS_SYSTEM};
     if (set_environment(options, holding)) {
         outcome = supervise(options, client, holding);
     } else {
         complain(STATUS_SYSTEM, "no memory for CMD's environment");
     }
-    return give_back(options, holding, outcome);
+    outcome.exit_status = give_back(options, holding, outcome);
+    return outcome;
 }
 
 static int acquire_and_run(const struct run_options *options, redlatch_client *client, struct holding *holding,
@@ -82,14 +83,14 @@ static int acquire_and_run(const struct run_options *options, redlatch_client *c
     if (!holding_acquire_or_complain(holding, client, cancel, &exit_status)) {
         return exit_status;
     }
-    return run_locked(options, client, holding);
+    return run_under_lock(options, client, holding).exit_status;
 }
 
 int command_run(int argc, char **argv) {
     struct run_options options = {.wait_ms = REDLATCH_FOREVER,
                                   .max_hold_ms = REDLATCH_FOREVER,
                                   .grace_ms = 5000,
-                                  .conflict_status = STATUS_NOT_OBTAINED};
+                                  .conflict_status = STATUS_DEFAULT};
     int exit_status;
     if (!run_read_options(&options, argc, argv, &exit_status)) {
         return exit_status;

@@ -16,10 +16,13 @@ static const char usage[] =
     "\n"
     "  -n, --nonblock        does not wait: status 1 if another owner holds the lock\n"
     "  -w, --wait TIME       waits at most this long; default: without a deadline\n"
+    "      --once            for a job that many machines start: as -n, but with status 0 and without a message if\n"
+    "                        another owner holds the lock\n"
     "  -E, --conflict-exit-code CODE   the status instead of 1 if the lock was not acquired in time\n"
     "      --lease TIME      how long the lock stays if this process dies; renewed while CMD runs (30)\n"
     "      --max-hold TIME   ends CMD after this time\n"
-    "      --min-hold TIME   holds the lock at least this long, even if CMD ends earlier\n"
+    "      --at-least TIME   holds the lock at least this long, even if CMD ends earlier; also the default of --lease\n"
+    "                        if it is longer\n"
     "      --grace TIME      the time from TERM to KILL after a loss (5)\n"
     "  -s, --shared          the same as --kind read\n"
     "      --kind KIND       the kind of NAME: mutex; fenced, whose token is in REDLATCH_TOKEN; fair, granted in\n"
@@ -41,8 +44,8 @@ static const char usage[] =
     "64 usage, 65 the key is something else or a semaphore that does not exist, 69 server unreachable, 70 lock lost,\n"
     "126 CMD cannot be run, 127 no such CMD.\n";
 
-/* A day: what the library takes as the lease of its watchdog. */
-enum { LEASE_SECONDS_MAX = 86400 };
+/* What the library takes by itself as the lease of its watchdog. */
+enum { LEASE_DEFAULT_MS = 30000 };
 
 /* What a program can be run under: all that is held and needs nothing but a name. */
 static bool is_run_under(int kind) {
@@ -52,13 +55,14 @@ static bool is_run_under(int kind) {
 static const struct option long_options[] = {
     {"nonblock", no_argument, NULL, 'n'},
     {"nb", no_argument, NULL, 'n'},
+    {"once", no_argument, NULL, OPTION_ONCE},
     {"wait", required_argument, NULL, 'w'},
     {"timeout", required_argument, NULL, 'w'},
     {"conflict-exit-code", required_argument, NULL, 'E'},
     {"shared", no_argument, NULL, 's'},
     {"lease", required_argument, NULL, OPTION_LEASE},
     {"max-hold", required_argument, NULL, OPTION_MAX_HOLD},
-    {"min-hold", required_argument, NULL, OPTION_MIN_HOLD},
+    {"at-least", required_argument, NULL, OPTION_AT_LEAST},
     {"grace", required_argument, NULL, OPTION_GRACE},
     {"kind", required_argument, NULL, OPTION_KIND},
     {"permits", required_argument, NULL, OPTION_PERMITS},
@@ -80,6 +84,9 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         return read_duration("-w", optarg, 0, SECONDS_MAX, &options->wait_ms);
     case 'E':
         return read_number("-E", optarg, 0, 255, &options->conflict_status);
+    case OPTION_ONCE:
+        options->once = true;
+        return true;
     case 's':
         options->shared = true;
         return true;
@@ -87,8 +94,8 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         return read_duration("--lease", optarg, 30, LEASE_SECONDS_MAX, &options->lease_ms);
     case OPTION_MAX_HOLD:
         return read_duration("--max-hold", optarg, 1, SECONDS_MAX, &options->max_hold_ms);
-    case OPTION_MIN_HOLD:
-        return read_duration("--min-hold", optarg, 0, SECONDS_MAX, &options->min_hold_ms);
+    case OPTION_AT_LEAST:
+        return read_duration("--at-least", optarg, 0, SECONDS_MAX, &options->at_least_ms);
     case OPTION_GRACE:
         return read_duration("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
     case OPTION_KIND:
@@ -121,8 +128,16 @@ static bool resolve_synonyms(struct run_options *options) {
         complain(STATUS_USAGE, "-n with -w %g: expected one of them", (double)options->wait_ms / 1000);
         return false;
     }
+    if (options->once && options->wait_ms != REDLATCH_FOREVER) {
+        complain(STATUS_USAGE, "--once with -w %g: expected one of them", (double)options->wait_ms / 1000);
+        return false;
+    }
+    if (options->conflict_status == STATUS_DEFAULT) {
+        options->conflict_status = options->once ? STATUS_GOOD : STATUS_NOT_OBTAINED;
+    }
+    options->quiet = options->quiet || (options->once && !options->verbose);
     options->kind = options->shared ? REDLATCH_READ : options->kind ? options->kind : REDLATCH_MUTEX;
-    options->wait_ms = options->nonblock ? 0 : options->wait_ms;
+    options->wait_ms = options->nonblock || options->once ? 0 : options->wait_ms;
     return true;
 }
 
@@ -138,9 +153,9 @@ static bool check_permits(const struct run_options *options, bool counts) {
     } else if (options->limit && options->limit < options->permits) {
         complain(STATUS_USAGE, "--permits is %d, --limit %d: expected the first to be no more than the second",
                  options->permits, options->limit);
-    } else if (options->kind == REDLATCH_SEMAPHORE && (options->min_hold_ms || options->lease_ms)) {
+    } else if (options->kind == REDLATCH_SEMAPHORE && (options->at_least_ms || options->lease_ms)) {
         complain(STATUS_USAGE, "%s with --kind semaphore, whose permits have no lease: expected permit-semaphore",
-                 options->min_hold_ms ? "--min-hold" : "--lease");
+                 options->at_least_ms ? "--at-least" : "--lease");
     } else {
         return true;
     }
@@ -169,10 +184,10 @@ static bool check_names(const struct run_options *options, bool counts) {
 /* What the options say of each other; false after a complaint. */
 static bool go_together(const struct run_options *options) {
     bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
-    if (options->max_hold_ms != REDLATCH_FOREVER && options->min_hold_ms > options->max_hold_ms) {
+    if (options->max_hold_ms != REDLATCH_FOREVER && options->at_least_ms > options->max_hold_ms) {
         complain(STATUS_USAGE,
-                 "--min-hold is %g s, --max-hold %g s: expected the first to be no longer than the second",
-                 (double)options->min_hold_ms / 1000, (double)options->max_hold_ms / 1000);
+                 "--at-least is %g s, --max-hold %g s: expected the first to be no longer than the second",
+                 (double)options->at_least_ms / 1000, (double)options->max_hold_ms / 1000);
         return false;
     }
     return check_permits(options, counts) && check_names(options, counts);
@@ -210,7 +225,10 @@ static bool take_without_mark(struct run_options *options, char **operands, size
 
 /* Names and command, parted by the first --. Behind a single name it may be left out. `begun`: a -- stood before them
  * all, as it may. */
-static bool take_operands(struct run_options *options, char **operands, bool begun) {
+bool run_take_operands(struct run_options *options, char **argv) {
+    char **operands = argv + optind;
+    bool begun = strcmp(argv[optind - 1], "--") == 0;
+    const char *command = current_command();
     size_t before = 0;
     bool empty = false;
     while (operands[before] && strcmp(operands[before], "--") != 0) {
@@ -218,32 +236,33 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
         before++;
     }
     if (before == 0) {
-        complain(STATUS_USAGE, "run: no name of a lock: expected NAME... -- CMD");
+        complain(STATUS_USAGE, "%s: no name of a lock: expected NAME... -- CMD", command);
         return false;
     }
     if (!operands[before] && !begun && take_without_mark(options, operands, before)) {
         return true;
     }
     if (!operands[before] && !begun && before > 1 && operands[1][0] == '-') {
-        complain(STATUS_USAGE, "run: %s behind the name '%s': expected options before it", operands[1], operands[0]);
+        complain(STATUS_USAGE, "%s: %s behind the name '%s': expected options before it", command, operands[1],
+                 operands[0]);
         return false;
     }
     if (!operands[before] && !begun && before > 1) {
-        complain(STATUS_USAGE, "run: there is no program '%s' to be run under '%s': expected NAME... -- CMD",
+        complain(STATUS_USAGE, "%s: there is no program '%s' to be run under '%s': expected NAME... -- CMD", command,
                  operands[1], operands[0]);
         return false;
     }
     if (!operands[before] && !begun) {
-        complain(STATUS_USAGE, "run: no command to be run under '%s': expected NAME -- CMD", operands[0]);
+        complain(STATUS_USAGE, "%s: no command to be run under '%s': expected NAME -- CMD", command, operands[0]);
         return false;
     }
     if (!operands[before]) {
-        complain(STATUS_USAGE, "run: no name before --, or no -- after the name '%s': expected NAME... -- CMD",
+        complain(STATUS_USAGE, "%s: no name before --, or no -- after the name '%s': expected NAME... -- CMD", command,
                  operands[0]);
         return false;
     }
     if (empty) {
-        complain(STATUS_USAGE, "run: a name is empty: expected NAME... -- CMD, names of 1 to %d bytes",
+        complain(STATUS_USAGE, "%s: a name is empty: expected NAME... -- CMD, names of 1 to %d bytes", command,
                  REDLATCH_NAME_SIZE_MAX);
         return false;
     }
@@ -252,19 +271,19 @@ static bool take_operands(struct run_options *options, char **operands, bool beg
     options->command = operands + before + 1;
     for (size_t i = 1; i < options->name_count; i++) {
         if (operands[i][0] == '-') {
-            complain(STATUS_USAGE, "run: %s among the names: expected options before them", operands[i]);
+            complain(STATUS_USAGE, "%s: %s among the names: expected options before them", command, operands[i]);
             return false;
         }
     }
     if (!options->command[0]) {
-        complain(STATUS_USAGE, "run: nothing after --: expected a command");
+        complain(STATUS_USAGE, "%s: nothing after --: expected a command", command);
         return false;
     }
     if (before > 1 && is_program(operands[1]) && !is_program(options->command[0])) {
         complain(
             STATUS_USAGE,
-            "run: '%s' is a program where a name is expected, and '%s' behind -- is none: expected %s -- %s ... -- %s",
-            operands[1], options->command[0], operands[0], operands[1], options->command[0]);
+            "%s: '%s' is a program where a name is expected, and '%s' behind -- is none: expected %s -- %s ... -- %s",
+            command, operands[1], options->command[0], operands[0], operands[1], options->command[0]);
         return false;
     }
     return true;
@@ -278,10 +297,21 @@ bool run_read_options(struct run_options *options, int argc, char **argv, int *s
         }
     }
     *status_out = STATUS_USAGE;
-    bool begun = strcmp(argv[optind - 1], "--") == 0;
-    return take_operands(options, argv + optind, begun) && run_check_options(options);
+    return run_take_operands(options, argv) && run_check_options(options);
+}
+
+/* Who is killed does not release: then the lease is all that keeps the lock for --at-least. */
+static void lengthen_lease(struct run_options *options) {
+    int64_t lease_max_ms = (int64_t)LEASE_SECONDS_MAX * 1000;
+    if (!options->lease_ms && options->at_least_ms > LEASE_DEFAULT_MS) {
+        options->lease_ms = options->at_least_ms < lease_max_ms ? options->at_least_ms : lease_max_ms;
+    }
 }
 
 bool run_check_options(struct run_options *options) {
-    return resolve_synonyms(options) && go_together(options);
+    if (!resolve_synonyms(options) || !go_together(options)) {
+        return false;
+    }
+    lengthen_lease(options);
+    return true;
 }

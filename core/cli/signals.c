@@ -27,13 +27,17 @@ static int ends[2] = {-1, -1};
 static redlatch_cancel *volatile cancelled;
 static volatile sig_atomic_t end_requested;
 
+bool signals_is_end(int number) {
+    return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+}
+
 static void note(int number) {
     int error = errno;
     if (!cancelled) {
         unsigned char byte = (unsigned char)number;
         ssize_t written = write(ends[1], &byte, 1); /* a full pipe holds enough */
         (void)written;
-    } else if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) {
+    } else if (signals_is_end(number)) {
         end_requested = number;
         redlatch_cancel_fire(cancelled);
     } /* the rest was meant for a command that does not run yet, and kept for it would kill it before it is ready */
@@ -77,6 +81,20 @@ void signals_stop_cancelling(void) {
         if (caught[i] == SIGTSTP && before[i].sa_handler != SIG_IGN) {
             replaced[i] = handle(SIGTSTP, note);
         }
+    }
+}
+
+void signals_resume_cancelling(redlatch_cancel *cancel) {
+    for (int i = 0; i < CAUGHT; i++) {
+        if (caught[i] == SIGTSTP && replaced[i]) {
+            sigaction(SIGTSTP, &before[i], NULL);
+            replaced[i] = false;
+        }
+    }
+    cancelled = cancel;
+    int number;
+    while ((number = signals_next()) != 0) { /* which came when the command had ended */
+        note(number);
     }
 }
 

@@ -14,6 +14,12 @@
 bool signals_catch(redlatch_cancel *cancel);
 void signals_stop_cancelling(void);
 
+/* After the command has ended there is none again, as before signals_stop_cancelling. */
+void signals_resume_cancelling(redlatch_cancel *cancel);
+
+/* Whether a signal asks for an end: INT, TERM, HUP and QUIT. */
+bool signals_is_end(int number);
+
 /* Readable when a signal has come. */
 int signals_fd(void);
 

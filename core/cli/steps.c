@@ -165,7 +165,7 @@ static bool read_acquire(struct run_options *options, int argc, char **argv, int
 
 int command_acquire(int argc, char **argv) {
     struct run_options options = {
-        .wait_ms = REDLATCH_FOREVER, .max_hold_ms = REDLATCH_FOREVER, .conflict_status = STATUS_NOT_OBTAINED};
+        .wait_ms = REDLATCH_FOREVER, .max_hold_ms = REDLATCH_FOREVER, .conflict_status = STATUS_DEFAULT};
     int exit_status;
     if (!read_acquire(&options, argc, argv, &exit_status)) {
         return exit_status;

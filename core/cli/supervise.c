@@ -22,6 +22,7 @@ struct supervisor {
     int reason;      /* of the loss */
     bool lost;
     bool ended;
+    int end_requested; /* by a signal that was passed on */
 };
 
 int64_t clock_ms(void) {
@@ -83,6 +84,7 @@ static void take_signals(struct supervisor *supervisor) {
             check_hold(supervisor);
             child_continue(&supervisor->child);
         } else {
+            supervisor->end_requested = signals_is_end(number) ? number : supervisor->end_requested;
             child_signal(&supervisor->child, number);
         }
     }
@@ -175,6 +177,7 @@ struct outcome supervise(const struct run_options *options, redlatch_client *cli
     int error = child_start(&supervisor.child, options->command);
     signals_listen();
     if (error) {
+        child_close(&supervisor.child);
         outcome.exit_status = complain(not_started(error), "'%s' cannot be run: %s", options->command[0],
                                        strerror(error));
         say_what_can_be_run(options->command, error);
@@ -184,6 +187,8 @@ struct outcome supervise(const struct run_options *options, redlatch_client *cli
         notice("runs %s as process %ld", options->command[0], (long)supervisor.child.pid);
     }
     supervise_until_end(&supervisor, event_fd);
-    outcome = (struct outcome){supervisor.lost ? STATUS_LOST : supervisor.child.exit_status, true, supervisor.lost};
+    child_close(&supervisor.child);
+    outcome = (struct outcome){supervisor.lost ? STATUS_LOST : supervisor.child.exit_status, true, supervisor.lost,
+                               supervisor.end_requested};
     return outcome;
 }

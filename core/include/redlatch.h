@@ -366,6 +366,19 @@ REDLATCH_API int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner);
  * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
 
+/* Ends an owner's hold in this process, all its acquires at once, and leaves it to the server, where the lock stays
+ * locked until its lease ends. It is neither renewed nor released from here on, also not when the client is closed, and
+ * its end is no loss. The next acquire of the owner waits for it as for any other owner's. For a lock that has to stay
+ * locked for a time although the work is done: extend it to the rest of that time, then leave it. Sends nothing.
+ *
+ *   status              when                                                  what to do
+ *   NOT_OWNED           the owner does not hold the lock                      -
+ *   LOST                the owner's hold was lost                             release as often as acquired
+ *   UNSUPPORTED         a multi lock or a RedLock                             leave its members' locks
+ *
+ * owner: 0 for the lock's own. Since 0.1. */
+REDLATCH_API int redlatch_lock_leave(redlatch_lock *lock, uint64_t owner);
+
 /* Deletes the lock, whoever holds it, and notifies waiters.
  *
  * released_out: 1 if there was a lock, else 0. May be NULL.

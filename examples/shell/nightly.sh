@@ -1,5 +1,5 @@
 #!/bin/sh
-# A cron job for several machines: the first to come does the work, the others leave with status 0.
+# A cron job for several machines: the first to come does the work, the others skip it.
 #
 #     0 3 * * *  REDIS_URL=redis://redis.example.net:6379/0 /usr/local/bin/nightly.sh
 #
@@ -11,7 +11,7 @@ name=example:nightly
 if [ "${REDLATCH_LOCK:-}" != "$name" ]; then
     # The lock is kept for a minute at least. Otherwise a machine whose clock is late would find the lock free after a
     # short job, and do the job again.
-    exec redlatch run --nonblock --conflict-exit-code 0 --min-hold "${MIN_HOLD:-60}" "$name" -- "$0" "$@"
+    exec redlatch run --once --at-least "${AT_LEAST:-60}" "$name" -- "$0" "$@"
 fi
 
 echo "doing the work of $(date +%F)"

@@ -6,6 +6,7 @@ local event = require "redlatch.event"
 local latch = require "redlatch.latch"
 local lock = require "redlatch.lock"
 local methods = require "redlatch.methods"
+local once = require "redlatch.once"
 local outcome = require "redlatch.outcome"
 local permits = require "redlatch.permits"
 local read_write = require "redlatch.read_write"
@@ -110,6 +111,18 @@ end
 ---@return redlatch.ReadWriteLock
 function Client:read_write_lock(name, options)
     return read_write.new(self, name, options)
+end
+
+--- Calls a function at most once in a period, for a job that many programs start and one of them is to do. Others see a
+--- mutex that is held.
+---@param name string
+---@param given redlatch.OnceOptions
+---@param body fun(held: redlatch.Hold): ...
+---@return boolean? done true, then what the function returned; nil, message, "timeout" if it did not run: another one
+---runs it, or at_least is not over; false, message, code if it ran and the release failed, as when it took longer than
+---at_most and the lock was "lost"
+function Client:once(name, given, body)
+    return once(self, name, given, body)
 end
 
 --- A number of permits that are taken and given back, by whomever.

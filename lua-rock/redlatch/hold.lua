@@ -15,6 +15,8 @@ local outcome = require "redlatch.outcome"
 ---@field package _owner string
 ---@field package _state {lost: boolean, reason: integer?} shared by all objects of the same hold
 ---@field package _released boolean through this object
+---@field package _at_least_ms integer? of a job of Client:once(): how long the lock stays locked
+---@field package _granted_ms integer? how long it had when it was granted
 local Hold = {}
 Hold.__index = Hold
 Hold.__name = "redlatch.Hold"
@@ -85,6 +87,24 @@ local function over(self, message, status)
     return outcome.failure(core.NOT_OWNED, string.format("this hold of lock %q was released already", name))
 end
 
+--- Has the release of a hold that was just acquired leave the lock locked until this time after the acquire.
+function hold.keep(held, at_least_ms)
+    local now = now_of(held)
+    held._at_least_ms, held._granted_ms = at_least_ms, now and now.remaining_ms or 0
+end
+
+-- Ends the hold, but not the lock before its time. `now` is the core's record.
+local function release_in_time(self, now)
+    local rest_ms = self._at_least_ms - (self._granted_ms - now.remaining_ms)
+    if rest_ms <= 0 or not hold.is_alive(now) then
+        return self._lock:release()
+    end
+    local handle = self._lock._handle
+    local status, message, reason = core.lock_extend(handle, SELF, rest_ms)
+    core.lock_leave(handle, SELF)
+    return outcome.result(status, message, reason)
+end
+
 --- Releases the lock once. `with` and `<close>` do not release it again.
 ---@return true? released, string? message, string? code "lost" if the hold was lost meanwhile, string? reason why
 function Hold:release()
@@ -94,6 +114,9 @@ function Hold:release()
         return over(self, message, status)
     end
     self._released = true
+    if self._at_least_ms then
+        return release_in_time(self, now)
+    end
     return self._lock:release()
 end
 

@@ -18,6 +18,7 @@ from redlatch._ffi import text as _text
 from redlatch.client import Client
 from redlatch.credentials import CredentialProvider
 from redlatch.durations import Seconds
+from redlatch.elections import Election
 from redlatch.errors import (
     AlreadyHeldError,
     AuthenticationError,
@@ -47,6 +48,7 @@ from redlatch.like import connect_like
 from redlatch.locks import Lock, LockKind, LockState
 from redlatch.losses import OnLost
 from redlatch.multi import MultiLock, RedLock, multi_lock, redlock
+from redlatch.once import Once
 from redlatch.opening import connect
 from redlatch.permits import NoPermit, Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
@@ -62,6 +64,7 @@ __all__ = [
     "ClosedError",
     "CredentialProvider",
     "DetectedKind",
+    "Election",
     "ForkedError",
     "Hold",
     "InvalidArgumentError",
@@ -79,6 +82,7 @@ __all__ = [
     "NotOwnedError",
     "NotReplicatedError",
     "OnLost",
+    "Once",
     "Party",
     "PermissionDeniedError",
     "Permit",

@@ -14,6 +14,7 @@ from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.credentials import Renewal, set_credentials
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import LockName, failure
+from redlatch.jobs import Jobs
 from redlatch.latches import Latch
 from redlatch.locks import Lock
 from redlatch.losses import Losses, OnLost
@@ -26,7 +27,7 @@ from redlatch.semaphores import Semaphore
 from redlatch.watching import wait_free
 
 
-class Client:
+class Client(Jobs):
     """What connect() returns. Any number of threads may use it at once; a forked child opens its own.
 
     Example:

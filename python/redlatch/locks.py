@@ -6,13 +6,13 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import functools
-import inspect
 import math
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, NoReturn, Optional, Type, TypeVar, Union, cast
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
+from redlatch.decorators import check_function
 from redlatch.durations import (
     LOCK_TIMEOUT,
     LockTimeout,
@@ -403,15 +403,7 @@ class Lock(LockHandle):
 
     def __call__(self, function: Function) -> Function:
         """As a decorator: every call of the function holds the lock."""
-        if isinstance(function, type) or not callable(function):
-            raise TypeError(f"@lock decorates functions; {function!r} is none (@staticmethod and the like go above it)")
-        bodies = (function, type(function).__call__)  # of a function, and of a callable object
-        for check in (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction):
-            if any(map(check, bodies)):
-                raise TypeError(
-                    f"@lock cannot decorate {function!r}: a call would return, and release, before the body ran; "
-                    "write `with lock:` inside a generator, and use a lock of an asynchronous client in a coroutine"
-                )
+        check_function(function, "@lock", "with lock:")
 
         @functools.wraps(function)
         def locked(*arguments: Any, **keywords: Any) -> Any:

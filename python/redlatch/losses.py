@@ -126,6 +126,7 @@ class Losses(KnownLosses):
         self._thread: Optional[threading.Thread] = None
         self._calls: Dict[int, List[Tuple[Call, Hold]]] = {}  # by serial
         self._sweep_at = SWEEP
+        self._at_close: weakref.WeakSet[threading.Event] = weakref.WeakSet()
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""
@@ -194,6 +195,18 @@ class Losses(KnownLosses):
             except Exception:
                 logger.exception("on_lost of the lock %r failed", hold._lock.name)
 
+    def wake_at_close(self, event: threading.Event) -> None:
+        """Has an event set when the client is closed."""
+        with self._guard:
+            self._at_close.add(event)
+
+    def closed(self) -> None:
+        """The client was closed."""
+        with self._guard:
+            events = list(self._at_close)
+        for event in events:
+            event.set()
+
     def join(self) -> None:
         """Lets the thread end, after the client was closed; at most for a moment."""
         thread = self._thread
@@ -224,10 +237,11 @@ def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
         if GREEN:
             time.sleep(GREEN_POLL)
         status: int = lib.redlatch_client_wait_lost(handle, 0 if GREEN else FOREVER, record)
-        if status not in (lib.REDLATCH_OK, lib.REDLATCH_AGAIN):
-            return
         losses = losses_of()
         if losses is None:
+            return
+        if status not in (lib.REDLATCH_OK, lib.REDLATCH_AGAIN):
+            losses.closed()
             return
         if status == lib.REDLATCH_OK:
             take_event(record, losses, "thread")

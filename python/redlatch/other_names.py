@@ -42,6 +42,9 @@ _ADVICE: Dict[str, str] = {
     "num_extensions": "did you mean max_hold, in seconds?",
     "context_manager_blocking": "did you mean timeout=0, which tries once?",
     "context_manager_timeout": "did you mean timeout={value}?",
+    # ShedLock
+    "lock_at_most_for": "did you mean at_most={value}?",
+    "lock_at_least_for": "did you mean at_least={value}?",
     # Redisson, and what others call a lease
     "wait_time": "did you mean timeout={value}?",
     "lease_time": "did you mean lease={value}?",

@@ -21,7 +21,12 @@ def new_status() -> CData:
 
 
 def wait_for(
-    name: LockName, status: CData, begin: Callable[..., int], *arguments: Any, serial: CData = ffi.NULL
+    name: LockName,
+    status: CData,
+    begin: Callable[..., int],
+    *arguments: Any,
+    serial: CData = ffi.NULL,
+    cancel: CData = ffi.NULL,
 ) -> bool:
     """Makes a wait and goes on with it to its end, in short calls where Python has to see its signals in between.
     Whatever exception comes, Ctrl-C above all, the wait is over; a grant is the caller's to give back if `status` is 0.
@@ -30,7 +35,7 @@ def wait_for(
         False after a time-out.
     """
     wait_out = ffi.new("redlatch_wait **")
-    begun = begin(*arguments, ffi.NULL, wait_out)
+    begun = begin(*arguments, cancel, wait_out)
     if begun:
         raise failure(begun, name)
     max_block = max_block_ms()

@@ -22,7 +22,7 @@ NOT_TO_BE_STARTED = {
     "redlatch_client_open", "redlatch_client_close", "redlatch_client_uuid", "redlatch_client_url",
     "redlatch_client_stats", "redlatch_client_event_fd", "redlatch_client_next_event", "redlatch_client_wait_lost",
     "redlatch_client_cancel", "redlatch_cancel_fire", "redlatch_owner_end", "redlatch_lock_hold_status",
-    "redlatch_permit_semaphore_permit_status", "redlatch_client_set_credentials",
+    "redlatch_lock_leave", "redlatch_permit_semaphore_permit_status", "redlatch_client_set_credentials",
     "redlatch_report_facts", "redlatch_report_party", "redlatch_last_error", "redlatch_version", "redlatch_strerror",
     "redlatch_wait_continue", "redlatch_wait_drop",
     "redlatch_scan_is_ready",

@@ -84,7 +84,7 @@ def test_ends_as_the_command_does(server: RedisServer, lock_name: str, text: str
     ("command", "status"), [("/nonexistent", 127), ("no-such-program", 127), ("", 127), ("/tmp", 126)]
 )
 def test_what_can_not_be_run(server: RedisServer, lock_name: str, command: str, status: int) -> None:
-    done = redlatch(server, "run", "--min-hold", "60", lock_name, "--", command)
+    done = redlatch(server, "run", "--at-least", "60", lock_name, "--", command)
     assert done.returncode == status and f"redlatch: '{command}' cannot be run: " in done.stderr
     assert server.admin.exists(lock_name) == 0
 
@@ -186,10 +186,11 @@ MISUSE = {
                                " 86400 s",
     "--kind no-such-kind x -- true": "--kind is 'no-such-kind': expected one of mutex, fenced, fair, spin, read, "
     "write, plain, semaphore, permit-semaphore",
-    "--min-hold 2 --max-hold 1.5 x -- true": "--min-hold is 2 s, --max-hold 1.5 s: expected the first to be no longer "
+    "--at-least 2 --max-hold 1.5 x -- true": "--at-least is 2 s, --max-hold 1.5 s: expected the first to be no longer "
     "than the second",
     "-s --kind mutex x -- true": "-s with --kind mutex: expected one of them",
     "-n -w 3 x -- true": "-n with -w 3: expected one of them",
+    "--once -w 3 x -- true": "--once with -w 3: expected one of them",
     "--kind fair x y -- true": "2 names with --kind fair: expected one",
     "--kind plain --key-template x x -- true": "--key-template is 'x': expected one {name} in it",
     "--key-template x:{name} x -- true": "--key-template with --kind mutex: expected --kind plain",
@@ -301,8 +302,8 @@ def test_the_lease_is_the_watchdogs(server: RedisServer, lock_name: str, tmp_pat
     assert holder.wait(10) == 5
 
 
-def test_min_hold_leaves_the_lock_to_run_out(server: RedisServer, lock_name: str) -> None:
-    assert redlatch(server, "run", "--min-hold", "60", lock_name, "--", "true").returncode == 0
+def test_at_least_leaves_the_lock_to_run_out(server: RedisServer, lock_name: str) -> None:
+    assert redlatch(server, "run", "--at-least", "60", lock_name, "--", "true").returncode == 0
     assert 30_000 < remaining_ms(server, lock_name) <= 60_000, "it does not wait for that itself, nor renews it"
 
 

@@ -176,10 +176,10 @@ def test_permits_of_one_that_was_killed_come_back(
     assert client.permit_semaphore(lock_name).available() == 1
 
 
-def test_min_hold_leaves_a_permit_to_run_out(
+def test_at_least_leaves_a_permit_to_run_out(
     server: RedisServer, client: library.Client, lock_name: str
 ) -> None:
-    options = ["--kind", "permit-semaphore", "--limit", "1", "--min-hold", "60"]
+    options = ["--kind", "permit-semaphore", "--limit", "1", "--at-least", "60"]
     assert redlatch(server, "run", *options, lock_name, "--", "true").returncode == 0
     slots = client.permit_semaphore(lock_name)
     assert slots.available() == 0
@@ -198,7 +198,7 @@ def test_min_hold_leaves_a_permit_to_run_out(
             ["--kind", "semaphore", "--permits", "3", "--limit", "2"],
             "--permits is 3, --limit 2: expected the first to be no more than the second",
         ),
-        (["--kind", "semaphore", "--min-hold", "1"], NO_LEASE.format("--min-hold")),
+        (["--kind", "semaphore", "--at-least", "1"], NO_LEASE.format("--at-least")),
         (["--kind", "semaphore", "--lease", "1"], NO_LEASE.format("--lease")),
         (
             ["--kind", "semaphore", "--key-template", "x:{name}"],

@@ -97,8 +97,8 @@ def test_opposite_orders_do_not_stall_each_other(server: RedisServer, several: L
     assert counter.read_text() == "20\n"
 
 
-def test_min_hold_keeps_all_of_them(server: RedisServer, several: List[str]) -> None:
-    assert redlatch(server, "run", "--min-hold", "60", *several, "--", "true").returncode == 0
+def test_at_least_keeps_all_of_them(server: RedisServer, several: List[str]) -> None:
+    assert redlatch(server, "run", "--at-least", "60", *several, "--", "true").returncode == 0
     assert all(30_000 < server.admin.pttl(name) <= 60_000 for name in several)  # type: ignore[operator]
     assert redlatch(server, "unlock", "--force", several[0]).returncode == 0
     assert fields(server, several[1])

@@ -16,7 +16,7 @@ from support.shell import redlatch
 MakeServer = Callable[..., RedisServer]
 
 USAGE, NO_LOCK, UNREACHABLE = 64, 65, 69
-COMMANDS = "run, list, show, wait, unlock, acquire, release, extend, doctor, top or help"
+COMMANDS = "run, elect, list, show, wait, unlock, acquire, release, extend, doctor, top or help"
 
 
 def check(server: RedisServer, line: str, status: int, *messages: str) -> None:
@@ -34,7 +34,7 @@ LINES: Dict[str, Tuple[int, List[str]]] = {
     "frobnicate x": (USAGE, [f"the command is 'frobnicate': expected {COMMANDS}"]),
     "run --wiat 5 x -- true": (USAGE, ["run: there is no option --wiat: did you mean --wait?",
                                        "see: redlatch run --help"]),
-    "run --m 5 x -- true": (USAGE, ["run: several options begin with the option --m", "see: redlatch run --help"]),
+    "run --l 5 x -- true": (USAGE, ["run: several options begin with the option --l", "see: redlatch run --help"]),
     "run -t 5 x -- true": (USAGE, ["run: there is no option -t", "see: redlatch run --help"]),
     "run x --wait 5 -- true": (USAGE, ["run: --wait among the names: expected options before them"]),
     "run x": (USAGE, ["run: no command to be run under 'x': expected NAME -- CMD"]),

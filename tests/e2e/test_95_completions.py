@@ -59,16 +59,18 @@ def locks(server: RedisServer) -> List[str]:
 
 def test_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "") == [
-        "run", "list", "show", "wait", "unlock", "acquire", "extend", "release", "doctor", "top", "help", "--url",
-        "--password-file", "--prefix", *TLS, "--help", "--version"]
+        "run", "elect", "list", "show", "wait", "unlock", "acquire", "extend", "release", "doctor", "top", "help",
+        "--url", "--password-file", "--prefix", *TLS, "--help", "--version"]
     assert in_bash(server, "redlatch", "--url", "x", "--prefix", "p", "un") == ["unlock"]
     assert in_bash(server, "redlatch", "--prefix", "") == [""]
     assert in_bash(server, "redlatch", "help", "sh") == ["show"]
     assert in_bash(server, "redlatch", "un") == ["unlock"]
     assert in_bash(server, "redlatch", "show", "ord") == locks
     assert in_bash(server, "redlatch", "unlock", "--f") == ["--force"]
-    assert in_bash(server, "redlatch", "run", "--min") == ["--min-hold"]
+    assert in_bash(server, "redlatch", "run", "--at") == ["--at-least"]
     assert in_bash(server, "redlatch", "run", "-w", "5", "ord") == locks
+    assert in_bash(server, "redlatch", "elect", "--l") == ["--lease"]
+    assert in_bash(server, "redlatch", "elect", "--kind", "") == ["mutex", "fenced", "fair"]
     assert "printf" in in_bash(server, "redlatch", "run", "-n", "orders:1", "--", "print")
 
 

@@ -42,7 +42,7 @@ def run(example: str, server: RedisServer, folder: Path, **more: str) -> str:
         subprocess.run(["cc", str(source), *flags, "-o", *start], check=True, timeout=60)
     values = {**os.environ, "REDIS_URL": server.url, "LD_LIBRARY_PATH": str(library),
               "PYTHONPATH": str(Path(redlatch.__file__).resolve().parents[1]),
-              "PATH": f"{Path(command()).parent}:{os.environ['PATH']}", "MIN_HOLD": "0", **more}
+              "PATH": f"{Path(command()).parent}:{os.environ['PATH']}", "AT_LEAST": "0", **more}
     done = subprocess.run([*start, *ARGUMENTS.get(example, [])], capture_output=True, text=True, timeout=60,
                           check=False, env=values)
     assert done.returncode == 0, f"{example}: status {done.returncode}\n{done.stdout}{done.stderr}"
@@ -61,8 +61,8 @@ def test_example(server: RedisServer, tmp_path: Path, example: str) -> None:
 
 def test_the_nightly_job_runs_once(server: RedisServer, tmp_path: Path) -> None:
     """The second machine comes while the lock is kept, and leaves without an error."""
-    assert "doing the work" in run("shell/nightly.sh", server, tmp_path, MIN_HOLD="30")
-    assert run("shell/nightly.sh", server, tmp_path, MIN_HOLD="30") == ""
+    assert "doing the work" in run("shell/nightly.sh", server, tmp_path, AT_LEAST="30")
+    assert run("shell/nightly.sh", server, tmp_path, AT_LEAST="30") == ""
 
 
 def test_every_example_is_run_and_listed() -> None:

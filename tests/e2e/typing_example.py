@@ -56,6 +56,45 @@ def by_hand(client: redlatch.Client) -> None:
     lock.extend(30)
 
 
+def jobs(client: redlatch.Client) -> None:
+    @client.once("report", at_least=300, at_most=timedelta(hours=1))
+    def report(day: int) -> str:
+        return str(day)
+
+    assert_type(report(1), Optional[str])
+    report("one")  # type: ignore[arg-type]
+    with client.once("report", at_most=3600) as turn:
+        assert_type(turn, Optional[redlatch.Hold])
+
+    @client.locked("user:{user_id}", timeout=5)
+    def charge(user_id: int) -> bool:
+        return user_id > 0
+
+    assert_type(charge(7), bool)
+    charge(user="x")  # type: ignore[call-arg]
+    with client.elect("scheduler", on_gain=lambda: None) as election:
+        assert_type(election.is_leader, bool)
+        assert_type(election.leader(), Optional[redlatch.Party])
+        election.resign()
+
+
+async def jobs_of_tasks(client: redlatch.aio.Client) -> None:
+    @client.once("report", at_least=300, at_most=timedelta(hours=1))
+    async def report(day: int) -> str:
+        return str(day)
+
+    assert_type(await report(1), Optional[str])
+
+    @client.locked("user:{user_id}", timeout=5)
+    async def charge(user_id: int) -> bool:
+        return user_id > 0
+
+    assert_type(await charge(7), bool)
+    async with client.elect("scheduler") as election:
+        assert_type(await election.leader(), Optional[redlatch.Party])
+        await election.resign()
+
+
 def losses(client: redlatch.Client, stop: threading.Event) -> None:
     def on_lost(hold: redlatch.Hold) -> None:
         stop.set()

@@ -183,6 +183,46 @@ function scenes.with(url, name)
     same(lock:release(), true)
 end
 
+function scenes.once(url, name)
+    local one, other = assert(redlatch.connect(url)), assert(redlatch.connect(url))
+    local terms = {at_least = 60, at_most = 600}
+    local results = {one:once(name, terms, function(held)
+        return held:count(), "second"
+    end)}
+    same(results[1], true)
+    same(results[2], 1)
+    same(results[3], "second")
+    fails("timeout", one:once(name, terms, error))
+    fails("timeout", other:once(name, terms, error))
+    local ttl = other:lock(name):state().ttl
+    check(ttl > 58 and ttl <= 60, "it stays locked for the rest of at_least")
+    same(one:stats().held, 0)
+    one:close() -- which would release what is held
+    check(other:lock(name):state().locked, "it was left")
+
+    same(other:once(name .. "-2", {at_most = 60}, function() end), true)
+    same(other:lock(name .. "-2"):state().locked, false)
+    local good, message = pcall(other.once, other, name .. "-3", terms, function() error("of the job", 0) end)
+    same(good, false)
+    same(message, "of the job")
+    check(other:lock(name .. "-3"):state().ttl > 58, "also after an error")
+    local done, _, code = other:once(name .. "-4", {at_least = 0.05, at_most = 0.05}, function(held)
+        while not held:lost() do end -- luacheck: ignore 542
+    end)
+    same(done, false)
+    same(code, "lost")
+
+    raises("at_least is 9, at_most 5; expected at_least <= at_most", other.once, other, name,
+        {at_least = 9, at_most = 5}, error)
+    raises("at_most is nil, a nil; expected more than 0 seconds", other.once, other, name, {}, error)
+    raises("the argument of once is nil; expected a function", other.once, other, name, terms)
+    raises("at_last", other.once, other, name, {at_last = 5}, error)
+    same(other:lock(name):force_release(), true)
+    same(other:lock(name .. "-3"):force_release(), true)
+    other:lock(name .. "-4"):force_release() -- whose lease may last a moment longer on the server
+    other:close()
+end
+
 function scenes.binary_names(url, name)
     local client = assert(redlatch.connect(url))
     local every = {}

@@ -62,7 +62,7 @@ def test_functions_whose_body_runs_later_are_not_decorated(client: redlatch.Clie
         client.lock("x")(function)
     assert str(caught.value) == (
         f"@lock cannot decorate {function!r}: a call would return, and release, before the body ran; "
-        "write `with lock:` inside a generator, and use a lock of an asynchronous client in a coroutine"
+        "write `with lock:` inside a generator, and for a coroutine use an asynchronous client, of redlatch.aio"
     )
 
 

@@ -70,6 +70,7 @@ static void check_lock(redlatch_lock *lock, int status) {
     CHECK_EQ_INT(redlatch_lock_release(lock), status);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, 1), status);
     CHECK_EQ_INT(redlatch_lock_extend(lock, 0, 1000), status);
+    CHECK_EQ_INT(redlatch_lock_leave(lock, 0), status);
     CHECK_EQ_INT(redlatch_lock_force_release(lock, &released), status);
     CHECK_EQ_INT(redlatch_lock_query(lock, &state), status);
     CHECK_EQ_INT(redlatch_lock_hold_status(lock, 0, &hold), status);

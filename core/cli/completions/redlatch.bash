@@ -50,13 +50,14 @@ _redlatch() {
     done
     command=${words[at]-}
     if [ "$at" -eq "$last" ] || [ "$command" = help ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run list show wait unlock acquire extend release doctor top help $place --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run elect list show wait unlock acquire extend release doctor top help $place --version" -- "$word")
         return
     fi
     case $before in
     --kind)
         local kinds='@KINDS_OF_RUN@'
         [ "$command" = wait ] && kinds='semaphore permit-semaphore latch'
+        [ "$command" = elect ] && kinds='mutex fenced fair'
         [ "$command" = acquire ] && kinds=${kinds/ semaphore / }
         mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$word")
         return
@@ -77,13 +78,14 @@ _redlatch() {
         mapfile -t COMPREPLY < <(compgen -W '1.2 1.3' -- "$word")
         return
         ;;
-    -u | --url | --prefix | --tls-server-name | -w | --wait | -d | --delay | -E | --conflict-exit-code | --lease | --max-hold | --min-hold | --grace | \
+    -u | --url | --prefix | --tls-server-name | -w | --wait | -d | --delay | -E | --conflict-exit-code | --lease | --max-hold | --at-least | --grace | \
         --permits | --limit | --key-template | --owner)
         return
         ;;
     esac
     case $command in
-    run) options="--nonblock --shared --wait --conflict-exit-code --lease --max-hold --min-hold --grace --kind --permits --limit --key-template --quiet --verbose $place" ;;
+    run) options="--nonblock --once --shared --wait --conflict-exit-code --lease --max-hold --at-least --grace --kind --permits --limit --key-template --quiet --verbose $place" ;;
+    elect) options="--lease --grace --kind --verbose $place" ;;
     list) options="--json $place" ;;
     show) options="--json --owner --mine $place" ;;
     wait) options="--wait --quiet --kind $place" ;;
@@ -95,7 +97,7 @@ _redlatch() {
     doctor) options="--quiet --json $place" ;;
     *) return ;;
     esac
-    if [ "$command" = run ]; then # behind -- stands a command, with completions of its own
+    if [ "$command" = run ] || [ "$command" = elect ]; then # behind -- stands a command, with completions of its own
         for ((index = at + 1; index < last; index++)); do
             [ "${words[index]}" = -- ] || continue
             if declare -F _command_offset >/dev/null; then

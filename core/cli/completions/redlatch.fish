@@ -6,10 +6,11 @@ function __redlatch_names
     redlatch complete (string escape -- (commandline -opc)) (commandline -ct) 2>/dev/null </dev/null
 end
 
-set -l commands run list show wait unlock acquire extend release doctor top help
+set -l commands run elect list show wait unlock acquire extend release doctor top help
 
 complete -c redlatch -f
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a run -d 'Run a command while holding a lock'
+complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a elect -d 'Run a command while being the leader'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a list -d 'List the locks on the server'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a show -d 'Show a lock'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a wait -d 'Wait until a lock is free'
@@ -21,9 +22,9 @@ complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a top -d 'S
 complete -c redlatch -n "__fish_seen_subcommand_from top" -s d -l delay -x -d 'The time between two refreshes'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a doctor -d 'Say what of the server will hurt locks'
 complete -c redlatch -n "not __fish_seen_subcommand_from $commands" -a help -d 'The options of a command'
-complete -c redlatch -n "__fish_seen_subcommand_from help" -a 'run list show wait unlock acquire extend release doctor top'
-complete -c redlatch -n "__fish_seen_subcommand_from run show wait unlock acquire extend release doctor" -a '(__redlatch_names)'
-complete -c redlatch -n "__fish_seen_subcommand_from run" -a '(__fish_complete_command)'
+complete -c redlatch -n "__fish_seen_subcommand_from help" -a 'run elect list show wait unlock acquire extend release doctor top'
+complete -c redlatch -n "__fish_seen_subcommand_from run elect show wait unlock acquire extend release doctor" -a '(__redlatch_names)'
+complete -c redlatch -n "__fish_seen_subcommand_from run elect" -a '(__fish_complete_command)'
 
 complete -c redlatch -s u -l url -x -d 'The server'
 complete -c redlatch -l password-file -r -F -d 'File whose first line is the password'
@@ -48,14 +49,16 @@ complete -c redlatch -n "__fish_seen_subcommand_from show" -l mine -d 'What the 
 complete -c redlatch -n "__fish_seen_subcommand_from unlock" -l force -d 'Whoever holds it'
 complete -c redlatch -n "__fish_seen_subcommand_from run wait acquire" -s w -l wait -x -d 'Wait at most this long'
 complete -c redlatch -n "__fish_seen_subcommand_from run acquire" -s n -l nonblock -d 'Do not wait'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l once -d 'Skip if another machine runs it, with status 0'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -s E -l conflict-exit-code -x -d 'Status if not acquired'
-complete -c redlatch -n "__fish_seen_subcommand_from run" -l lease -x -d 'How long the lock stays if this process dies'
+complete -c redlatch -n "__fish_seen_subcommand_from run elect" -l lease -x -d 'How long the lock stays if this process dies'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l max-hold -x -d 'End the command after this time'
-complete -c redlatch -n "__fish_seen_subcommand_from run" -l min-hold -x -d 'Hold the lock at least this long'
-complete -c redlatch -n "__fish_seen_subcommand_from run" -l grace -x -d 'Time from TERM to KILL'
+complete -c redlatch -n "__fish_seen_subcommand_from run" -l at-least -x -d 'Hold the lock at least this long'
+complete -c redlatch -n "__fish_seen_subcommand_from run elect" -l grace -x -d 'Time from TERM to KILL'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l kind -x -a '@KINDS_OF_RUN@' -d 'The kind of lock'
+complete -c redlatch -n "__fish_seen_subcommand_from elect" -l kind -x -a 'mutex fenced fair' -d 'The kind of lock'
 complete -c redlatch -n "__fish_seen_subcommand_from wait" -l kind -x -a 'semaphore permit-semaphore latch' -d 'Kind of the name'
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l permits -x -d 'Number of permits'
 complete -c redlatch -n "__fish_seen_subcommand_from run acquire" -l limit -x -d 'Make the semaphore with this many permits'
 complete -c redlatch -n "__fish_seen_subcommand_from run acquire" -l key-template -x -d 'The key of a plain lock'
-complete -c redlatch -n "__fish_seen_subcommand_from run" -l verbose -d 'Print what happens'
+complete -c redlatch -n "__fish_seen_subcommand_from run elect" -l verbose -d 'Print what happens'

@@ -23,20 +23,24 @@ SPDX-License-Identifier: Apache-2.0
 from typing import List
 
 from redlatch.aio.client import Client, connect
+from redlatch.aio.elections import Election
 from redlatch.aio.holds import Hold
 from redlatch.aio.latches import Latch
 from redlatch.aio.locks import Lock, ReadWriteLock
 from redlatch.aio.multi import MultiLock, RedLock, multi_lock, redlock
+from redlatch.aio.once import Once
 from redlatch.aio.permits import NoPermit, Permit, PermitSemaphore
 from redlatch.aio.semaphores import Semaphore
 
 __all__ = [
     "Client",
+    "Election",
     "Hold",
     "Latch",
     "Lock",
     "MultiLock",
     "NoPermit",
+    "Once",
     "Permit",
     "PermitSemaphore",
     "ReadWriteLock",

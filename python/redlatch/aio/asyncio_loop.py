@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
-from typing import Any, Callable, NoReturn, Optional, Type, Union
+from typing import Any, Callable, Coroutine, NoReturn, Optional, Set, Type, Union
 
 from redlatch.aio.loops import Cancellation, Event, Waiting
 
@@ -18,6 +18,7 @@ class AsyncioLoop:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._descriptor: Optional[int] = None
+        self._tasks: Set[asyncio.Task[None]] = set()
 
     def runs_here(self) -> bool:
         """As of Loop, like the others."""
@@ -54,6 +55,17 @@ class AsyncioLoop:
         except RuntimeError:  # it is closed
             return False
         return True
+
+    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = self._loop.create_task(function())
+        self._tasks.add(task)  # the loop itself keeps no task
+        task.add_done_callback(self._tasks.discard)
+
+    async def wait_event(self, event: Event, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(event.wait(), seconds)
+        except asyncio.TimeoutError:
+            pass
 
     def new_event(self) -> Event:
         return asyncio.Event()

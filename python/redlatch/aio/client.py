@@ -29,6 +29,7 @@ from redlatch import opening
 from redlatch._ffi import CData, ffi, lib, text
 from redlatch.aio.aside import finish_aside, run_aside
 from redlatch.aio.dispatch import Dispatcher, TaskLosses
+from redlatch.aio.jobs import Jobs
 from redlatch.aio.latches import Latch
 from redlatch.aio.locks import Lock, OnLost, ReadWriteLock
 from redlatch.aio.loops import running
@@ -86,7 +87,7 @@ def connect(given: Dict[str, Any]) -> Client:
     return Client(given)
 
 
-class Client:
+class Client(Jobs):
     """What connect() returns. The tasks of one event loop use it; another loop opens its own.
 
     Example:

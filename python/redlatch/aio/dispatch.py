@@ -22,7 +22,7 @@ import weakref
 from typing import Any, Callable, Dict, List, Optional
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
-from redlatch.aio.loops import Cancellation, Event, Guard, Loop, running
+from redlatch.aio.loops import Cancellation, Event, Loop, Waker, running
 from redlatch.client import stats_of
 from redlatch.errors import LockName, LossReason, RedlatchError, error_of, failure, reason_name
 from redlatch.locks import LockHandle
@@ -74,7 +74,8 @@ class TaskLosses(KnownLosses):
     def __init__(self, uuid: str) -> None:
         super().__init__(uuid)
         self._events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
-        self._guards: Dict[int, List[Guard]] = {}
+        self._guards: Dict[int, List[Waker]] = {}
+        self._at_close: weakref.WeakSet[Waker] = weakref.WeakSet()
         self._loop: Optional[Loop] = None
 
     def begin(self, loop: Loop) -> None:
@@ -97,18 +98,27 @@ class TaskLosses(KnownLosses):
         for guard in self._guards.get(serial, ()):
             guard.cancel()
 
-    def guard(self, serial: int, guard: Guard) -> None:
+    def guard(self, serial: int, guard: Waker) -> None:
         """Cancels the guard's block when the hold is lost."""
         self._guards.setdefault(serial, []).append(guard)
         if self.knows(serial):
             guard.cancel()
 
-    def unguard(self, serial: int, guard: Guard) -> None:
+    def unguard(self, serial: int, guard: Waker) -> None:
         """The guard's block ends."""
         guards = self._guards[serial]
         guards.remove(guard)
         if not guards:
             del self._guards[serial]
+
+    def wake_at_close(self, waker: Waker) -> None:
+        """Wakes somebody when the client is closed."""
+        self._at_close.add(waker)
+
+    def closed(self) -> None:
+        """The client was closed."""
+        for waker in list(self._at_close):
+            waker.cancel()
 
     def event(self, serial: int) -> Event:
         """The event of a hold: one, however often it is asked for."""
@@ -356,3 +366,4 @@ class Dispatcher:
             _, call = self._calls.popitem()
             call.message = text(lib.redlatch_strerror(status))
             self._conclude(call, status)
+        self.losses.closed()

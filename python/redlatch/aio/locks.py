@@ -6,7 +6,6 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import functools
-import inspect
 from types import TracebackType
 from typing import (
     TYPE_CHECKING,
@@ -27,6 +26,7 @@ from redlatch.aio.dispatch import Call
 from redlatch.aio.holds import Hold
 from redlatch.aio.loops import Cancellation, Guard
 from redlatch.aio.owners import number_of_task
+from redlatch.decorators import check_coroutine_function
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
 from redlatch.errors import InvalidArgumentError, LockLostError, LockName, RedlatchError
 from redlatch.locks import SEVERAL, LockHandle, LockState, state_of
@@ -174,10 +174,14 @@ class Lock(LockHandle):
             raise call.failure(self._name)
         hold = Hold(self, number, ffi.buffer(self._standing(number))[:], self._entered.get(number))
         self._entered[number] = hold
+        self._guard(hold)
+        return hold
+
+    def _guard(self, hold: Hold) -> None:
+        """Has a loss cancel the block that the calling task begins, if the lock is to."""
         if self._cancels:
             hold._guard = self._client._dispatcher.bind().new_guard()
             self._client._losses.guard(hold._serial, hold._guard)
-        return hold
 
     async def __aexit__(
         self,
@@ -191,12 +195,23 @@ class Lock(LockHandle):
             number, hold = next(reversed(self._entered.items()))
         if hold is not None:
             self._leave(number, hold._outer)
-            if isinstance(hold, Hold) and hold._guard is not None:
-                await self._leave_guarded(hold, hold._guard, kind, error, traceback)
-                return
+        await self._leave_block(cast(Optional[Hold], hold), lambda: self._release(number), kind, error, traceback)
+
+    async def _leave_block(
+        self,
+        hold: Optional[Hold],
+        release: Callable[[], Awaitable[None]],
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        """The end of a block; `release` ends its hold on the server."""
+        if hold is not None and hold._guard is not None:
+            await self._leave_guarded(hold, hold._guard, release, kind, error, traceback)
+            return
         try:
             if hold is None or not hold._released:
-                await self._release(number)
+                await release()
         except RedlatchError as failed:
             self._left_badly(failed, hold, error)
 
@@ -204,6 +219,7 @@ class Lock(LockHandle):
         self,
         hold: Hold,
         guard: Guard,
+        release: Callable[[], Awaitable[None]],
         kind: Optional[Type[BaseException]],
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
@@ -217,7 +233,7 @@ class Lock(LockHandle):
         finally:
             try:
                 if not hold._released:
-                    await self._release(hold._number)
+                    await release()
             except RedlatchError as failure:
                 failed = failure
         if verdict is True and not isinstance(failed, LockLostError):
@@ -230,11 +246,7 @@ class Lock(LockHandle):
 
     def __call__(self, function: Function) -> Function:
         """As a decorator: every call of the coroutine function holds the lock."""
-        if not inspect.iscoroutinefunction(function):
-            raise TypeError(
-                f"@lock of an asynchronous client decorates coroutine functions; {function!r} is none (use a lock of "
-                "redlatch.connect(), or write `async with lock:` inside a generator)"
-            )
+        check_coroutine_function(function, "@lock", "async with lock:")
 
         @functools.wraps(function)
         async def locked(*arguments: Any, **keywords: Any) -> Any:

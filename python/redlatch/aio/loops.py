@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any, Callable, NoReturn, Optional, Protocol, Type, Union
+from typing import Any, Callable, Coroutine, NoReturn, Optional, Protocol, Type, Union
 
 # Raises the cancellation that a wait has outlived.
 Cancellation = Callable[[], NoReturn]
@@ -27,7 +27,14 @@ class Event(Protocol):
         """Waits until it is set."""
 
 
-class Guard(Protocol):
+class Waker(Protocol):
+    """What is told of a loss."""
+
+    def cancel(self) -> None:
+        """Ends the wait for that."""
+
+
+class Guard(Waker, Protocol):
     """Cancels the block of a task, and knows its cancellation from those of others. Only the task itself leaves it."""
 
     def cancel(self) -> None:
@@ -71,6 +78,12 @@ class Loop(Protocol):
 
     def post(self, call: Callable[[], object]) -> bool:
         """Has the loop make a call, from any thread; False if the loop has ended."""
+
+    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Starts a task that raises nothing but its cancellation, when the loop ends."""
+
+    async def wait_event(self, event: Event, seconds: float) -> None:
+        """Waits for an event, at most for this time."""
 
     def new_event(self) -> Event:
         """An event of this loop."""

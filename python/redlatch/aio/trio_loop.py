@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Callable, Optional, Type, Union
+from typing import Any, Callable, Coroutine, Optional, Type, Union
 
 import trio
 
@@ -66,6 +66,13 @@ class TrioLoop:
         except trio.RunFinishedError:
             return False
         return True
+
+    def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        trio.lowlevel.spawn_system_task(function, name="redlatch")
+
+    async def wait_event(self, event: Event, seconds: float) -> None:
+        with trio.move_on_after(seconds):
+            await event.wait()
 
     def new_event(self) -> Event:
         return trio.Event()

@@ -79,6 +79,7 @@ static void use_everything(void *argument) {
         STATUS(redlatch_lock_acquire_as(all->held, 5, 1000, 1000, all->cancel), REDLATCH_FORKED);
         STATUS(redlatch_lock_release(all->held), REDLATCH_FORKED);
         STATUS(redlatch_lock_extend(all->held, 0, 1000), REDLATCH_FORKED);
+        STATUS(redlatch_lock_leave(all->held, 0), REDLATCH_FORKED);
         STATUS(redlatch_lock_force_release(all->held, NULL), REDLATCH_FORKED);
         STATUS(redlatch_lock_hold_status(all->held, 0, &hold), REDLATCH_FORKED);
         STATUS(redlatch_lock_query(all->held, &state), REDLATCH_FORKED);

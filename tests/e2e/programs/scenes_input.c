@@ -212,6 +212,7 @@ static void owners_that_were_made_up(void) {
         INVALID(redlatch_lock_acquire_as(lock, bad[i], 1000, 0, NULL), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_release_as(lock, bad[i]), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_extend(lock, bad[i], 1000), shown, "redlatch_owner_new");
+        INVALID(redlatch_lock_leave(lock, bad[i]), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_hold_status(lock, bad[i], &hold), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_start_acquire(lock, bad[i], 1000, 0, 1), shown, "redlatch_owner_new");
         INVALID(redlatch_lock_start_release(lock, bad[i], 1), shown, "redlatch_owner_new");
@@ -251,6 +252,7 @@ static void handles(void) {
         REFUSED(redlatch_lock_acquire(bad_locks[i], 0), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_release(bad_locks[i]), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_extend(bad_locks[i], 0, 1), REDLATCH_BAD_HANDLE, "lock is", word);
+        REFUSED(redlatch_lock_leave(bad_locks[i], 0), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_hold_status(bad_locks[i], 0, &hold), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_query(bad_locks[i], &state), REDLATCH_BAD_HANDLE, "lock is", word);
         REFUSED(redlatch_lock_force_release(bad_locks[i], NULL), REDLATCH_BAD_HANDLE, "lock is", word);

@@ -67,6 +67,14 @@ int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) 
     return lock->operations->extend(lock, owner, lease_ms);
 }
 
+int redlatch_lock_leave(redlatch_lock *lock, uint64_t owner) {
+    int status = guard_lock(lock);
+    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
+        return status;
+    }
+    return lock->operations->leave(lock, owner);
+}
+
 int redlatch_lock_force_release(redlatch_lock *lock, int32_t *released_out) {
     int status = guard_lock(lock);
     return status != REDLATCH_OK ? status : lock->operations->force_release(lock, released_out);

@@ -22,6 +22,7 @@ struct lock_operations {
     void (*prepare_wait)(struct redlatch_wait *wait); /* says how a resumable acquire starts, or goes on */
     int (*release)(const struct redlatch_lock *lock, uint64_t owner);
     int (*extend)(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms);
+    int (*leave)(const struct redlatch_lock *lock, uint64_t owner);
     int (*force_release)(const struct redlatch_lock *lock, int32_t *released_out); /* which may be NULL */
     int (*query)(const struct redlatch_lock *lock, struct lock_answer *answer_out);
     /* Leaves what begins as not held as it is if the owner holds nothing. */

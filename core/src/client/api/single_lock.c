@@ -114,6 +114,24 @@ static int extend(const struct redlatch_lock *lock, uint64_t owner, int64_t leas
     return simple_request(lock, &request, OPERATION_EXTEND, owner);
 }
 
+static int leave(const struct redlatch_lock *lock, uint64_t owner) {
+    struct client *client = lock->client;
+    client_lock(client);
+    int64_t now = system_now();
+    struct hold *hold = engine_hold_of(&client->engine, lock->resource, lock->kind, lock_owner(lock, owner), now);
+    bool held = hold && hold->stage == HOLD_ALIVE;
+    int reason = hold && hold->stage == HOLD_GONE ? hold->reason : REDLATCH_REASON_NONE;
+    if (held) {
+        engine_forget_lost(&client->engine, hold, now);
+    }
+    client_finish_step(client, now);
+    client_unlock(client);
+    if (reason != REDLATCH_REASON_NONE) {
+        return fail_for(fail_with(REDLATCH_LOST, "leave the lock: it was lost: %s", reason_text(reason)), reason);
+    }
+    return held ? REDLATCH_OK : fail_with(REDLATCH_NOT_OWNED, "leave the lock: this owner does not hold it");
+}
+
 static int force_release(const struct redlatch_lock *lock, int32_t *released_out) {
     struct request request;
     request_init(&request, lock->client, NULL);
@@ -217,6 +235,7 @@ static const struct lock_operations operations = {.free = free_handle,
                                                   .prepare_wait = single_lock_prepare_wait,
                                                   .release = release,
                                                   .extend = extend,
+                                                  .leave = leave,
                                                   .force_release = force_release,
                                                   .query = query,
                                                   .hold_status = hold_status,

@@ -8,6 +8,7 @@
 #include "composite_blocking.h"
 #include "composite_holds.h"
 #include "composite_status.h"
+#include "errors.h"
 #include "outputs.h"
 #include "preallocate.h"
 #include "single_lock.h"
@@ -65,11 +66,18 @@ static int start_set(const struct redlatch_lock *lock, const struct lock_start *
     return as_set ? single_lock_start(lock, what, tag) : composite_start(lock, what, tag);
 }
 
+static int leave(const struct redlatch_lock *lock, uint64_t owner) {
+    (void)lock;
+    (void)owner;
+    return fail_with(REDLATCH_UNSUPPORTED, "leave the lock: it has several names: expected a lock of one name");
+}
+
 static const struct lock_operations of_one_client = {.free = free_handle,
                                                      .acquire = single_lock_acquire,
                                                      .prepare_wait = single_lock_prepare_wait,
                                                      .release = release_set,
                                                      .extend = composite_extend,
+                                                     .leave = leave,
                                                      .force_release = composite_force_release,
                                                      .query = composite_query,
                                                      .hold_status = hold_status,
@@ -80,6 +88,7 @@ static const struct lock_operations of_several_clients = {.free = free_handle,
                                                           .prepare_wait = composite_prepare_wait,
                                                           .release = composite_release,
                                                           .extend = composite_extend,
+                                                          .leave = leave,
                                                           .force_release = composite_force_release,
                                                           .query = composite_query,
                                                           .hold_status = hold_status,

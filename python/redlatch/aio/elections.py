@@ -1,0 +1,260 @@
+"""Election: one of many candidates leads. The table of redlatch/elections.py holds here, too; a candidate is a task of
+its own, of asyncio or a system task of trio.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, List, NoReturn, Optional, Type, Union
+
+from redlatch._ffi import FOREVER, LEASE_OF_LOCK, ffi, lib
+from redlatch.aio.dispatch import Call
+from redlatch.aio.holds import Hold
+from redlatch.aio.locks import Lock
+from redlatch.aio.loops import Cancellation, Event, Loop, current_task
+from redlatch.elections import RETRY, callback_of, leader_of
+from redlatch.errors import ClosedError, LockLostError, LockName, RedlatchError, WaitCancelledError
+from redlatch.options import name_bytes
+from redlatch.owners import new_number
+from redlatch.reports import Party
+
+if TYPE_CHECKING:
+    from redlatch.aio.client import Client
+
+logger = logging.getLogger("redlatch")
+
+# A function or a coroutine function.
+Callback = Callable[[], object]
+
+
+class _End:
+    """What a task waits for that resigns."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.waiter: Any = None
+
+
+class _Waker:
+    """Wakes the candidate: the hold was lost, the client closed, or somebody resigns."""
+
+    def __init__(self) -> None:
+        self.changed: Optional[Event] = None  # from the beginning of the block on
+
+    def cancel(self) -> None:
+        """As of loops.Waker."""
+        if self.changed is not None:
+            self.changed.set()
+
+
+class Election:
+    """What Client.elect() makes: a candidate within its `async with` block. It stands once: to stand again, make
+    another.
+
+    Example:
+        >>> async with client.elect("scheduler", on_gain=lambda: print("leads")) as election:
+        ...     while not election.is_leader:
+        ...         leader = await election.leader()
+        leads
+        >>> election.is_leader
+        False
+    """
+
+    def __init__(
+        self, client: Client, name: LockName, on_gain: Optional[Callback], on_loss: Optional[Callback]
+    ) -> None:
+        name_bytes(name)
+        self._client = client
+        self._name = name
+        self._on_gain: Optional[Callback] = callback_of(on_gain, "on_gain")
+        self._on_loss: Optional[Callback] = callback_of(on_loss, "on_loss")
+        self._resigned = False
+        self._hold: Optional[Hold] = None
+        self._waits: Optional[Call] = None  # for the mutex
+        self._error: Optional[BaseException] = None
+        self._task: Any = None
+        self._ends: List[_End] = []
+        self._loop: Optional[Loop] = None  # from the beginning of the block on
+        self._waker = _Waker()
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._name
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this candidate leads, as far as is known. Nothing is sent. False as soon as the lease is over."""
+        hold = self._hold
+        return hold is not None and not self._resigned and hold._alive() is not None
+
+    async def leader(self) -> Optional[Party]:
+        """Asks the server who leads, with host and process if the client is one of redlatch; None if nobody does.
+
+        Example:
+            >>> print(await client.elect("scheduler").leader())
+            None
+        """
+        return leader_of(await self._client.inspect(self._name))
+
+    async def resign(self) -> None:
+        """Ends the candidacy. If it leads, on_loss() is called, and then the mutex released. That is done to its end
+        although the task is cancelled; it is not waited for if a callback resigns. Resigning twice is harmless.
+
+        Example:
+            >>> async with client.elect("scheduler") as election:
+            ...     await election.resign()
+            ...     election.is_leader
+            False
+        """
+        cancellation = await self._end()
+        if cancellation is not None:
+            cancellation()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    async def __aenter__(self) -> Election:
+        if self._loop is not None or self._resigned:
+            raise RuntimeError(f"the candidacy for {self._name!r} has begun before; expected another client.elect()")
+        loop = self._client._dispatcher.bind()
+        lock = Lock(self._client, lib.REDLATCH_MUTEX, self._name, None, None, None, "task", on_lost="raise")
+        self._loop, self._waker.changed = loop, loop.new_event()
+        self._client._losses.wake_at_close(self._waker)
+        loop.spawn(lambda: self._run(lock))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if error is None:
+            await self.resign()
+            return
+        cancellation = await self._end()  # what went wrong there was logged
+        if cancellation is not None:
+            cancellation()
+
+    async def _end(self) -> Optional[Cancellation]:
+        self._resigned = True
+        self._waker.cancel()
+        if self._waits is not None:
+            self._client._dispatcher.cancel(self._waits)
+        if self._loop is None or self._task is None or self._task is current_task():
+            return None
+        end = _End()
+        self._ends.append(end)
+        return await self._loop.wait(end, None)
+
+    async def _run(self, lock: Lock) -> None:
+        self._task = current_task()
+        try:
+            hold = await self._campaign(lock)
+            while hold is not None:
+                await self._lead(lock, hold)
+                hold = await self._campaign(lock)
+        except ClosedError:
+            pass
+        except Exception as error:
+            logger.exception("the candidacy for %r has ended", self._name)
+            self._error = error
+        finally:
+            self._task = None
+            for end in self._ends:
+                end.done = True
+                if end.waiter is not None and self._loop is not None:
+                    self._loop.wake(end.waiter)
+
+    async def _campaign(self, lock: Lock) -> Optional[Hold]:
+        """Waits for the mutex; None when the candidacy is over."""
+        number = new_number()
+        complained = False
+        while not self._resigned:
+            try:
+                return await self._obtain(lock, number)
+            except WaitCancelledError:
+                return None
+            except RedlatchError as error:
+                if isinstance(error, LockLostError):  # it was granted, and over before the reply came
+                    start = lib.redlatch_lock_start_release
+                    self._client._dispatcher.give_back(start, lock._handle, number, kept=lock)
+                elif not error.retryable:
+                    raise
+                if not complained:
+                    logger.warning("the candidate for %r goes on after: %s", self._name, error)
+                complained = True
+                await self._pause()
+        return None
+
+    async def _obtain(self, lock: Lock, number: int) -> Hold:
+        dispatcher = self._client._dispatcher
+
+        def undo(call: Call) -> Optional[Call]:
+            return dispatcher.give_back(lib.redlatch_lock_start_release, lock._handle, number, kept=lock)
+
+        start, arguments = lib.redlatch_lock_start_acquire, (lock._handle, number, LEASE_OF_LOCK, FOREVER)
+        dispatcher.bind()
+        call = self._waits = dispatcher.start(start, *arguments, name=self._name, kept=lock, undo=undo)
+        try:
+            cancellation = await dispatcher.finish(call, dispatcher.cancel)
+        finally:
+            self._waits = None
+        if cancellation is not None:  # the loop ends
+            if not call.status:
+                undo(call)
+            cancellation()
+        if call.status:
+            raise call.failure(self._name)
+        return Hold(lock, number, ffi.buffer(lock._standing(number))[:], None)
+
+    async def _pause(self) -> None:
+        assert self._loop is not None
+        self._waker.changed = event = self._loop.new_event()
+        if not self._resigned:
+            await self._loop.wait_event(event, RETRY)
+
+    async def _lead(self, lock: Lock, hold: Hold) -> None:
+        """From the grant to the loss or the release."""
+        assert self._loop is not None and self._waker.changed is not None
+        losses, dispatcher = self._client._losses, self._client._dispatcher
+        losses.guard(hold._serial, self._waker)
+        self._hold = hold
+        try:
+            await _call(self._on_gain)
+            while self.is_leader:
+                await self._waker.changed.wait()
+                self._waker.changed = self._loop.new_event()
+            await _call(self._on_loss)
+        except BaseException as error:
+            start = lib.redlatch_lock_start_release
+            given_back = dispatcher.give_back(start, lock._handle, hold._number, kept=lock)
+            if given_back is not None and isinstance(error, Exception):  # else the loop ends
+                await dispatcher.finish(given_back)
+            raise
+        finally:
+            self._hold = None
+            losses.unguard(hold._serial, self._waker)
+        try:
+            await lock._release(hold._number)
+        except RedlatchError as error:
+            if error.status not in (lib.REDLATCH_LOST, lib.REDLATCH_CLOSED):
+                logger.warning("the leader for %r could not release: %s", self._name, error)
+
+    def __repr__(self) -> str:
+        state = "leads" if self.is_leader else "over" if self._resigned else "does not lead"
+        return f"<redlatch.aio.Election {self._name!r}, {state}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a redlatch.aio.Election cannot be pickled or copied: make one in each process")
+
+
+async def _call(callback: Optional[Callback]) -> None:
+    returned: Union[object, Any] = None if callback is None else callback()
+    if inspect.isawaitable(returned):
+        await returned

@@ -1,0 +1,140 @@
+"""Once: a coroutine function that runs at most once in a period. The table of redlatch/once.py holds here, too.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, List, NamedTuple, NoReturn, Optional, Type, TypeVar
+
+from redlatch._ffi import LEASE_OF_LOCK, ffi, lib
+from redlatch.aio.holds import Hold
+from redlatch.aio.locks import Lock, OnLost, cancels
+from redlatch.aio.owners import number_of_task
+from redlatch.decorators import check_coroutine_function
+from redlatch.durations import Seconds
+from redlatch.errors import LockLostError, LockName
+from redlatch.once import period_ms, rest_ms
+from redlatch.options import name_bytes
+from redlatch.owners import new_number
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    from redlatch.aio.client import Client
+
+    Parameters = ParamSpec("Parameters")
+
+Returned = TypeVar("Returned")
+
+
+class _Turn(NamedTuple):
+    hold: Optional[Hold]  # None: skipped
+    granted_at: float
+
+
+class Once:
+    """What Client.once() makes: a decorator, and for `async with` what gives a Hold, or None if it is not the caller's
+    turn.
+
+    Example:
+        >>> async with client.once("report", at_least=300, at_most=3600) as hold:
+        ...     hold is not None
+        True
+        >>> async with client.once("report", at_least=300, at_most=3600) as hold:
+        ...     hold is not None
+        False
+    """
+
+    __slots__ = ("_client", "_name", "_at_least_ms", "_at_most", "_on_lost", "_made", "_turns")
+
+    def __init__(
+        self, client: Client, name: LockName, at_least: Seconds, at_most: Seconds, on_lost: OnLost
+    ) -> None:
+        name_bytes(name)
+        cancels(on_lost)
+        self._client = client
+        self._name = name
+        self._at_least_ms, _ = period_ms(at_least, at_most)
+        self._at_most = at_most
+        self._on_lost: OnLost = on_lost
+        self._made: Optional[Lock] = None  # at the first use: the client may be connected after a function is decorated
+        self._turns: Dict[Optional[int], List[_Turn]] = {}  # those of `async with`, by task
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._name
+
+    @property
+    def _lock(self) -> Lock:
+        if self._made is None:
+            kind, lease = lib.REDLATCH_MUTEX, self._at_most
+            self._made = Lock(self._client, kind, self._name, 0, lease, None, "task", on_lost=self._on_lost)
+        return self._made
+
+    def __call__(
+        self, function: Callable[Parameters, Coroutine[Any, Any, Returned]]
+    ) -> Callable[Parameters, Coroutine[Any, Any, Optional[Returned]]]:
+        """As a decorator: a call runs the coroutine function, or is skipped and returns None."""
+        check_coroutine_function(function, "@once", "async with client.once(...) as hold:")
+
+        @functools.wraps(function)
+        async def in_turn(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Optional[Returned]:
+            async with self as hold:
+                return None if hold is None else await function(*arguments, **keywords)
+
+        return in_turn
+
+    async def __aenter__(self) -> Optional[Hold]:
+        lock, number = self._lock, new_number()
+        call = await lock._obtain(number, 0, LEASE_OF_LOCK)
+        hold: Optional[Hold] = None
+        if not call.status:
+            hold = Hold(lock, number, ffi.buffer(lock._standing(number))[:], None)
+            lock._guard(hold)
+        self._turns.setdefault(number_of_task(), []).append(_Turn(hold, time.monotonic()))
+        return hold
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        task = number_of_task()
+        if task not in self._turns:  # entered by another task, as by a fixture
+            task = next(reversed(self._turns))
+        turns = self._turns[task]
+        turn = turns.pop()
+        if not turns:
+            del self._turns[task]
+        if turn.hold is not None:
+            await self._lock._leave_block(turn.hold, lambda: self._end(turn), kind, error, traceback)
+
+    async def _end(self, turn: _Turn) -> None:
+        """Ends a turn on the server, to its end although the task is cancelled."""
+        assert turn.hold is not None
+        lock, number = self._lock, turn.hold._number
+        dispatcher = self._client._dispatcher
+        rest = rest_ms(self._at_least_ms, turn.granted_at)
+        if rest <= 0:
+            await lock._release(number)
+            return
+        try:
+            start = lib.redlatch_lock_start_extend
+            await dispatcher.change(start, lock._handle, number, rest, name=self._name, kept=lock)
+        except LockLostError:
+            dispatcher.give_back(lib.redlatch_lock_start_release, lock._handle, number, kept=lock)
+            raise
+        finally:
+            lib.redlatch_lock_leave(lock._handle, number)
+
+    def __repr__(self) -> str:
+        return f"<redlatch.aio.Once {self._name!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a redlatch.aio.Once cannot be pickled or copied: open a client in each process")

@@ -1,0 +1,226 @@
+"""Election: one of many candidates leads, in whatever process they are.
+
+A candidate is a thread of its own. Leading is holding a mutex that is renewed. The states of a candidate:
+
+    state        on the server           is_leader   what ends it
+    campaigning  waits for the mutex     False       a grant: leading, then on_gain() is called
+                                                     resign(), the end of the block: over
+                                                     an error that a repetition does not mend: over, and the error is
+                                                     raised by resign() or the end of the block
+    leading      holds the mutex         True        a loss: on_loss() is called, then campaigning
+                                                     resign(), the end of the block: on_loss() is called, the mutex is
+                                                     released, then over
+                                                     the client is closed: on_loss() is called, then over
+    over         nothing                 False       -
+
+The thread calls on_gain() and on_loss() in turn, so they never overlap. is_leader is False from the moment when the
+lease is over or resign() is called, also while a callback still runs. A callback that raises ends the candidacy: the
+mutex is released, and the exception is raised by resign() or the end of the block. If it was on_gain(), on_loss() is
+not called.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Type
+
+from redlatch._ffi import FOREVER, LEASE_OF_LOCK, CData, ffi, lib
+from redlatch.errors import (
+    ClosedError,
+    InvalidArgumentError,
+    LockLostError,
+    LockName,
+    RedlatchError,
+    WaitCancelledError,
+    failure,
+)
+from redlatch.holds import Hold
+from redlatch.locks import Lock
+from redlatch.owners import new_number
+from redlatch.reports import Party, Report
+from redlatch.watching import new_status, wait_for
+
+if TYPE_CHECKING:
+    from redlatch.client import Client
+
+logger = logging.getLogger("redlatch")
+
+Callback = Callable[[], object]
+
+# The pause after an error that a repetition may mend, in seconds.
+RETRY = 1.0
+
+
+def callback_of(value: Any, argument: str) -> Any:
+    """A function without arguments, or None."""
+    if value is not None and not callable(value):
+        raise InvalidArgumentError(f"{argument} is {value!r}; expected a function without arguments, or None")
+    return value
+
+
+def leader_of(report: Report) -> Optional[Party]:
+    """Who leads, as a report of the name says."""
+    return next((party for party in report.parties if party.role != "waiter"), None)
+
+
+class Election:
+    """What Client.elect() makes: a candidate within its `with` block. It stands once: to stand again, make another.
+
+    Example:
+        >>> import threading
+        >>> leads = threading.Event()
+        >>> with client.elect("scheduler", on_gain=leads.set) as election:
+        ...     leads.wait(5), election.is_leader, election.leader().role
+        (True, True, 'holder')
+        >>> election.is_leader, election.leader()
+        (False, None)
+    """
+
+    def __init__(
+        self, client: Client, name: LockName, on_gain: Optional[Callback], on_loss: Optional[Callback]
+    ) -> None:
+        self._client = client
+        self._on_gain: Optional[Callback] = callback_of(on_gain, "on_gain")
+        self._on_loss: Optional[Callback] = callback_of(on_loss, "on_loss")
+        self._lock = Lock(client, lib.REDLATCH_MUTEX, name, None, None, None, "thread", "log")
+        self._cancel = _new_cancel()  # of the wait for the mutex
+        self._changed = threading.Event()  # there may be something to do
+        self._resigned = False
+        self._hold: Optional[Hold] = None
+        self._error: Optional[BaseException] = None
+        self._thread: Optional[threading.Thread] = None
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._lock.name
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this candidate leads, as far as is known. Nothing is sent. False as soon as the lease is over."""
+        hold = self._hold
+        return hold is not None and not self._resigned and hold._alive() is not None
+
+    def leader(self) -> Optional[Party]:
+        """Asks the server who leads, with host and process if the client is one of redlatch; None if nobody does.
+
+        Example:
+            >>> print(client.elect("scheduler").leader())
+            None
+        """
+        return leader_of(self._client.inspect(self.name))
+
+    def resign(self) -> None:
+        """Ends the candidacy. If it leads, on_loss() is called, and then the mutex released. Returns when that is done,
+        unless a callback calls it: then it is done after the callback. Resigning twice is harmless.
+
+        Example:
+            >>> with client.elect("scheduler") as election:
+            ...     election.resign()
+            ...     election.is_leader
+            False
+        """
+        self._end()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def __enter__(self) -> Election:
+        if self._thread is not None or self._resigned:
+            raise RuntimeError(f"the candidacy for {self.name!r} has begun before; expected another client.elect()")
+        self._client._losses.wake_at_close(self._changed)
+        self._thread = threading.Thread(target=self._run, name="redlatch-election", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if error is None:
+            self.resign()
+        else:
+            self._end()  # what went wrong there was logged
+
+    def _end(self) -> None:
+        self._resigned = True
+        lib.redlatch_cancel_fire(self._cancel)
+        self._changed.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            hold = self._campaign()
+            while hold is not None:
+                self._lead(hold)
+                hold = self._campaign()
+        except ClosedError:
+            pass
+        except BaseException as error:
+            logger.exception("the candidacy for %r has ended", self.name)
+            self._error = error
+
+    def _campaign(self) -> Optional[Hold]:
+        """Waits for the mutex; None when the candidacy is over."""
+        number, status = new_number(), new_status()
+        complained = False
+        arguments = (self._lock._handle, number, LEASE_OF_LOCK, FOREVER)
+        while not self._resigned:
+            try:
+                wait_for(self.name, status, lib.redlatch_lock_begin_acquire, *arguments, cancel=self._cancel)
+                return Hold(self._lock, number, ffi.buffer(self._lock._standing(number))[:], None)
+            except WaitCancelledError:
+                return None
+            except RedlatchError as error:
+                if isinstance(error, LockLostError):  # it was granted, and over before the reply came
+                    lib.redlatch_lock_release_as(self._lock._handle, number)
+                elif not error.retryable:
+                    raise
+                if not complained:
+                    logger.warning("the candidate for %r goes on after: %s", self.name, error)
+                complained = True
+                self._changed.clear()
+                if not self._resigned:
+                    self._changed.wait(RETRY)
+        return None
+
+    def _lead(self, hold: Hold) -> None:
+        """From the grant to the loss or the release."""
+        losses = self._client._losses
+        losses.expect(hold._serial, lambda _: self._changed.set(), hold)
+        self._hold = hold
+        try:
+            if self._on_gain is not None:
+                self._on_gain()
+            while self.is_leader:
+                self._changed.wait()
+                self._changed.clear()
+            if self._on_loss is not None:
+                self._on_loss()
+        finally:
+            self._hold = None
+            status: int = lib.redlatch_lock_release_as(self._lock._handle, hold._number)
+            if status and status not in (lib.REDLATCH_LOST, lib.REDLATCH_CLOSED):
+                logger.warning("the leader for %r could not release: %s", self.name, failure(status, self.name))
+            losses.released(hold._serial, self._lock, hold._number)
+
+    def __repr__(self) -> str:
+        state = "leads" if self.is_leader else "over" if self._resigned else "does not lead"
+        return f"<redlatch.Election {self.name!r}, {state}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a redlatch.Election cannot be pickled or copied: make one in each process")
+
+
+def _new_cancel() -> CData:
+    cancel_out = ffi.new("redlatch_cancel **")
+    status: int = lib.redlatch_cancel_new(cancel_out)
+    if status:
+        raise failure(status)
+    return ffi.gc(cancel_out[0], lib.redlatch_cancel_free)

@@ -1,0 +1,139 @@
+"""What a Client has for whole jobs: a function that runs once in a period, one that holds a lock which its arguments
+name, and an election of a leader.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Callable, Optional, TypeVar, cast
+
+from redlatch.decorators import NameOfCall, check_function, check_template
+from redlatch.durations import Seconds, lease_ms, limit_ms, wait_ms
+from redlatch.elections import Callback, Election
+from redlatch.errors import LockName
+from redlatch.losses import OnLost
+from redlatch.once import Once
+from redlatch.options import flag, on_lost_option
+from redlatch.other_names import explain_other_names
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    from redlatch.client import Client
+
+    Parameters = ParamSpec("Parameters")
+
+Returned = TypeVar("Returned")
+
+
+def _client(jobs: Jobs) -> Client:
+    return cast("Client", jobs)  # whose part it is
+
+
+class Jobs:
+    """A part of Client."""
+
+    @explain_other_names
+    def once(
+        self, name: LockName, *, at_most: Seconds, at_least: Seconds = 0, on_lost: OnLost = "raise"
+    ) -> Once:
+        """A decorator for a job that many processes start at the same time and one of them is to do, like ShedLock. A
+        call that finds the lock held elsewhere, or comes too soon, is skipped: it returns None.
+
+        Args:
+            name: As of lock(). Others see a mutex.
+            at_most: The lease, which is not renewed: a process that dies keeps the others from the job for so long. The
+                job must take less: after this time another one may run.
+            at_least: How long the lock stays held from the start of the job, also if the job ends sooner, and if it
+                raises. Choose more than the clocks of the machines differ, and less than the period.
+            on_lost: As of lock(), for a job that takes longer than at_most.
+
+        Example:
+            >>> @client.once("report", at_least=300, at_most=3600)
+            ... def report() -> str:
+            ...     return "done"
+            >>> report(), report()
+            ('done', None)
+        """
+        return Once(_client(self), name, at_least, at_most, on_lost)
+
+    @explain_other_names
+    def locked(
+        self,
+        name: str,
+        *,
+        timeout: Optional[Seconds] = None,
+        lease: Optional[Seconds] = None,
+        max_hold: Optional[Seconds] = None,
+        on_lost: OnLost = "raise",
+        reentrant: bool = True,
+    ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+        """A decorator: each call holds a mutex whose name is made of its arguments.
+
+        Args:
+            name: With fields as of str.format(), each an argument by its name: "user:{user_id}", "{order.id:08}". Two
+                braces stand for one.
+            timeout: How long a call waits, before it raises a LockTimeoutError; as of lock(), like the others.
+            lease: Renewed or fixed.
+            max_hold: The longest hold.
+            on_lost: "raise", "log" or a callable.
+            reentrant: Whether a call may call it again with the same arguments.
+
+        Example:
+            >>> @client.locked("user:{user_id}", timeout=5)
+            ... def charge(user_id: int, amount: int = 1) -> bool:
+            ...     return client.inspect("user:7").locked
+            >>> charge(7), charge(user_id=8)
+            (True, False)
+        """
+        check_template(name)
+        wait_ms(timeout, "timeout"), lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold")
+        on_lost_option(on_lost), flag(reentrant, "reentrant")
+
+        def decorate(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+            check_function(function, "@locked", "with client.lock(...):")
+            names = NameOfCall(name, function)
+
+            @functools.wraps(function)
+            def holding(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Returned:
+                with _client(self).lock(
+                    names.of(arguments, keywords),
+                    timeout=timeout,
+                    lease=lease,
+                    max_hold=max_hold,
+                    on_lost=on_lost,
+                    reentrant=reentrant,
+                ):
+                    return function(*arguments, **keywords)
+
+            return holding
+
+        return decorate
+
+    @explain_other_names
+    def elect(
+        self,
+        name: LockName,
+        *,
+        on_gain: Optional[Callback] = None,
+        on_loss: Optional[Callback] = None,
+    ) -> Election:
+        """An election: within its `with` block this process is a candidate, and one candidate of all processes leads.
+        When a leader dies, another one leads after the `watchdog_lease` (see connect()).
+
+        Args:
+            name: As of lock(). Others see a mutex.
+            on_gain: Is called when it leads, by a thread of the election. It should start what a leader does, and
+                return soon.
+            on_loss: Is called when it leads no longer, by the same thread: before the lock is released if it resigns,
+                but after a loss when another one may lead already. It should return when the work has stopped.
+
+        Example:
+            >>> with client.elect("scheduler", on_gain=lambda: print("leads")) as election:
+            ...     while not election.is_leader:
+            ...         pass
+            leads
+        """
+        return Election(_client(self), name, on_gain, on_loss)

@@ -1,0 +1,155 @@
+"""Once: a function that runs at most once in a period, whoever calls it, in whatever process. What ShedLock does.
+
+What a call does, and what stands on the server:
+
+    step                              on the server                        in this process
+    the call begins                   acquire without a wait, with the     -
+                                      fixed lease at_most
+    held by another owner             untouched                            skipped: the call returns None
+    granted                           held, until at_most is over          the function runs; nothing is renewed
+    it returns or raises, at_least    held, for the rest of at_least: the  the hold is left: nobody releases it, nor the
+    is not over                       lease is set to that                 client's end
+    it returns or raises later        released, and waiters get a message  -
+    it runs longer than at_most       free; another call may run           the hold is lost, as `on_lost` says
+    the process dies                  held until at_most is over           -
+    the lease cannot be set           held until at_most is over           left all the same; the failure is raised
+    the client is closed meanwhile    released, unless the client has      the function runs on without the lock
+                                      release_on_close=False
+
+at_least counts from the grant. Others see a mutex that is held, Redisson included. A call within a call of the same
+function is skipped, too: each call is an owner of its own.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, NoReturn, Optional, Tuple, Type, TypeVar
+
+from redlatch._ffi import LEASE_OF_LOCK, lib
+from redlatch.decorators import check_function
+from redlatch.durations import Seconds, delay_ms, span_ms
+from redlatch.errors import InvalidArgumentError, LockLostError, LockName, RedlatchError, failure
+from redlatch.holds import Hold
+from redlatch.locks import Lock
+from redlatch.losses import OnLost
+from redlatch.owners import current, new_number
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    from redlatch.client import Client
+
+    Parameters = ParamSpec("Parameters")
+
+Returned = TypeVar("Returned")
+
+
+def period_ms(at_least: Seconds, at_most: Seconds) -> Tuple[int, int]:
+    """Both times, of which the first must not be the longer one."""
+    least, most = delay_ms(at_least, "at_least"), span_ms(at_most, "at_most")
+    if least > most:
+        raise InvalidArgumentError(f"at_least is {at_least!r}, at_most {at_most!r}; expected at_least <= at_most")
+    return least, most
+
+
+def rest_ms(at_least_ms: int, granted_at: float) -> int:
+    """What is left of at_least, if it is more than nothing."""
+    return at_least_ms - int((time.monotonic() - granted_at) * 1000)
+
+
+class _Turn(NamedTuple):
+    hold: Optional[Hold]  # None: skipped
+    granted_at: float
+
+
+class Once:
+    """What Client.once() makes: a decorator, and for `with` what gives a Hold, or None if it is not the caller's turn.
+
+    Example:
+        >>> with client.once("report", at_least=300, at_most=3600) as hold:
+        ...     hold is not None
+        True
+        >>> with client.once("report", at_least=300, at_most=3600) as hold:
+        ...     hold is not None
+        False
+    """
+
+    __slots__ = ("_lock", "_at_least_ms", "_turns")
+
+    def __init__(
+        self, client: Client, name: LockName, at_least: Seconds, at_most: Seconds, on_lost: OnLost
+    ) -> None:
+        self._at_least_ms, _ = period_ms(at_least, at_most)
+        self._lock = Lock(client, lib.REDLATCH_MUTEX, name, 0, at_most, None, "thread", on_lost)
+        self._turns: Dict[int, List[_Turn]] = {}  # those of `with`, by thread
+
+    @property
+    def name(self) -> LockName:
+        """The name as it was given, without the client's prefix."""
+        return self._lock.name
+
+    def __call__(self, function: Callable[Parameters, Returned]) -> Callable[Parameters, Optional[Returned]]:
+        """As a decorator: a call runs the function, or is skipped and returns None."""
+        check_function(function, "@once", "with client.once(...) as hold:")
+
+        @functools.wraps(function)
+        def in_turn(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Optional[Returned]:
+            with self as hold:
+                return None if hold is None else function(*arguments, **keywords)
+
+        return in_turn
+
+    def __enter__(self) -> Optional[Hold]:
+        turns = self._turns.setdefault(current().number, [])
+        hold = self._lock._obtain(0, LEASE_OF_LOCK, False, new_number())
+        turns.append(_Turn(hold, time.monotonic()))
+        return hold
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        number = current().number
+        turns = self._turns[number]
+        hold, granted_at = turns.pop()
+        if not turns:
+            self._turns.pop(number, None)
+        if hold is None or hold._released:
+            return
+        failed = self._end(hold, rest_ms(self._at_least_ms, granted_at))
+        lock = self._lock
+        if failed is None:
+            lock._client._losses.released(hold._serial, lock, hold._number)
+        elif lock._on_lost == "log" and isinstance(failed, LockLostError):
+            hold._found_lost(failed.reason)
+        else:
+            lock._left_badly(failed, hold, error)
+
+    def _end(self, hold: Hold, rest: int) -> Optional[RedlatchError]:
+        """Ends a turn on the server, and says what failed. An interrupt in between leaves the lock held for longer,
+        not shorter."""
+        handle, number, name = self._lock._handle, hold._number, self._lock.name
+        status: int
+        failed: Optional[RedlatchError] = None
+        if rest <= 0:
+            status = lib.redlatch_lock_release_as(handle, number)
+            return failure(status, name) if status else None
+        try:
+            status = lib.redlatch_lock_extend(handle, number, rest)
+            failed = failure(status, name) if status else None
+        finally:
+            lib.redlatch_lock_leave(handle, number)
+        if isinstance(failed, LockLostError):
+            lib.redlatch_lock_release_as(handle, number)  # nobody else knows the owner
+        return failed
+
+    def __repr__(self) -> str:
+        return f"<redlatch.Once {self.name!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a redlatch.Once cannot be pickled or copied: open a client in each process")

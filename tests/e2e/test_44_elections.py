@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elections: one candidate leads at a time, is told so in order, and another one follows."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any, Iterator, List, Tuple
+
+import pytest
+import redlatch
+from redlatch import elections
+from support import Proxy, RedisServer, wait_until
+from support.wire import fields, subscribers
+
+SOON = 10.0
+
+
+@pytest.fixture
+def clients(server: RedisServer) -> Iterator[Tuple[redlatch.Client, redlatch.Client]]:
+    """Two processes, as far as the library can tell."""
+    with redlatch.connect(server.url, watchdog_lease=1) as one, redlatch.connect(server.url) as other:
+        yield one, other
+
+
+class Story:
+    """What the callbacks of candidates did, in order."""
+
+    def __init__(self) -> None:
+        self.events: List[str] = []
+
+    def candidate(self, client: redlatch.Client, name: str, who: str) -> redlatch.Election:
+        """One whose callbacks write here."""
+        gain, loss = (lambda event=event: self.events.append(f"{who} {event}") for event in ("gain", "loss"))
+        return client.elect(name, on_gain=gain, on_loss=loss)
+
+    def wait(self, *lines: str) -> None:
+        """Waits until all that happened is this."""
+        wait_until(lambda: len(self.events) >= len(lines), SOON, f"{lines}, and not {self.events}")
+        assert self.events == list(lines)
+
+
+def test_one_leads_and_another_follows(
+    clients: Tuple[redlatch.Client, redlatch.Client], server: RedisServer, lock_name: str
+) -> None:
+    story = Story()
+    one, other = (story.candidate(*each) for each in zip(clients, (lock_name, lock_name), ("one", "other")))
+    assert one.leader() is None and not one.is_leader
+    with one:
+        story.wait("one gain")
+        with other:
+            leader = other.leader()
+            assert leader is not None and leader.owner.startswith(clients[0].uuid) and leader.host is not None
+            assert one.is_leader and not other.is_leader
+            one.resign()
+            assert not one.is_leader
+            story.wait("one gain", "one loss", "other gain")
+            one.resign()
+        assert fields(server, lock_name) == {}
+    assert story.events == ["one gain", "one loss", "other gain", "other loss"]
+    assert repr(one) == f"<redlatch.Election {lock_name!r}, over>"
+    with pytest.raises(RuntimeError, match="has begun before; expected another client"):
+        one.__enter__()
+
+
+def test_on_loss_returns_before_another_one_gains(
+    clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str
+) -> None:
+    story = Story()
+    stops, stopped = threading.Event(), threading.Event()
+    gained = threading.Event()
+
+    def stop() -> None:
+        stops.set()
+        assert not first.is_leader and stopped.wait(SOON)
+        story.events.append("one stopped")
+
+    with clients[0].elect(lock_name, on_gain=gained.set, on_loss=stop) as first, gained_then(gained):
+        with story.candidate(clients[1], lock_name, "other"):
+            resigning = threading.Thread(target=first.resign)
+            resigning.start()
+            leader = first.leader() if stops.wait(SOON) else None
+            assert leader is not None and leader.owner.startswith(clients[0].uuid)
+            assert story.events == []
+            stopped.set()
+            resigning.join()
+            story.wait("one stopped", "other gain")
+
+
+def gained_then(gained: threading.Event) -> Any:
+    """A block that begins when the event is set."""
+    assert gained.wait(SOON)
+    return threading.Lock()
+
+
+def test_a_loss_is_noticed_and_it_stands_again(
+    clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str
+) -> None:
+    story = Story()
+    with story.candidate(clients[0], lock_name, "one") as election:
+        story.wait("one gain")
+        assert clients[1].lock(lock_name).force_release()
+        story.wait("one gain", "one loss", "one gain")
+        assert election.is_leader
+    assert story.events[3:] == ["one loss"]
+    assert clients[0].stats()["held"] == 0
+
+
+def test_a_leader_that_is_cut_off_stops_by_the_clock_and_another_one_follows(
+    proxy: Proxy, clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str
+) -> None:
+    story = Story()
+    with redlatch.connect(proxy.url, watchdog_lease=1, unreachable_timeout=1) as far:
+        with story.candidate(far, lock_name, "far") as election:
+            story.wait("far gain")
+            found: List[bool] = []  # by the one that follows, whenever the callbacks of both are called
+            near = clients[1].elect(lock_name, on_gain=lambda: found.append(election.is_leader))
+            with near:
+                refusing = proxy.refuse()
+                proxy.cut_all()
+                wait_until(lambda: found != [], SOON, "the one that follows")
+                assert found == [False]
+                story.wait("far gain", "far loss")
+                proxy.discard(refusing)
+            story.wait("far gain", "far loss", "far gain")
+
+
+def test_a_candidate_outlives_errors(
+    proxy: Proxy, lock_name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(elections, "RETRY", 0.05)
+    story = Story()
+    with redlatch.connect(proxy.url, unreachable_timeout=0.2) as client:
+        refusing = proxy.refuse()
+        proxy.cut_all()
+        with caplog.at_level(logging.WARNING, "redlatch"), story.candidate(client, lock_name, "one"):
+            wait_until(lambda: "goes on after" in caplog.text, SOON, "the complaint")
+            proxy.discard(refusing)
+            story.wait("one gain")
+    assert caplog.text.count("goes on after") == 1
+
+
+def test_an_error_that_stays_ends_the_candidacy(
+    server: RedisServer, clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str
+) -> None:
+    server.admin.lpush(lock_name, "no lock")
+    with pytest.raises(redlatch.WrongTypeError), clients[0].elect(lock_name) as election:
+        assert election._thread is not None
+        election._thread.join(SOON)
+        assert not election.is_leader
+
+
+@pytest.mark.parametrize("which", ["on_gain", "on_loss"])
+def test_a_callback_that_raises_ends_the_candidacy(
+    server: RedisServer, clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str, which: str
+) -> None:
+    story = Story()
+
+    def fail() -> None:
+        raise KeyError(which)
+
+    callbacks = {"on_gain": lambda: story.events.append("gain"), "on_loss": lambda: story.events.append("loss")}
+    callbacks[which] = fail
+    with pytest.raises(KeyError, match=which), clients[0].elect(lock_name, **callbacks) as election:
+        wait_until(lambda: election.is_leader or not election._thread.is_alive(), SOON, "the gain")
+    assert story.events == ([] if which == "on_gain" else ["gain"])
+    assert fields(server, lock_name) == {} and clients[0].stats()["held"] == 0
+
+
+def test_a_callback_may_resign(
+    server: RedisServer, clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str
+) -> None:
+    story = Story()
+
+    def resign() -> None:
+        election.resign()
+
+    election = clients[0].elect(lock_name, on_gain=resign, on_loss=lambda: story.events.append("loss"))
+    with election:
+        story.wait("loss")
+    assert fields(server, lock_name) == {}
+
+
+def test_the_exception_of_the_block_wins(clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str) -> None:
+    with pytest.raises(ZeroDivisionError), clients[0].elect(lock_name):
+        raise ZeroDivisionError
+    with clients[1].lock(lock_name, timeout=SOON):  # an acquire in flight is undone in the background
+        pass
+
+
+def test_a_waiting_candidate_resigns_at_once(
+    server: RedisServer,
+    clients: Tuple[redlatch.Client, redlatch.Client],
+    lock_name: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with clients[1].lock(lock_name), clients[0].elect(lock_name) as election:
+        wait_until(lambda: subscribers(server, lock_name) == 1, SOON, "it to wait")
+        election.resign()
+        assert not election.is_leader
+    assert caplog.records == []
+
+
+def test_a_client_that_is_closed(server: RedisServer, lock_name: str) -> None:
+    story = Story()
+    client = redlatch.connect(server.url)
+    with story.candidate(client, lock_name, "one") as election:
+        story.wait("one gain")
+        client.close()
+        story.wait("one gain", "one loss")
+        assert not election.is_leader
+    assert fields(server, lock_name) == {}
