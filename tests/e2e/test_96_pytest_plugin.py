@@ -19,6 +19,7 @@ from support import wait_until
 
 pytest_plugins = ["pytester"]
 
+ROOT = Path(__file__).resolve().parents[2]
 CONFTEST = 'pytest_plugins = ["redlatch.testing"]'
 START = """
 import threading
@@ -111,6 +112,14 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_leaves_nothing_passes(pytester: pytest.Pytester) -> None:
     run(pytester, GOOD).assert_outcomes(passed=5)
+
+
+def test_the_page(pytester: pytest.Pytester) -> None:
+    """The tests on docs/how-to/testing.md pass."""
+    page = ROOT / "docs" / "how-to" / "testing.md"
+    plugin, *blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert plugin.strip() == CONFTEST
+    run(pytester, "\n".join(blocks)).assert_outcomes(passed=4)
 
 
 def test_what_is_left_behind_is_named(pytester: pytest.Pytester) -> None:
