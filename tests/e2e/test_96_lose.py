@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import threading
 import time
 from typing import Any, Callable, Dict, List
@@ -11,7 +13,7 @@ import pytest
 import redlatch
 import redlatch.aio
 from loops import World, run
-from redlatch.testing import lose
+from redlatch.testing import Server, lose
 from support import RedisServer
 
 # The default lease is renewed after 10 s: what is noticed earlier was noticed because of lose().
@@ -43,6 +45,18 @@ def test_every_kind(client: redlatch.Client, other: redlatch.Client, lock_name: 
                 lose(held)  # again: nothing happens
     assert raised.value.reason == "missing"
     assert time.monotonic() - started < AT_MOST
+
+
+def test_a_red_lock(
+    servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
+) -> None:
+    calls: List[redlatch.Hold] = []
+    locks = [client.lock(lock_name) for client in open_clients(servers)]
+    with pytest.raises(redlatch.LockLostError):
+        with redlatch.redlock(*locks, on_lost=calls.append) as held:
+            lose(held)
+            assert held.lost and len(calls) == 1
+            assert not any(lock.state().locked for lock in locks)
 
 
 def test_on_lost_was_called(client: redlatch.Client, lock_name: str) -> None:
@@ -87,6 +101,18 @@ def test_what_cannot_be_lost(client: redlatch.Client, lock_name: str) -> None:
         lose(held)
     with pytest.raises(TypeError, match="held is of type Lock; expected a Hold or a Permit"):
         lose(client.lock(lock_name))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("thing", [lose, Server])
+def test_examples(client: redlatch.Client, thing: Any) -> None:
+    """Those of the docstrings."""
+    names = {"redlatch": redlatch, "client": client, "lose": lose, "Server": Server}
+    parsed = doctest.DocTestParser().get_doctest(inspect.getdoc(thing) or "", names, thing.__name__, None, 0)
+    printed: List[str] = []
+    outcome = doctest.DocTestRunner(verbose=False, optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(
+        parsed, out=printed.append
+    )
+    assert outcome.attempted and not outcome.failed, "".join(printed)
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "trio"])

@@ -14,8 +14,9 @@ from redlatch.client import Client
 from redlatch.errors import LockName
 from redlatch.reports import Party, Report
 
-# What is held, or queued for, by whom: name, owner, the value of a group, and what the owner does.
-Place = Tuple[LockName, str, Optional[str], str]
+# What is held, or queued for, by whom: name, owner, and the value of a group. Not by what the owner does: who queued
+# before a test and holds after it is not the test's.
+Place = Tuple[LockName, str, Optional[str]]
 
 
 class Leftovers:
@@ -45,7 +46,7 @@ class Leftovers:
 
     def _found(self) -> Dict[Place, Tuple[Report, Party]]:
         return {
-            (report.name, party.owner, party.value, party.role): (report, party)
+            (report.name, party.owner, party.value): (report, party)
             for report in self._witness.scan()
             for party in report.parties
         }
