@@ -57,6 +57,7 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("docs/how-to/semaphores-and-latches.md", "python"): ("one of three", "all is done"),
     ("docs/how-to/share-locks.md", "python"): ("they exclude each other",),
     ("docs/how-to/shell-and-cron.md", "bash"): ("both locks", "ran\nskipped with status 75", "still held", "was free"),
+    ("docs/how-to/testing.md", "python"): ("own server: True",),
     ("docs/how-to/tls.md", "bash"): ("encrypted",),
     ("docs/how-to/tls.md", "c"): ("encrypted",),
     ("docs/how-to/tls.md", "lua"): ("encrypted",),

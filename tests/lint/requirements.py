@@ -1,4 +1,5 @@
-"""The lock of Python packages: requirements.txt is made of requirements.in, has a hash of everything, and no address.
+"""The locks of Python packages: each requirements.txt is made of the requirements.in beside it, has a hash of
+everything, and no address.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -8,8 +9,6 @@ from pathlib import Path
 from typing import List, Set, Tuple
 
 from tree import complaint, lines
-
-WANTED, LOCK = "tests/requirements.in", "tests/requirements.txt"
 
 
 def entries(path: Path) -> List[Tuple[int, str, int]]:
@@ -26,19 +25,25 @@ def entries(path: Path) -> List[Tuple[int, str, int]]:
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about the two files."""
+    """All complaints about the files below tests."""
+    return [each for wanted in sorted((root / "tests").rglob("requirements.in")) for each in check_pair(root, wanted)]
+
+
+def check_pair(root: Path, wanted: Path) -> List[str]:
+    """All complaints about the two files of one folder."""
     complaints: List[str] = []
+    lock = wanted.with_suffix(".txt")
     locked: Set[str] = set()
-    for number, pin, hashes in entries(root / LOCK):
+    for number, pin, hashes in entries(lock):
         locked.add(pin)
         if not hashes or not re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+", pin):
-            complaints.append(complaint(root, root / LOCK, number, f"{pin}: expected name==version with its hashes"))
-    for number, pin, _ in entries(root / WANTED):
+            complaints.append(complaint(root, lock, number, f"{pin}: expected name==version with its hashes"))
+    for number, pin, _ in entries(wanted):
         if pin not in locked:
-            complaints.append(complaint(root, root / WANTED, number,
-                                        f"{pin} is not in {LOCK}; ./dev requirements makes it anew"))
-    for name in (WANTED, LOCK):
-        for number, line in lines(root / name):
+            complaints.append(complaint(root, wanted, number, f"{pin} is not in {lock.relative_to(root).as_posix()};"
+                                        " ./dev requirements makes it anew"))
+    for path in (wanted, lock):
+        for number, line in lines(path):
             if "://" in line or "index-url" in line:
-                complaints.append(complaint(root, root / name, number, "names a place; where pip looks is its user's"))
+                complaints.append(complaint(root, path, number, "names a place; where pip looks is its user's"))
     return complaints

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Dict, List, Tuple
 
@@ -86,6 +87,15 @@ def check_module(path: str) -> None:
         raise RuntimeError(f"{path} exports {', '.join(names)}; expected PyInit__core alone")
 
 
+def check_files(wheel: Path) -> None:
+    """The wheel holds every file of the package, those that nothing imports included."""
+    package = ROOT / "python"
+    listed = {path.relative_to(package).as_posix() for path in package.glob("redlatch/**/*.py")}
+    missing = sorted(listed - set(zipfile.ZipFile(wheel).namelist()))
+    if missing:
+        raise SystemExit(f"{wheel}: expected also {', '.join(missing)}")
+
+
 def only(folder: Path, pattern: str) -> Path:
     """The one file of that name."""
     found = sorted(folder.glob(pattern))
@@ -100,6 +110,7 @@ def main() -> int:
         raise SystemExit("usage: check_wheel.py DIST")
     only(Path(sys.argv[1]), "redlatch-*.tar.gz")
     wheel = only(Path(sys.argv[1]), "redlatch-*.whl")
+    check_files(wheel)
     found = interpreters()
     failed = 0
     with RedisServer() as server:

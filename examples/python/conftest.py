@@ -1,0 +1,6 @@
+"""Switches the fixtures of redlatch on for the tests of this folder.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+pytest_plugins = ["redlatch.testing"]

@@ -1,0 +1,16 @@
+"""Starts this site's commands, as in any Django project.
+
+    python manage.py nightly
+    python manage.py runserver
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "site_settings")
+    execute_from_command_line(sys.argv)

@@ -1,0 +1,4 @@
+"""The app of the example.
+
+SPDX-License-Identifier: Apache-2.0
+"""

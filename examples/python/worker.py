@@ -1,0 +1,52 @@
+"""A worker that runs on many machines and works on one of them at a time. It stops when its lock is lost.
+
+    python worker.py [JOBS]
+
+SIGTERM ends it wherever it is: SystemExit leaves the block, which releases the lock, and the next worker goes on at
+once. After a loss it ends with status 75, for the supervisor to start it again.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import signal
+import sys
+import time
+from typing import Iterable
+
+import redlatch
+
+STEPS = 3
+LOST = 75  # EX_TEMPFAIL of sysexits.h
+
+
+def do(job: str, step: int) -> None:
+    """One step: as long as a worker may go on after it lost its lock."""
+    time.sleep(0.01)
+    print(job, "step", step, flush=True)
+
+
+def work(held: redlatch.Hold, jobs: Iterable[str]) -> None:
+    """Does all jobs, or raises LockLostError before the first step that would not be under the lock."""
+    for job in jobs:
+        for step in range(STEPS):
+            held.check()  # sends nothing
+            do(job, step)
+
+
+def main() -> int:
+    """The exit status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    jobs = [f"job {number}" for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 2)]
+    with redlatch.connect() as client:
+        try:
+            with client.lock("example:worker") as held:
+                print("working", flush=True)
+                work(held, jobs)
+        except redlatch.LockLostError as lost:
+            print("another worker may work now:", lost.reason)
+            return LOST
+    print("done")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Flask recipe."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import redlatch
+from programs import ENDLESS, Programs, Sites, lose_on_the_server
+
+COMMAND = ["-m", "flask", "--app", "flask_counting", "run", "--port", "{port}"]
+PATH = "/accounts/1/recalculate"
+
+
+@pytest.mark.excludes
+def test_requests_follow_each_other(programs: Programs) -> None:
+    sites = Sites(programs, *COMMAND)
+    assert sites.post(PATH, 60) == [200] * 60
+    programs.check(60)
+
+
+def test_a_request_that_waits_too_long(programs: Programs, client: redlatch.Client) -> None:
+    sites = Sites(programs, *COMMAND)
+    with client.lock("account:1"):
+        assert sites.post(PATH, 2) == [409, 409]
+    assert sites.post(PATH, 2) == [200, 200]
+
+
+def test_a_lost_lock_stops_the_work(programs: Programs, client: redlatch.Client) -> None:
+    sites = Sites(programs, *COMMAND)
+    with ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(sites.status, sites.ports[0], f"/accounts/{ENDLESS}/recalculate", "POST")
+        programs.wait_for("a", "began")
+        lose_on_the_server(client, f"account:{ENDLESS}")
+        assert answer.result(30) == 503
+    assert "stopped LockLostError" in programs.events("a")

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Flask recipe, which counts."""
+
+import flask_app
+import guarded
+
+flask_app.recalculate = guarded.count
+app = flask_app.app
