@@ -156,6 +156,28 @@ def test_names_of_any_bytes(server: RedisServer) -> None:
     assert "\\xff\\xfe " in plain and "tab\\x09here " in plain and "\u00e4\u4e2d " in plain
 
 
+def test_the_table_of_every_form(server: RedisServer) -> None:
+    expected = put_every_form(server)
+    put_permits(server, "taken", taken=3)
+    put_hash(server, "held:long", {f"{UUID}:1": 1}, ttl_ms=90_000_000)
+    head, *rows = (re.split(r"  +", line) for line in redlatch(server, "list").stdout.splitlines())
+    assert head == ["NAME", "KIND", "HOLDER", "HOST", "COUNT", "TTL", "WAITERS"]
+    table = {cells[0]: [*cells[2:5], re.sub(r"^(5\d|60)\.\d s$", "60 s", cells[5]), cells[6]] for cells in rows}
+    assert {cells[0]: cells[1] for cells in rows} == {**expected, "taken": "permit_semaphore", "held:long": "mutex"}
+    assert table == {
+        "mutex": [f"{UUID}:42", "-", "2", "60 s", "-"],
+        "fenced": [f"{UUID}:1", "-", "1", "60 s", "-"],
+        "{t}:fair": [f"{UUID}:1", "-", "1", "60 s", "2"],
+        "writing": [f"{UUID}:1 and 1 more", "-", "1", "60 s", "-"],
+        "reading": [f"{UUID}:1 and 1 more", "-", "1", "60 s", "-"],
+        "group": [f"{UUID}:3", "-", "1", "60 s", "-"],
+        "plain": [f"{UUID[:14]}8{UUID[15:]}:5", "-", "1", "60 s", "-"],
+        "slots": [f"{'00' * 16} and 1 more", "-", "1", "-", "-"],
+        "taken": [f"{'00' * 16} and 2 more", "-", "1", "-", "-"],
+        "held:long": [f"{UUID}:1", "-", "1", "1499 min", "-"],
+    }
+
+
 def in_terminal(server: RedisServer, *arguments: str, columns: int = 60, **more: str) -> str:
     """What a command prints on a terminal of that width."""
     parent, child = pty.openpty()
