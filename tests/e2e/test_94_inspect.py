@@ -19,6 +19,7 @@ from forms import UUID, put_every_form, put_hash, put_permits, put_what_is_no_lo
 from support import RedisServer, RedissonShapedPeer, closed_port, wait_until
 from support.shell import environment, names, program, redlatch, shown
 from support.wire import channel, counts
+from usage_texts import RECORDED, usage_texts
 
 # ------------------------------------------------------------------------------------------------------------ list --
 
@@ -461,6 +462,11 @@ def test_every_command_helps_and_refuses(server: RedisServer, command: str) -> N
     with closed_port() as port:
         gone = redlatch(None, command, "--url", f"redis://127.0.0.1:{port}", *force, *operands, *end)
     assert gone.returncode == 69 and "refused" in gone.stderr
+
+
+def test_what_every_command_prints_about_itself_is_what_was_recorded() -> None:
+    """No word of it is lost by a change of something else; usage_texts.py records it again."""
+    assert usage_texts() == RECORDED.read_text(encoding="utf-8")
 
 
 def test_the_program_itself() -> None:
