@@ -12,7 +12,7 @@ from typing import Callable, Iterator, List
 import pytest
 import redlatch as library
 from forms import UUID, put_every_form, put_hash
-from support import RedisServer, wait_until
+from support import Monitor, RedisServer, wait_until
 from support.shell import TIMEOUT, program, redlatch, start, start_holder
 from terminal import Terminal
 
@@ -116,7 +116,63 @@ def test_hand_overs_are_counted(server: RedisServer, terminal: Terminal, kind: s
         over.set()
         for turn in turns:
             turn.join()
-    wait_row(terminal, "z:busy", lambda cells: not cells or float(cells[7]) < 1)
+    put_hash(server, "z:busy", {f"{UUID}:1": 1})
+    rates: List[float] = []
+
+    def slows(cells: List[str]) -> bool:
+        rates.extend(map(float, cells[7:]))
+        return bool(rates) and rates[-1] < 0.7 * rates[0]
+
+    wait_row(terminal, "z:busy", slows)
+    assert min(rates) >= 0, "an average comes down slowly, and not below nothing"
+    finish(terminal)
+
+
+def test_a_sample_shows_the_host_of_a_new_holder(server: RedisServer, terminal: Terminal) -> None:
+    """Among so many keys a report of the lock is rare: what stands on the screen is of the samples in between."""
+    server.admin.eval("for i = 1, 20000 do redis.call('set', 'key:' .. i, 'x') end", 0)
+    shown: List[List[str]] = []
+
+    def changes() -> int:
+        cells = row(terminal, "lock")
+        shown.extend([cells] if len(cells) == 8 else [])
+        return sum(before[2] != after[2] for before, after in zip(shown, shown[1:]))
+
+    with library.connect(server.url) as one, library.connect(server.url) as other:
+        owners = [f"{client.uuid}:1" for client in (one, other)]
+        put_hash(server, "lock", {owners[0]: 1})
+        begin(terminal)
+        wait_row(terminal, "lock", lambda cells: len(cells) == 8)
+        over = threading.Event()
+
+        def take_turns() -> None:
+            while not over.wait(0.03):
+                owners.reverse()
+                server.admin.eval("""redis.call('hdel', KEYS[1], ARGV[1])
+                    redis.call('hset', KEYS[1], ARGV[2], 1)""", 1, "lock", *owners)
+
+        turn = threading.Thread(target=take_turns)
+        turn.start()
+        try:
+            wait_until(lambda: changes() >= 4, TIMEOUT, "holders to change on the screen")
+        finally:
+            over.set()
+            turn.join()
+        finish(terminal)
+    assert all(cells[3].endswith(f":{os.getpid()}") for cells in shown), shown
+
+
+def test_a_refresh_comes_when_it_is_due(server: RedisServer, terminal: Terminal, monitor: Monitor) -> None:
+    """And not with the next sample after it: those come every 100 ms."""
+    put_hash(server, "lock", {f"{UUID}:1": 1})
+    begin(terminal, "-d", "150ms")
+
+    def refreshes() -> List[int]:
+        return [entry.time_us for entry in monitor.since() if entry.arguments == [b"INFO", b"stats"]]
+
+    wait_until(lambda: len(refreshes()) >= 15, TIMEOUT, "refreshes")
+    times = refreshes()
+    assert min(after - before for before, after in zip(times, times[1:])) < 190_000
     finish(terminal)
 
 

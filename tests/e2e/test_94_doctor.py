@@ -71,8 +71,8 @@ def sound(server_binary: List[str]) -> Any:
 def test_a_sound_server(sound: RedisServer) -> None:
     status, findings = examine(sound)
     assert status == status_for(sound, 0) and wrong(findings) == set()
-    assert {"server", "version", "role", "eviction", "memory", "persistence", "latency", "clock", "rights",
-            "lock"} <= set(findings)
+    expected = ["server", "version", "role", "eviction", "memory", "persistence", "latency", "clock", "rights", "lock"]
+    assert [subject for subject in findings if subject in expected] == expected, "in this order"
     shown = redlatch(sound, "doctor").stdout.splitlines()
     assert shown[0].split() == ["ok", "server", "connected", "to", f"redis://127.0.0.1:{sound.port}/0"]
     assert sound.admin.dbsize() == 0

@@ -19,6 +19,7 @@ from forms import UUID, put_every_form, put_hash, put_permits, put_what_is_no_lo
 from support import RedisServer, RedissonShapedPeer, closed_port, wait_until
 from support.shell import environment, names, program, redlatch, shown
 from support.wire import channel, counts
+from usage_texts import RECORDED, usage_texts
 
 # ------------------------------------------------------------------------------------------------------------ list --
 
@@ -154,6 +155,28 @@ def test_names_of_any_bytes(server: RedisServer) -> None:
     assert found == {"\ufffd\ufffd": "fffe", "tab\there": None, "\u00e4\u4e2d": None, 'quote"\\': None}
     plain = redlatch(server, "list", LC_ALL="C.UTF-8").stdout
     assert "\\xff\\xfe " in plain and "tab\\x09here " in plain and "\u00e4\u4e2d " in plain
+
+
+def test_the_table_of_every_form(server: RedisServer) -> None:
+    expected = put_every_form(server)
+    put_permits(server, "taken", taken=3)
+    put_hash(server, "held:long", {f"{UUID}:1": 1}, ttl_ms=90_000_000)
+    head, *rows = (re.split(r"  +", line) for line in redlatch(server, "list").stdout.splitlines())
+    assert head == ["NAME", "KIND", "HOLDER", "HOST", "COUNT", "TTL", "WAITERS"]
+    table = {cells[0]: [*cells[2:5], re.sub(r"^(5\d|60)\.\d s$", "60 s", cells[5]), cells[6]] for cells in rows}
+    assert {cells[0]: cells[1] for cells in rows} == {**expected, "taken": "permit_semaphore", "held:long": "mutex"}
+    assert table == {
+        "mutex": [f"{UUID}:42", "-", "2", "60 s", "-"],
+        "fenced": [f"{UUID}:1", "-", "1", "60 s", "-"],
+        "{t}:fair": [f"{UUID}:1", "-", "1", "60 s", "2"],
+        "writing": [f"{UUID}:1 and 1 more", "-", "1", "60 s", "-"],
+        "reading": [f"{UUID}:1 and 1 more", "-", "1", "60 s", "-"],
+        "group": [f"{UUID}:3", "-", "1", "60 s", "-"],
+        "plain": [f"{UUID[:14]}8{UUID[15:]}:5", "-", "1", "60 s", "-"],
+        "slots": [f"{'00' * 16} and 1 more", "-", "1", "-", "-"],
+        "taken": [f"{'00' * 16} and 2 more", "-", "1", "-", "-"],
+        "held:long": [f"{UUID}:1", "-", "1", "1499 min", "-"],
+    }
 
 
 def in_terminal(server: RedisServer, *arguments: str, columns: int = 60, **more: str) -> str:
@@ -439,6 +462,11 @@ def test_every_command_helps_and_refuses(server: RedisServer, command: str) -> N
     with closed_port() as port:
         gone = redlatch(None, command, "--url", f"redis://127.0.0.1:{port}", *force, *operands, *end)
     assert gone.returncode == 69 and "refused" in gone.stderr
+
+
+def test_what_every_command_prints_about_itself_is_what_was_recorded() -> None:
+    """No word of it is lost by a change of something else; usage_texts.py records it again."""
+    assert usage_texts() == RECORDED.read_text(encoding="utf-8")
 
 
 def test_the_program_itself() -> None:

@@ -354,6 +354,36 @@ function scenes.stats(url, name)
     end
 end
 
+-- The ends of the ranges, and the words for "without a limit", wherever they may be given.
+function scenes.values_at_the_ends(url, name)
+    local client = assert(redlatch.connect(url, {database = 0}))
+    same(client:url():match("/(%d+)$"), "0")
+    same(select(3, redlatch.connect(url, {database = 1000000})), "server")
+    raises("database is -1; expected a whole number, 0 to 1000000", redlatch.connect, url, {database = -1})
+    raises("database is 1000001; expected a whole number, 0", redlatch.connect, url, {database = 1000001})
+    local endless = {timeout = -1, lease = -1, max_hold = -1}
+    local member = client:lock(name, endless)
+    local makers = {
+        function(options) return client:lock(name, options) end,
+        function(options) return redlatch.multi_lock({member}, options) end,
+        function(options)
+            options.allow_few = true
+            return redlatch.redlock({member}, options)
+        end,
+    }
+    for _, of in ipairs(makers) do
+        local held = assert(of(endless):acquire_hold())
+        stage.between(20, held:remaining(), 30, "a renewed lease")
+        same(held:release(), true)
+        held = assert(of({lease = 5, timeout = 0}):acquire_hold())
+        stage.between(2, held:remaining(), 5, "a lease of its own")
+        same(held:release(), true)
+        raises("timeout is -2; expected -1 to wait for ever", of, {timeout = -2})
+        raises("lease is -2; expected -1 for a lease that is renewed", of, {lease = -2})
+        raises("max_hold is -2; expected -1 for no limit", of, {max_hold = -2})
+    end
+end
+
 -- What the collector does not know the size of, or has to finalise, piles up by megabytes between two of its cycles.
 function scenes.records_are_plain_garbage(url)
     local client = assert(redlatch.connect(url))

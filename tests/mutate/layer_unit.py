@@ -19,10 +19,11 @@ RUNS_SCRIPTS = re.compile(r"real_server|scripts_embedded")
 
 class Unit(Layer):
     """First those tests that speak of the mutated function or are named after its file, then the library on its
-    schedule, then all others; about a script those of scripts, then the others that run them."""
+    schedule, then all others; about a script those of scripts, then the others that run them; about the C of Lua's
+    binding its own."""
 
     name = "unit"
-    areas = CORE
+    areas = CORE | {"lua"}
     folder = "build/address"
     plain = "build"
 
@@ -35,8 +36,13 @@ class Unit(Layer):
         folder = self.tree.path / "tests"
         plain = [folder / "schedule" / "test_schedule.c", folder / "unit" / "test_broken.c"]
         of_scripts = sorted((self.tree.path / "tests" / "scripts").glob("test_*.c"))
+        of_lua = sorted((self.tree.path / "tests" / "bindings").glob("test_lua_*.c"))
         if mutant is None:
-            return [self.batch([*of_scripts, *plain], self.plain), self.batch(tests, self.folder)]
+            of_core = [self.batch([*of_scripts, *plain], self.plain), self.batch(tests, self.folder)]
+            return [*(of_core if self.requested & CORE else []),
+                    *([self.batch(of_lua, self.folder)] if "lua" in self.requested else [])]
+        if mutant.area == "lua":
+            return [self.batch(of_lua, self.folder)] if mutant.path.endswith(".c") else []
         if mutant.area == "scripts":
             others = [path for path in tests if RUNS_SCRIPTS.search(path.read_text(encoding="utf-8"))]
             return [self.batch(of_scripts, self.plain), self.batch(others, self.folder)]

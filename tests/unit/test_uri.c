@@ -96,6 +96,13 @@ static void sentinels(void) {
     CHECK_STR(uri.name_prefix, "x");
     CHECK_EQ_INT(uri.database, 4);
     uri_free(&uri);
+    uri = parsed(
+        "rediss+sentinel://one/service?tls_ca_file=a.pem&sentinel_tls_ca_file=b%20c.pem&sentinel_tls_verify=ca");
+    CHECK_STR(uri.tls_options.texts[TLS_CA_FILE], "a.pem");
+    CHECK(uri.tls_options.texts[TLS_VERIFY] == NULL);
+    CHECK_STR(uri.sentinel_tls_options.texts[TLS_CA_FILE], "b c.pem");
+    CHECK_STR(uri.sentinel_tls_options.texts[TLS_VERIFY], "ca");
+    uri_free(&uri);
     uri = parsed("redis+sentinel://one/service");
     CHECK_EQ_INT(uri.servers.count, 1);
     check_endpoint(&uri, 0, "one", 26379);
