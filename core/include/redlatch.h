@@ -368,8 +368,20 @@ REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64
 
 /* Ends an owner's hold in this process, all its acquires at once, and leaves it to the server, where the lock stays
  * locked until its lease ends. It is neither renewed nor released from here on, also not when the client is closed, and
- * its end is no loss. The next acquire of the owner waits for it as for any other owner's. For a lock that has to stay
- * locked for a time although the work is done: extend it to the rest of that time, then leave it. Sends nothing.
+ * its end is no loss. The next acquire of the owner waits for it as for any other owner's. Sends nothing.
+ *
+ * For a job that runs at most once a period, whichever process starts it, as with ShedLock:
+ *
+ *   1. redlatch_lock_acquire_as with the longest time that the job may take as its lease, and a wait of 0. On TIMEOUT
+ *      the job is skipped: another process runs it, or has run it in this period. If this process dies, the lock stays
+ *      locked for that lease.
+ *   2. The job.
+ *   3. Before the shortest time for which the others are to be kept away is over, counted from the grant:
+ *      redlatch_lock_extend to the rest of that time, then redlatch_lock_leave. After it: redlatch_lock_release.
+ *
+ * A leader is the owner of a mutex that is renewed. It acquires the mutex with REDLATCH_FOREVER, works, and waits with
+ * redlatch_client_wait_lost. After a loss it stops the work, releases, and acquires again. To resign it stops the work
+ * and releases.
  *
  *   status              when                                                  what to do
  *   NOT_OWNED           the owner does not hold the lock                      -

@@ -19,7 +19,7 @@ SOON = 10.0
 @pytest.fixture
 def clients(server: RedisServer) -> Iterator[Tuple[redlatch.Client, redlatch.Client]]:
     """Two processes, as far as the library can tell."""
-    with redlatch.connect(server.url, watchdog_lease=1) as one, redlatch.connect(server.url) as other:
+    with redlatch.connect(server.url, watchdog_lease=3) as one, redlatch.connect(server.url) as other:
         yield one, other
 
 
@@ -110,7 +110,7 @@ def test_a_leader_that_is_cut_off_stops_by_the_clock_and_another_one_follows(
     proxy: Proxy, clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str
 ) -> None:
     story = Story()
-    with redlatch.connect(proxy.url, watchdog_lease=1, unreachable_timeout=1) as far:
+    with redlatch.connect(proxy.url, watchdog_lease=1.5, unreachable_timeout=1) as far:
         with story.candidate(far, lock_name, "far") as election:
             story.wait("far gain")
             found: List[bool] = []  # by the one that follows, whenever the callbacks of both are called

@@ -196,7 +196,7 @@ def test_one_leads_and_another_follows(run_in: Run, server: RedisServer, lock_na
 def test_a_loss_is_noticed_and_it_stands_again(run_in: Run, server: RedisServer, lock_name: str) -> None:
     async def main(world: World) -> None:
         story = Story(world)
-        async with redlatch.aio.connect(server.url, watchdog_lease=0.6) as client:
+        async with redlatch.aio.connect(server.url, watchdog_lease=1.5) as client:
             async with story.candidate(client, lock_name, "one") as election:
                 await story.wait("one gain", "one gained")
                 server.admin.delete(lock_name)

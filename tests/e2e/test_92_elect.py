@@ -72,7 +72,7 @@ def test_one_leads_and_another_follows(
 def test_a_loss_ends_the_command_and_it_stands_again(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str, tmp_path: Path, candidates: List[Candidate]
 ) -> None:
-    candidates.append(Candidate(server, tmp_path, "one", lock_name, "--lease", "1", "--verbose"))
+    candidates.append(Candidate(server, tmp_path, "one", lock_name, "--lease", "3", "--verbose"))
     one = candidates[0]
     one.wait("begins")
     first = one.command
@@ -114,7 +114,7 @@ def test_a_signal_ends_the_wait(
 def test_a_signal_while_it_waits_after_a_loss(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str, tmp_path: Path, candidates: List[Candidate]
 ) -> None:
-    candidates.append(Candidate(server, tmp_path, "one", lock_name, "--lease", "1"))
+    candidates.append(Candidate(server, tmp_path, "one", lock_name, "--lease", "3"))
     candidates[0].wait("begins")
     server.admin.delete(lock_name)
     peer.lock(lock_name)
@@ -127,7 +127,7 @@ def test_a_signal_while_it_waits_after_a_loss(
 def test_a_leader_that_was_to_end_does_not_stand_again(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
     up = tmp_path / "up"
     deaf = f"trap '' TERM; touch {up}; while :; do sleep 0.02; done"
-    process = start(server, "elect", "--lease", "1", "--grace", "0.1", lock_name, "--", "sh", "-c", deaf)
+    process = start(server, "elect", "--lease", "3", "--grace", "0.1", lock_name, "--", "sh", "-c", deaf)
     wait_until(up.exists, TIMEOUT, "the command")
     process.terminate()
     server.admin.delete(lock_name)
