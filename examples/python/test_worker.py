@@ -18,7 +18,11 @@ from redlatch.testing import Server, lose
 def steps(monkeypatch: pytest.MonkeyPatch) -> List[Tuple[str, int]]:
     """The steps that were done."""
     done: List[Tuple[str, int]] = []
-    monkeypatch.setattr(worker, "do", lambda job, step: done.append((job, step)))
+
+    def note(job: str, step: int) -> None:
+        done.append((job, step))
+
+    monkeypatch.setattr(worker, "do", note)
     return done
 
 

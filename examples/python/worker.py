@@ -32,9 +32,14 @@ def work(held: redlatch.Hold, jobs: Iterable[str]) -> None:
             do(job, step)
 
 
+def end(number: int, frame: object) -> None:
+    """Handles SIGTERM."""
+    sys.exit(0)
+
+
 def main() -> int:
     """The exit status."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, end)
     jobs = [f"job {number}" for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 2)]
     with redlatch.connect() as client:
         try:

@@ -35,8 +35,13 @@ def lead(held: redlatch.Hold) -> None:
         scheduler.shutdown()  # waits for the job that is running
 
 
+def end(number: int, frame: object) -> None:
+    """Handles SIGTERM: the SystemExit leaves all blocks, which stops the scheduler and releases the lock."""
+    sys.exit(0)
+
+
 def main() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, end)
     with redlatch.connect() as client:
         while True:
             with client.lock("example:scheduler", on_lost="log") as held:

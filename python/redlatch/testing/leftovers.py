@@ -37,7 +37,7 @@ class Leftovers:
         if client.closed or not client.stats()["waiters"]:
             return []
         names = {thread.ident: thread.name for thread in threading.enumerate()}
-        found = []
+        found: List[str] = []
         for number, frame in sys._current_frames().items():
             name = _awaited(frame, client)
             if name is not None:
