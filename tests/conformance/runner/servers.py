@@ -38,7 +38,10 @@ class Servers:
 
     def _start(self) -> RedisServer:
         if self.clusters:
-            return whole_cluster()
+            server = whole_cluster()
+            # Whoever watches messages of all names, and the peers of the traces, listen to PUBLISH.
+            server.reached_by += "?sharded_messages=off"
+            return server
         server = RedisServer(**(self._tls.options() if self._tls else {}))
         if self._tls:
             server.reached_by = f"rediss://127.0.0.1:{server.announced_port}/0"
