@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "kind_limits.h"
+#include "redlatch.h"
 
 enum { RARE_RUN = 10000 };
 
@@ -26,10 +27,20 @@ static bool is_requested(enum cover_point point, uint64_t seeds) {
     return point != COVER_RESOLVE_MOVE || seeds >= RARE_RUN;
 }
 
-int coverage_print(const struct coverage *coverage, uint8_t lock_kind, bool failover, uint64_t seeds, FILE *file) {
+/* Where a script has one key, some keys of a script cannot be missing. */
+static bool is_out_of_reach(uint8_t lock_kind, enum cover_point first, enum cover_point end, enum cover_point point) {
+    bool one_key = lock_kind != REDLATCH_FENCED && lock_kind != REDLATCH_FAIR;
+    if (first == end) {
+        return kind_cannot_reach(lock_kind, point);
+    }
+    return point < first || point >= end || (point == COVER_TRYAGAIN && one_key);
+}
+
+int coverage_print(const struct coverage *coverage, uint8_t lock_kind, enum cover_point first, enum cover_point end,
+                   uint64_t seeds, FILE *file) {
     int zeros = 0;
     for (int i = 0; i < COVER_COUNT; i++) {
-        if (failover ? i < COVER_FAILOVER : kind_cannot_reach(lock_kind, (enum cover_point)i)) {
+        if (is_out_of_reach(lock_kind, first, end, (enum cover_point)i)) {
             continue;
         }
         bool zero = coverage->counts[i] == 0;

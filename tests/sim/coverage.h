@@ -154,7 +154,16 @@
     X(COVER_GRANT_LOST, "failover: a hold was not replicated") \
     X(COVER_LEASE_LOST, "failover: a longer lease was not replicated") \
     X(COVER_LOSS_FOUND, "failover: a hold was found missing") \
-    X(COVER_NOT_REPLICATED, "failover: too few replicas acknowledged")
+    X(COVER_NOT_REPLICATED, "failover: too few replicas acknowledged") \
+    X(COVER_SLOT_MOVED, "cluster: a slot moves") \
+    X(COVER_NODE_REPLACED, "cluster: a master is replaced") \
+    X(COVER_PARTITION, "cluster: a client and a node hear nothing of each other") \
+    X(COVER_MOVED, "cluster: MOVED") \
+    X(COVER_ASK, "cluster: ASK") \
+    X(COVER_TRYAGAIN, "cluster: TRYAGAIN") \
+    X(COVER_CLUSTERDOWN, "cluster: CLUSTERDOWN") \
+    X(COVER_STALE_TOPOLOGY, "cluster: a topology that is behind") \
+    X(COVER_CLUSTER_LOST, "cluster: a replica lacks a hold, or its lease")
 
 #define COVER_MEMBER(name, words) name,
 enum cover_point { NEMESIS_KINDS(COVER_MEMBER) OTHER_POINTS(COVER_MEMBER) COVER_COUNT };
@@ -167,8 +176,9 @@ struct coverage {
 const char *cover_words(enum cover_point point);
 void coverage_add(struct coverage *total, const struct coverage *one);
 
-/* One line per point that a world of failovers reaches, or that locks of this kind can reach in the others; returns how
- * many are zero that so many seeds always reach: the rarest of them is reached once in a hundred seeds. */
-int coverage_print(const struct coverage *coverage, uint8_t lock_kind, bool failover, uint64_t seeds, FILE *file);
+/* One line per point of a range, or if that is empty, that locks of this kind can reach; returns how many are zero that
+ * so many seeds always reach: the rarest of them is reached once in a hundred seeds. */
+int coverage_print(const struct coverage *coverage, uint8_t lock_kind, enum cover_point first, enum cover_point end,
+                   uint64_t seeds, FILE *file);
 
 #endif

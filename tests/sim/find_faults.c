@@ -63,6 +63,28 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_UNACKNOWLEDGED_HAND_OVER] = "a lock is handed over without replicas",
     [FAULT_COMMANDS_NOT_RETURNED] = "no command is left to give back with",
     [FAULT_PERMITS_GIVEN_BACK_IN_PART] = "permits given back in part",
+    [FAULT_NAMES_STAY] = "names lead to the old node of their slot",
+    [FAULT_MOVE_NOT_NOTED] = "a lease of the old node is believed",
+    [FAULT_WAITERS_STAY] = "waiters do not ask the new node",
+    [FAULT_CHANNELS_STAY] = "channels are heard at the old node",
+    [FAULT_CHANNEL_ENDS_UNSEEN] = "the end of a channel is not seen",
+    [FAULT_OLD_NODE_CONFIRMS] = "the old node confirms a channel",
+    [FAULT_UNSENT_STAYS] = "unsent commands wait for the old node",
+    [FAULT_DOUBT_STAYS] = "commands in doubt wait for the old node",
+    [FAULT_DOUBT_COUNTS_AS_CARRIED_OUT] = "in doubt when redirected: taken as run",
+    [FAULT_DOUBT_COUNTS_AS_REFUSED] = "in doubt when redirected: taken as not run",
+    [FAULT_UNDOS_STAY] = "an undo goes to the old node",
+    [FAULT_REDIRECTED_COUNTS_AS_SENT] = "a redirected command counts as run",
+    [FAULT_REDIRECTED_TO_SAME] = "a redirected command goes to the same node",
+    [FAULT_REDIRECTED_IS_DROPPED] = "a redirected command is dropped",
+    [FAULT_REDIRECTED_WITHOUT_END] = "redirections without end are followed",
+    [FAULT_REDIRECTION_RETURNED] = "the last redirection is returned",
+    [FAULT_IMPORT_UNANNOUNCED] = "ASKING is forgotten",
+    [FAULT_ASK_IS_MOVED] = "ASK is taken for MOVED",
+    [FAULT_OLD_ASK_IS_FOLLOWED] = "an old ASK is followed",
+    [FAULT_TRYAGAIN_IS_FATAL] = "TRYAGAIN ends a call",
+    [FAULT_CLUSTERDOWN_IS_FATAL] = "CLUSTERDOWN ends a call",
+    [FAULT_SLOTS_IN_ONE_RENEWAL] = "a renewal has names of two slots",
 };
 
 /* Whether a seed fails, as one must. */
@@ -109,6 +131,9 @@ static void plant(enum planted_fault fault) {
 
 /* With sets only what sets alone can do wrong: all else is found without them, and sooner. So it is with failovers. */
 static bool is_meant(const struct options *options, enum planted_fault fault) {
+    if (options->cluster) {
+        return cluster_can_have(options->kind, fault);
+    }
     if (options->failover) {
         return failover_can_have(options->kind, fault);
     }

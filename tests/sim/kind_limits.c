@@ -120,11 +120,24 @@ bool failover_can_have(uint8_t lock_kind, enum planted_fault fault) {
             return false;
         }
     }
-    return fault >= FAULT_NOT_VERIFIED_AFTER_MOVE;
+    return fault >= FAULT_NOT_VERIFIED_AFTER_MOVE && fault < FAULT_NAMES_STAY;
+}
+
+/* Where a name leads is the same for all kinds, so one kind finds most faults, and soon. Fenced locks have a second
+ * key, which a slot that moves leaves behind. */
+bool cluster_can_have(uint8_t lock_kind, enum planted_fault fault) {
+    if (fault == FAULT_TRYAGAIN_IS_FATAL || fault == FAULT_OLD_NODE_CONFIRMS) {
+        return lock_kind == REDLATCH_FENCED;
+    }
+    return lock_kind == REDLATCH_MUTEX && (fault >= FAULT_NAMES_STAY || fault == FAULT_NOT_VERIFIED_AFTER_MOVE);
 }
 
 bool kind_fails_over(uint8_t kind) {
     return kind != REDLATCH_SEMAPHORE && kind != REDLATCH_LATCH;
+}
+
+bool kind_clusters(uint8_t kind) {
+    return kind == REDLATCH_MUTEX || kind == REDLATCH_PLAIN || kind == REDLATCH_FENCED || kind == REDLATCH_FAIR;
 }
 
 bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {

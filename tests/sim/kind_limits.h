@@ -21,4 +21,8 @@ bool failover_can_have(uint8_t lock_kind, enum planted_fault fault);
 /* Whether a world of failovers plays a kind. */
 bool kind_fails_over(uint8_t kind);
 
+/* The same of a cluster. */
+bool cluster_can_have(uint8_t lock_kind, enum planted_fault fault);
+bool kind_clusters(uint8_t kind);
+
 #endif

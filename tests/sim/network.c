@@ -1,16 +1,17 @@
 /* What is on its way between clients and servers, one packet after the other.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "network.h"
+#include "network_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "engine_reply.h"
 #include "error_reply.h"
+#include "reroute.h"
 #include "texts.h"
 #include "wire.h"
 
-static struct packet *packet_new(struct peer *peer, enum packet_kind kind, uint32_t pipeline) {
+struct packet *packet_new(struct peer *peer, enum packet_kind kind, uint32_t pipeline) {
     struct packet *packet = allocate(1, sizeof *packet);
     memset(packet, 0, sizeof *packet);
     packet->kind = kind;
@@ -29,12 +30,12 @@ static void packet_free(struct packet *packet) {
 /* ------------------------------------------------------------------------------------------------------- the way -- */
 
 /* The time that one takes. */
-static int64_t draw_delay(struct network *network) {
+int64_t packet_delay(struct network *network) {
     struct sim_random *random = &network->world->random;
     return random_between(random, 100, random_chance(random, network->slow) ? 60000 : 3000);
 }
 
-static void post(struct network *network, struct packet *packet, int64_t at) {
+void packet_post(struct network *network, struct packet *packet, int64_t at) {
     packet->at = at;
     packet->order = ++network->order;
     packet->next = network->first;
@@ -77,7 +78,7 @@ static void drop(struct network *network, const struct peer *peer, enum packet_k
 
 /* When what is sent now comes, behind `last`, what was sent before it. */
 static int64_t next_behind(struct network *network, int64_t *last) {
-    int64_t at = network->world->now + draw_delay(network);
+    int64_t at = network->world->now + packet_delay(network);
     *last = at > *last ? at : *last + 1;
     return *last;
 }
@@ -86,19 +87,20 @@ static int64_t next_behind(struct network *network, int64_t *last) {
 
 static void send_requests(struct network *network, struct peer *peer, uint32_t pipeline) {
     struct command *command;
-    while (peer->up[pipeline] && (command = engine_next_to_send(peer->engine, engine_pipeline(peer->engine, pipeline),
-                                                                network->world->now)) != NULL) {
+    while (peer->up[pipeline] &&
+           (command = engine_next_to_send(peer->engine, peer_pipeline(peer, pipeline), network->world->now)) != NULL) {
         struct packet *packet = packet_new(peer, PACKET_REQUEST, pipeline);
         packet->server = peer->server;
         packet->script = command_script(command);
+        packet->importing = command->importing;
         packet->wait_ms = command->needs_acknowledgement ? acknowledgement_timeout_ms(peer->engine, command) : 0;
         if (network->sent) {
             network->sent(network->world, peer, command);
         }
         packet->texts = texts_of_command(peer->engine, command, &packet->key_count, &packet->argument_count);
-        post(network, packet, next_behind(network, &peer->arrival[pipeline]));
+        packet_post(network, packet, next_behind(network, &peer->arrival[pipeline]));
     }
-    engine_hold_back(peer->engine, engine_pipeline(peer->engine, pipeline), network->world->now);
+    engine_hold_back(peer->engine, peer_pipeline(peer, pipeline), network->world->now);
 }
 
 static void trace_run(struct world_common *world, const struct packet *packet) {
@@ -122,6 +124,9 @@ static void carry_out(struct network *network, struct packet *packet) {
     struct world_common *world = network->world;
     struct sim_server *server = packet->server;
     keyspace_set_time(server->keyspace, world->now / MILLISECOND);
+    if (network->refuses && network->refuses(world, packet)) {
+        return;
+    }
     if (server->replication.master) {
         redis_reply_error(&packet->reply, "READONLY You can't write against a read only replica.");
         return;
@@ -155,7 +160,7 @@ static void reply(struct network *network, struct packet *packet) {
         return;
     }
     packet->kind = PACKET_REPLY;
-    post(network, packet, next_behind(network, &packet->peer->returned[packet->pipeline]));
+    packet_post(network, packet, next_behind(network, &packet->peer->returned[packet->pipeline]));
 }
 
 /* A reply on a connection that broke is not seen. One that counts only when it was acknowledged is kept until that is
@@ -169,19 +174,24 @@ static bool deliver_reply(struct network *network, struct packet *packet) {
         return false;
     }
     struct reply converted = engine_reply(&packet->reply, elements);
+    if (packet->importing) {
+        (void)engine_import_replied(peer_pipeline(peer, number)); /* that to ASKING has come before */
+    }
+    if (network->redirected && network->redirected(network->world, peer, number, &converted)) {
+        return false;
+    }
     if (is_read_only(&converted) && packet->server->replication.master) { /* as the client layer takes it */
-        engine_refused_by_replica(engine, engine_pipeline(engine, number));
+        engine_refused_by_replica(engine, peer_pipeline(peer, number));
         network_cut(network, peer, number);
         return false;
     }
-    engine->server->pipelines[number].awaited = engine_acknowledgements_follow(engine, engine_pipeline(engine, number));
-    if (engine->server->pipelines[number].awaited > 0 &&
-        engine_keeps_reply(engine_pipeline(engine, number), &converted)) {
+    peer_pipeline(peer, number)->awaited = engine_acknowledgements_follow(engine, peer_pipeline(peer, number));
+    if (peer_pipeline(peer, number)->awaited > 0 && engine_keeps_reply(peer_pipeline(peer, number), &converted)) {
         peer->kept[number] = packet;
         acknowledgement_begin(&peer->acknowledged[number]);
         return true;
     }
-    engine_replied(engine, engine_pipeline(engine, number), &converted, network->world->now);
+    engine_replied(engine, peer_pipeline(peer, number), &converted, network->world->now);
     return false;
 }
 
@@ -198,7 +208,7 @@ static void wait_for_replicas(struct network *network, const struct packet *requ
     packet->server = request->server;
     packet->wait_until = network->world->now + request->wait_ms * MILLISECOND;
     peer->waits[request->pipeline] = true;
-    post(network, packet, network->world->now);
+    packet_post(network, packet, network->world->now);
 }
 
 /* Looks whether enough replicas have what the connection wrote; true when it goes on waiting. */
@@ -215,7 +225,7 @@ static bool recheck_replicas(struct network *network, struct packet *packet) {
         int64_t at = replication_next(network);
         at = at > soonest ? at : soonest;
         at = at < now + 20 * MILLISECOND ? at : now + 20 * MILLISECOND;
-        post(network, packet, at < packet->wait_until ? at : packet->wait_until);
+        packet_post(network, packet, at < packet->wait_until ? at : packet->wait_until);
         return true;
     }
     if (demoted) {
@@ -225,7 +235,7 @@ static bool recheck_replicas(struct network *network, struct packet *packet) {
     }
     peer->waits[packet->pipeline] = false;
     packet->kind = PACKET_ACKNOWLEDGED;
-    post(network, packet, next_behind(network, &peer->returned[packet->pipeline]));
+    packet_post(network, packet, next_behind(network, &peer->returned[packet->pipeline]));
     return true;
 }
 
@@ -244,7 +254,7 @@ static void deliver_acknowledgement(struct network *network, const struct packet
     if (packet->epoch != peer->epoch[number]) {
         return;
     }
-    peer->engine->server->pipelines[number].awaited--;
+    peer_pipeline(peer, number)->awaited--;
     struct packet *kept = peer->kept[number];
     if (kept) {
         struct reply count = engine_reply(&packet->reply, elements);
@@ -253,71 +263,8 @@ static void deliver_acknowledgement(struct network *network, const struct packet
         acknowledgement_take(&peer->acknowledged[number], peer->engine, &count);
         struct reply converted = engine_reply(&kept->reply, elements);
         converted.acknowledgement = &peer->acknowledged[number];
-        engine_replied(peer->engine, engine_pipeline(peer->engine, number), &converted, network->world->now);
+        engine_replied(peer->engine, peer_pipeline(peer, number), &converted, network->world->now);
         forget_kept(peer, number);
-    }
-}
-
-/* ------------------------------------------------------------------------------------------------------ messages -- */
-
-/* The bit of a channel, which has its name, a letter, in braces. */
-static uint32_t channel_bit(const char *channel) {
-    return 1u << (strchr(channel, '{')[1] - 'a');
-}
-
-/* A channel's message, or what is said of a subscription to it. */
-static void tell(struct network *network, struct peer *peer, enum packet_kind kind, struct redis_text channel) {
-    struct packet *packet = packet_new(peer, kind, PIPELINE_BACKGROUND);
-    packet->texts = texts_copy(&channel, 1);
-    post(network, packet, network->world->now + draw_delay(network));
-}
-
-/* A subscription that is wanted is there after a moment; one that is left, at once. */
-static void change_subscriptions(struct network *network, struct peer *peer) {
-    struct list_link *link;
-    if (network->world->now < peer->deaf_until) {
-        return;
-    }
-    while ((link = list_pop(&peer->engine->server->subscription_changes)) != NULL) {
-        struct subscription *subscription = container_of(link, struct subscription, link);
-        char channel[CHANNEL_SIZE_MAX + 1];
-        size_t size = channel_text(peer->engine, subscription, channel);
-        channel[size] = '\0';
-        if (subscription->state == SUBSCRIPTION_LEAVING) {
-            peer->subscribed &= ~channel_bit(channel);
-            engine_unsubscribed(peer->engine, subscription, network->world->now);
-        } else if (subscription->state == SUBSCRIPTION_WANTED) {
-            tell(network, peer, PACKET_SUBSCRIBED, (struct redis_text){channel, size});
-        }
-    }
-}
-
-static int publish(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
-    struct sim_server *server = context;
-    struct network *network = server->network;
-    int notified = 0;
-    int64_t number;
-    if (sharded || !integer_parse(message, &number)) {
-        common_violation(network->world, "a message is no number", "%.*s on %.*s", (int)message.size, message.bytes,
-                         (int)channel.size, channel.bytes);
-    }
-    for (uint32_t i = 0; i < network->peer_count; i++) {
-        struct peer *peer = network->peers[i];
-        if (peer->server == server && (peer->subscribed & channel_bit(channel.bytes))) {
-            tell(network, peer, PACKET_MESSAGE, channel);
-            notified++;
-        }
-    }
-    return notified;
-}
-
-static void deliver_message(const struct packet *packet, int64_t now) {
-    struct peer *peer = packet->peer;
-    enum pubsub_reply what = packet->kind == PACKET_SUBSCRIBED ? PUBSUB_SUBSCRIBED : PUBSUB_MESSAGE;
-    struct redis_text channel = packet->texts[0];
-    peer->subscribed |= what == PUBSUB_SUBSCRIBED ? channel_bit(channel.bytes) : 0;
-    if (peer->subscribed & channel_bit(channel.bytes)) {
-        engine_pubsub_received(peer->engine, peer->engine->server, what, channel.bytes, channel.size, 0, now);
     }
 }
 
@@ -329,6 +276,12 @@ static void note_delivered(struct network *network, struct peer *peer) {
     }
 }
 
+static void note_lost(struct network *network, struct peer *peer, uint32_t pipeline) {
+    if (network->lost) {
+        network->lost(network->world, peer, pipeline);
+    }
+}
+
 void network_cut(struct network *network, struct peer *peer, uint32_t pipeline) {
     struct world_common *world = network->world;
     if (peer->up[pipeline]) {
@@ -337,9 +290,11 @@ void network_cut(struct network *network, struct peer *peer, uint32_t pipeline) 
         peer->epoch[pipeline]++;
         peer->waits[pipeline] = false;
         forget_kept(peer, pipeline);
-        engine_pipeline_lost(peer->engine, engine_pipeline(peer->engine, pipeline), world->now);
-        int64_t at = world->now + random_between(&world->random, 500, 400000);
-        post(network, packet_new(peer, PACKET_READY, pipeline), at);
+        engine_pipeline_lost(peer->engine, peer_pipeline(peer, pipeline), world->now);
+        note_lost(network, peer, pipeline);
+        int64_t within = network->connects_within ? network->connects_within : 400 * MILLISECOND;
+        int64_t at = world->now + random_between(&world->random, 500, within);
+        packet_post(network, packet_new(peer, PACKET_READY, pipeline), at);
     }
     note_delivered(network, peer);
 }
@@ -348,7 +303,7 @@ void network_cut_messages(struct network *network, struct peer *peer) {
     TRACE(network->world, "FAULT: client %u is cut off from messages", peer->number);
     peer->subscribed = 0;
     drop(network, peer, PACKET_MESSAGE, PIPELINE_COUNT);
-    engine_subscriptions_lost(peer->engine, peer->engine->server, network->world->now);
+    engine_subscriptions_lost(peer->engine, peer->engine_server, network->world->now);
     note_delivered(network, peer);
 }
 
@@ -376,11 +331,12 @@ static void leave(struct network *network, struct peer *peer, struct sim_server 
         }
     }
     peer->server = server;
+    peer->process = server->process;
     network_cut_messages(network, peer);
     drop(network, peer, PACKET_SUBSCRIBED, PIPELINE_COUNT);
     bool late = random_chance(&network->world->random, 500);
     peer->deaf_until = late ? network->world->now + random_between(&network->world->random, 0, SECOND) : 0;
-    engine_server_changed(peer->engine, peer->engine->server, network->world->now);
+    engine_server_changed(peer->engine, peer->engine_server, network->world->now);
     if (network->moved) {
         network->moved(network->world, peer);
     }
@@ -397,7 +353,8 @@ void network_move(struct network *network, struct peer *peer, struct sim_server 
  * comes, late. A server that was left is not asked. */
 static enum resolution resolve(struct network *network, const struct peer *peer, uint32_t pipeline) {
     struct sim_random *random = &network->world->random;
-    if (peer->reached[pipeline] && peer->reached[pipeline] != peer->server) {
+    bool other = peer->reached[pipeline] != peer->server || peer->reached_process[pipeline] != peer->process;
+    if (peer->reached[pipeline] && other) {
         return RESOLVED_BY_RESTART;
     }
     if (!network->denied) {
@@ -417,21 +374,24 @@ static bool connect_again(struct network *network, struct packet *ready) {
     struct world_common *world = network->world;
     struct peer *peer = ready->peer;
     struct sim_server *server = peer->view ? peer->view : peer->server;
-    if (world->now < server->down_until || server->replication.master) {
-        engine_pipeline_failed(peer->engine, engine_pipeline(peer->engine, ready->pipeline), REDLATCH_UNREACHABLE, true,
+    bool replica = server->replication.master && !network->refuses; /* of a cluster, it redirects */
+    if (world->now < server->down_until || world->now < peer->cut_until || replica) {
+        engine_pipeline_failed(peer->engine, peer_pipeline(peer, ready->pipeline), REDLATCH_UNREACHABLE, true,
                                world->now);
-        post(network, ready, world->now + random_between(&world->random, 10000, 400000));
+        note_lost(network, peer, ready->pipeline);
+        packet_post(network, ready, world->now + random_between(&world->random, 10000, 400000));
         return true;
     }
-    if (server != peer->server) {
+    if (server != peer->server || server->process != peer->process) {
         leave(network, peer, server, ready->pipeline);
     }
     enum resolution how = resolve(network, peer, ready->pipeline);
     peer->reached[ready->pipeline] = server;
+    peer->reached_process[ready->pipeline] = server->process;
     peer->written[ready->pipeline] = 0;
     peer->ready_at[ready->pipeline] = world->now;
     peer->up[ready->pipeline] = true;
-    engine_pipeline_ready(peer->engine, engine_pipeline(peer->engine, ready->pipeline), how, world->now);
+    engine_pipeline_ready(peer->engine, peer_pipeline(peer, ready->pipeline), how, world->now);
     return false;
 }
 
@@ -445,12 +405,9 @@ void network_add_server(struct network *network, struct sim_server *server) {
     network_publish_from(server);
 }
 
-void network_publish_from(struct sim_server *server) {
-    keyspace_on_publish(server->keyspace, publish, server);
-}
-
 void network_add_peer(struct network *network, struct peer *peer) {
     peer->number = network->peer_count;
+    peer->engine_server = peer->engine_server ? peer->engine_server : peer->engine->server;
     for (uint32_t pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
         peer->up[pipeline] = true;
         peer->reached[pipeline] = peer->server;
@@ -482,7 +439,7 @@ void network_flush(struct network *network) {
             for (uint32_t pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
                 send_requests(network, peer, pipeline);
             }
-            change_subscriptions(network, peer);
+            network_change_subscriptions(network, peer);
         }
     }
 }
@@ -531,6 +488,9 @@ bool network_step(struct network *network) {
     struct peer *peer = packet->peer;
     bool at_server = packet->kind == PACKET_REQUEST || packet->kind == PACKET_WAIT;
     int64_t stopped_until = at_server ? packet->server->paused_until : peer->paused_until;
+    if (packet->kind != PACKET_READY && peer->cut_until > stopped_until) {
+        stopped_until = peer->cut_until;
+    }
     if (stopped_until > now) { /* whoever is to get it */
         packet->at = stopped_until;
         return true;
@@ -562,7 +522,7 @@ bool network_step(struct network *network) {
     } else if (packet->kind == PACKET_READY) {
         goes_on = connect_again(network, packet);
     } else {
-        deliver_message(packet, now);
+        network_deliver_message(network, packet);
     }
     note_delivered(network, peer);
     if (!goes_on) {

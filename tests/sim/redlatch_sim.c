@@ -7,11 +7,13 @@
  *   --kind NAME     locks of that kind (mutex), multi or redlock; with --sets also mixed
  *   --sets          several at once, too; with --faults, what only they do wrong
  *   --failover      with replicas that take the place of the master
+ *   --cluster       with slots that move between masters, and replicas
  *   --scripts DIR   runs the .lua files of a folder instead of the embedded scripts
  *
  * What all kinds share is here: simulate.c runs seeds, find_faults.c plants faults, world_common.h is what every world
  * begins with, network.c is the way to the servers, and keyspace.c with redis_*.c is a server. What a
- * family of kinds has of its own is in locks/, counts/ and composite/; failover/ has replicas. */
+ * family of kinds has of its own is in locks/, counts/ and composite/; failover/ has
+ * replicas, cluster/ has slots. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +44,7 @@ static int usage(const char *problem, const char *value) {
     fprintf(stderr,
             "redlatch_sim: %s%s\n"
             "expected: --seeds N [--first S] [--jobs J] | --seed S [--trace] | --faults [--seeds N]; and --kind NAME, "
-            "--sets, --failover, --scripts DIR\n",
+            "--sets, --failover, --cluster, --scripts DIR\n",
             problem, value);
     return 64;
 }
@@ -78,6 +80,7 @@ static bool *flag(struct options *options, const char *option) {
            : strcmp(option, "--sets") == 0     ? &options->sets
            : strcmp(option, "--faults") == 0   ? &options->faults
            : strcmp(option, "--failover") == 0 ? &options->failover
+           : strcmp(option, "--cluster") == 0  ? &options->cluster
                                                : NULL;
 }
 
@@ -133,11 +136,15 @@ static int choose(struct options *options) {
     if (options->failover && (options->sets || composite || (kind && !kind_fails_over(options->kind)))) {
         return usage("no failovers of locks of the kind ", kind_word(options->kind));
     }
-    options->scenario = options->failover ? &failover_scenario
-                        : composite       ? &composite_scenario
-                        : options->sets   ? &sets_scenario
-                        : counted         ? &counts_scenario
-                                          : &locks_scenario;
+    if (options->cluster && (options->sets || options->failover || !kind_clusters(options->kind))) {
+        return usage("no clusters of locks of the kind ", kind_word(options->kind));
+    }
+    options->scenario = options->cluster    ? &cluster_scenario
+                        : options->failover ? &failover_scenario
+                        : composite         ? &composite_scenario
+                        : options->sets     ? &sets_scenario
+                        : counted           ? &counts_scenario
+                                            : &locks_scenario;
     return 0;
 }
 

@@ -1,7 +1,7 @@
 """Runs the simulations of all kinds of locks, one after the other.
 
-    run.py seeds [N]    N seeds of each kind, else a thousand, with failovers half as many; every script must be run by
-                        some of them
+    run.py seeds [N]    N seeds of each kind, else a thousand, with failovers half as many, of clusters fewer; every
+                        script must be run by some of them
     run.py faults       plants faults, one at a time; each must be found, and each kind has some
 SPDX-License-Identifier: Apache-2.0
 """
@@ -33,8 +33,13 @@ CALLS += [["--kind", kind] for kind in COUNTS]
 # With replicas that take the place of the master.
 FAILOVER = [name for name in KINDS if name not in ("semaphore", "latch")]
 CALLS += [["--failover", "--kind", kind] for kind in FAILOVER]
+# Of a cluster: one key, a string, and several keys, some of which may be on either node of a slot that moves.
+CLUSTER = ["mutex", "plain", "fenced", "fair"]
+# Faults at least: kinds route alike, but for keys that are missing beside others.
+OF_ROUTING = {"mutex": 15, "fenced": 1}
+CALLS += [["--cluster", "--kind", kind] for kind in CLUSTER]
 FAULTS_AT_LEAST = 3
-SEEDS, OF_FAILOVER = "1000", "500"  # every point must be reached in so many
+SEEDS, OF_FAILOVER, OF_CLUSTER = "1000", "500", "200"  # every point must be reached in so many
 
 # Scripts that no kind runs, and why.
 ELSEWHERE = {"inspect": "it writes nothing; tests/scripts records what it tells"}
@@ -55,9 +60,10 @@ def run_all(calls: List[List[str]]) -> List[str]:
         return list(pool.map(run, calls))
 
 
-def run_seeds(seeds: str, of_failover: str) -> None:
+def run_seeds(seeds: str, of_failover: str, of_cluster: str) -> None:
     """All kinds; then whether every script was run."""
-    output = run_all([[*words, "--seeds", of_failover if "--failover" in words else seeds] for words in CALLS])
+    numbers = {"--failover": of_failover, "--cluster": of_cluster}
+    output = run_all([[*words, "--seeds", numbers.get(words[0], seeds)] for words in CALLS])
     ran: Set[str] = set(re.findall(r"^ *[1-9]\d*  script (\w+)$", "\n".join(output), re.MULTILINE))
     scripts = {path.stem for path in (ROOT / "core" / "src" / "scripts").glob("*.lua")}
     left_out = sorted(scripts - ran - set(ELSEWHERE))
@@ -68,9 +74,12 @@ def run_seeds(seeds: str, of_failover: str) -> None:
 
 def run_faults() -> None:
     """Each fault is found by the program, or it fails; each kind has enough of them."""
+    calls = [words for words in CALLS if words[0] != "--cluster" or words[2] in OF_ROUTING]
     found = {" ".join(words): len(re.findall(r"  seed \d+ ", text))
-             for words, text in zip(CALLS, run_all([[*words, "--faults"] for words in CALLS]))}
-    few = [words for words, count in found.items() if count < (1 if "--sets" in words else FAULTS_AT_LEAST)]
+             for words, text in zip(calls, run_all([[*words, "--faults"] for words in calls]))}
+    few = [words for words, count in found.items()
+           if count < (1 if "--sets" in words else FAULTS_AT_LEAST) and "--cluster" not in words]
+    few += [kind for kind, least in OF_ROUTING.items() if found[f"--cluster --kind {kind}"] < least]
     if few:
         raise SystemExit(f"fewer faults than {FAULTS_AT_LEAST} are planted for: {', '.join(few)}")
     print(", ".join(f"{words} {count}" for words, count in found.items()))
@@ -81,9 +90,9 @@ def main(arguments: List[str]) -> int:
     if arguments == ["faults"]:
         run_faults()
     elif arguments == ["seeds"]:
-        run_seeds(SEEDS, OF_FAILOVER)
+        run_seeds(SEEDS, OF_FAILOVER, OF_CLUSTER)
     elif len(arguments) == 2 and arguments[0] == "seeds" and arguments[1].isdigit():
-        run_seeds(arguments[1], arguments[1])
+        run_seeds(arguments[1], arguments[1], arguments[1])
     else:
         raise SystemExit("usage: run.py seeds [N] | faults")
     return 0

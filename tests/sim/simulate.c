@@ -16,7 +16,7 @@
 #include "step_meter.h"
 
 /* A seed takes some hundredths of a second of processor time; SEED_SECONDS are used up by an endless loop only. */
-enum { FULL_RUN = 1000, FULL_FAILOVERS = 500, SEED_SECONDS = 20 };
+enum { FULL_RUN = 1000, FULL_FAILOVERS = 500, FULL_CLUSTERS = 100, SEED_SECONDS = 20 };
 
 /* What the step meter's jump comes with, in place of the number of a signal. */
 enum { BUSY_WITHOUT_END = 1 };
@@ -111,9 +111,9 @@ static int report_failure(uint64_t seed, const struct options *options, struct s
     trace_print(&world->trace, stderr);
     fprintf(stderr, "seed: %llu\n", (unsigned long long)seed);
     print_commit();
-    fprintf(stderr, "violated: %s (%s)\nagain: redlatch_sim%s%s --kind %s --seed %llu --trace\n", world->rule,
+    fprintf(stderr, "violated: %s (%s)\nagain: redlatch_sim%s%s%s --kind %s --seed %llu --trace\n", world->rule,
             world->detail, options->sets ? " --sets" : "", options->failover ? " --failover" : "",
-            kind_word(options->kind), (unsigned long long)seed);
+            options->cluster ? " --cluster" : "", kind_word(options->kind), (unsigned long long)seed);
     free(world);
     return 1;
 }
@@ -170,12 +170,15 @@ static void work(const struct options *options, struct script_set *scripts, uint
 }
 
 static int report(const struct options *options, const struct tally *total) {
-    int zeros = coverage_print(&total->coverage, options->kind, options->failover, options->seeds, stdout);
+    const struct scenario *scenario = options->scenario;
+    int zeros = coverage_print(&total->coverage, options->kind, scenario->first_point, scenario->end_point,
+                               options->seeds, stdout);
     script_runs_print(total->script_runs);
     printf("%llu seeds, %llu events, no violation\n", (unsigned long long)total->runs,
            (unsigned long long)total->steps);
+    uint64_t full = options->cluster ? FULL_CLUSTERS : options->failover ? FULL_FAILOVERS : FULL_RUN;
     bool all = !options->sets; /* sets are never handed over, and so leave few that follow each other */
-    if (zeros > 0 && all && options->seeds >= (options->failover ? FULL_FAILOVERS : FULL_RUN)) {
+    if (zeros > 0 && all && options->seeds >= full) {
         fprintf(stderr, "%d points were never reached\n", zeros);
         return 1;
     }

@@ -12,7 +12,7 @@ struct options {
     uint64_t seed;
     uint64_t jobs;
     uint8_t kind; /* enum redlatch_kind, or one of world_common.h */
-    bool one, faults, trace, sets, failover;
+    bool one, faults, trace, sets, failover, cluster;
     const char *scripts; /* a folder; NULL: the embedded ones */
 };
 

@@ -46,6 +46,8 @@ struct scenario {
     /* Frees what a seed that passed has left. */
     void (*free)(struct world_common *world);
     const struct planted_edit *const *planted; /* tables of mistakes in scripts, and NULL */
+    /* The points that its seeds are to reach, whatever the kind; none: those that the kind can reach. */
+    enum cover_point first_point, end_point;
 };
 
 extern const struct scenario locks_scenario;
@@ -53,6 +55,7 @@ extern const struct scenario sets_scenario;
 extern const struct scenario counts_scenario;
 extern const struct scenario composite_scenario;
 extern const struct scenario failover_scenario;
+extern const struct scenario cluster_scenario;
 
 /* Notes that a rule was violated; the first one counts. */
 #define world_violation(world, rule, ...) common_violation(&(world)->common, rule, __VA_ARGS__)

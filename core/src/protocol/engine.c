@@ -21,6 +21,7 @@
 #include "pools.h"
 #include "refresh.h"
 #include "renewal.h"
+#include "reroute.h"
 #include "routes.h"
 #include "semaphore_permits.h"
 #include "set_release.h"
@@ -399,7 +400,7 @@ static const struct reply *followed_reply(const struct engine *engine, const str
     static const char text[] = "CLUSTERDOWN the nodes do not agree who serves the slot";
     static const struct reply not_followed = {.kind = REPLY_ERROR, .text = text, .size = sizeof text - 1};
     bool redirects = engine->routes && reply->kind == REPLY_ERROR && is_redirection(reply->text, reply->size);
-    return redirects ? &not_followed : reply;
+    return redirects && !PLANTED(FAULT_REDIRECTION_RETURNED) ? &not_followed : reply;
 }
 
 void engine_replied(struct engine *engine, struct pipeline *pipeline, const struct reply *reply, int64_t now) {
@@ -466,6 +467,9 @@ void engine_pipeline_ready(struct engine *engine, struct pipeline *pipeline, enu
     list_init(&later);
     struct list_link *link;
     pipeline->server->kill_denied = pipeline->server->kill_denied || how == RESOLUTION_DENIED;
+    if (!PLANTED(FAULT_OLD_ASK_IS_FOLLOWED)) {
+        engine_importer_failed(engine, pipeline);
+    }
     while ((link = list_pop(&pipeline->unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         in_doubt_resolve_unsent(engine, command, how, now);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "planted.h"
 #include "records.h"
 
 static const struct {
@@ -84,6 +85,10 @@ struct error_reply error_reply_of(const char *text, size_t size) {
             error.status = error_codes[i].status;
             error.transient = error_codes[i].transient;
             error.no_script = i == 0;
+            if ((PLANTED(FAULT_TRYAGAIN_IS_FATAL) && begins_with_code(inner, inner_size, "TRYAGAIN")) ||
+                (PLANTED(FAULT_CLUSTERDOWN_IS_FATAL) && begins_with_code(inner, inner_size, "CLUSTERDOWN"))) {
+                error.transient = false;
+            }
             /* Our scripts read first, so a wrong type has written nothing; the writes that memory, role or replicas
              * refuse are refused at the first write. */
             return error;

@@ -255,11 +255,12 @@ void engine_pubsub_received(struct engine *engine, const struct server *server, 
         struct subscription *subscription = container_of(link, struct subscription, notified);
         if (what == PUBSUB_MESSAGE) {
             engine_message(engine, subscription, number, now);
-        } else if (subscription->server != server) {
+        } else if (subscription->server != server && !PLANTED(FAULT_OLD_NODE_CONFIRMS)) {
             continue; /* its name was there before */
         } else if (what == PUBSUB_SUBSCRIBED) {
             engine_subscribed(engine, subscription, now);
-        } else if (subscription->state == SUBSCRIPTION_ACTIVE && engine->routes) {
+        } else if (subscription->state == SUBSCRIPTION_ACTIVE && engine->routes &&
+                   !PLANTED(FAULT_CHANNEL_ENDS_UNSEEN)) {
             lost(engine, subscription, server, now); /* unasked: the slot is another server's now */
         } else {
             engine_unsubscribed(engine, subscription, now);

@@ -59,6 +59,28 @@ enum planted_fault {
     FAULT_UNACKNOWLEDGED_HAND_OVER,     /* a lock is handed over, which no replica acknowledges */
     FAULT_COMMANDS_NOT_RETURNED,        /* a waiter that gave back often has no command left to give back with */
     FAULT_PERMITS_GIVEN_BACK_IN_PART,   /* of several permits only the first one is given back */
+    FAULT_NAMES_STAY,                   /* the names of a slot that moved go on leading to its old node */
+    FAULT_MOVE_NOT_NOTED,               /* a hold is believed for as long as the old node of its name said */
+    FAULT_WAITERS_STAY,                 /* waiters do not recheck when their name moves */
+    FAULT_CHANNELS_STAY,                /* channels are not asked for at the new node */
+    FAULT_CHANNEL_ENDS_UNSEEN,          /* the end of a subscription, as its slot moved, is not heard */
+    FAULT_OLD_NODE_CONFIRMS,            /* what the old node confirms counts as heard from the new one */
+    FAULT_UNSENT_STAYS,                 /* what an old node was not sent waits for that node */
+    FAULT_DOUBT_STAYS,                  /* what is in doubt at an old node waits for that node */
+    FAULT_DOUBT_COUNTS_AS_CARRIED_OUT,  /* what is in doubt when its name moves counts as carried out */
+    FAULT_DOUBT_COUNTS_AS_REFUSED,      /* the same, as not carried out */
+    FAULT_UNDOS_STAY,                   /* undos go where they would have gone before the name moved */
+    FAULT_REDIRECTED_COUNTS_AS_SENT,    /* what was redirected counts as sent twice when it is sent again */
+    FAULT_REDIRECTED_TO_SAME,           /* what is redirected goes to the same node again */
+    FAULT_REDIRECTED_IS_DROPPED,        /* what is redirected is not sent again */
+    FAULT_REDIRECTED_WITHOUT_END,       /* nodes that redirect to each other are followed for ever */
+    FAULT_REDIRECTION_RETURNED,         /* the last redirection is passed on to the caller */
+    FAULT_IMPORT_UNANNOUNCED,           /* ASK is followed without ASKING */
+    FAULT_ASK_IS_MOVED,                 /* ASK changes where the name leads */
+    FAULT_OLD_ASK_IS_FOLLOWED,          /* ASK is followed when there is a connection, however late */
+    FAULT_TRYAGAIN_IS_FATAL,            /* a call ends with TRYAGAIN */
+    FAULT_CLUSTERDOWN_IS_FATAL,         /* a call ends with CLUSTERDOWN */
+    FAULT_SLOTS_IN_ONE_RENEWAL,         /* a renewal has names of several slots */
     FAULT_COUNT,
     FAULT_OTHER_PROCESS_IGNORED,  /* another process at the end of a new connection is taken for the same */
     FAULT_ONE_CONNECTION_MOVES,   /* only the connection that noticed leads to the new server */

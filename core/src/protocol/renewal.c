@@ -104,7 +104,8 @@ static struct command *open_batch(struct engine *engine, const struct hold *hold
 /* Whether a batch is renewed as the hold is. In a cluster all names of a script are in one slot. */
 static bool goes_with(const struct command *batch, const struct hold *hold) {
     return renewed_alike(batch->lock_kind, hold->lock_kind) &&
-           (batch->batch_count == 0 || batch->batch[0].name->slot == hold->resource->slot);
+           (batch->batch_count == 0 || batch->batch[0].name->slot == hold->resource->slot ||
+            PLANTED(FAULT_SLOTS_IN_ONE_RENEWAL));
 }
 
 /* Whether a hold has to wait for another batch; one that has more values than a batch may have goes alone. */

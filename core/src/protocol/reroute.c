@@ -5,7 +5,7 @@
  *   not sent, or to be sent again     goes to the new server, in order
  *   sent, no reply yet                redirected by the old server; in doubt when its connection ends
  *   redirected                        goes to the new server; one that was given up on is dropped
- *   the same, for once                goes to the importer; back if that cannot be reached
+ *   the same, for once                goes to the importer; back if that cannot be reached at once
  *   in doubt                          as after a restart of the server: the new one may have less than the old one had,
  *                                     and nothing that is under way to the old one reaches it */
 #include "reroute.h"
@@ -13,6 +13,7 @@
 #include "in_doubt.h"
 #include "messages.h"
 #include "operations.h"
+#include "planted.h"
 #include "pools.h"
 #include "renewal.h"
 #include "routes.h"
@@ -26,7 +27,8 @@ static void recheck_waiters(struct engine *engine, int64_t now) {
     for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
         struct operation *operation = container_of(link, struct operation, all);
         const struct resource *resource = operation->resource;
-        if (resource && engine->routes[resource->slot] != resource->server) {
+        bool moves = resource && engine->routes[resource->slot] != resource->server;
+        if (moves && !PLANTED(FAULT_WAITERS_STAY)) {
             operation_recheck_soon(engine, operation, now);
         }
     }
@@ -42,15 +44,15 @@ void engine_routes_changed(struct engine *engine, int64_t now) {
         for (struct resource *resource = engine->resources.buckets[i]; resource; resource = next) {
             next = resource->next;
             struct server *server = engine->routes[resource->slot];
-            if (resource->server == server) {
+            if (resource->server == server || PLANTED(FAULT_NAMES_STAY)) {
                 continue;
             }
             const struct server *left = resource->server;
             resource->server = server;
-            resource->moved_at = now;
+            resource->moved_at = PLANTED(FAULT_MOVE_NOT_NOTED) ? 0 : now;
             resource_keep(resource); /* its wait queue may end with its subscription */
             renewal_verify(engine, resource, now);
-            if (resource->queue) {
+            if (resource->queue && !PLANTED(FAULT_CHANNELS_STAY)) {
                 queue_channels_lost(engine, resource->queue, left, now);
             }
             next = resource->next;
@@ -59,17 +61,34 @@ void engine_routes_changed(struct engine *engine, int64_t now) {
     }
 }
 
+static bool is_undo(const struct command *command) {
+    return command->kind == COMMAND_RELEASE && command->count == 0 && !command->hold && !command->operation;
+}
+
 /* Takes the commands off a list whose names are elsewhere, but for those that an importer is to get. */
 static void take_moved(const struct engine *engine, struct list *list, const struct server *server,
                        struct list *moved) {
     for (struct list_link *link = list_first(list), *next; link; link = next) {
         next = list_next(list, link);
         const struct command *command = container_of(link, const struct command, link);
-        if (!command->importing && destination(engine, command) != server) {
+        bool stays = PLANTED(FAULT_UNDOS_STAY) && is_undo(command);
+        if (!command->importing && destination(engine, command) != server && !stays) {
             list_remove(link);
             list_append(moved, link);
         }
     }
+}
+
+/* What a planted fault does with a command in doubt, instead of resolving it; false: there is none. */
+static bool resolve_wrongly(struct engine *engine, struct command *command) {
+    if (PLANTED(FAULT_DOUBT_COUNTS_AS_CARRIED_OUT)) {
+        give_command(engine, command);
+    } else if (PLANTED(FAULT_DOUBT_COUNTS_AS_REFUSED)) {
+        command->was_sent = false;
+        command->repeated = false;
+        push_command(engine, command);
+    }
+    return PLANTED(FAULT_DOUBT_COUNTS_AS_CARRIED_OUT) || PLANTED(FAULT_DOUBT_COUNTS_AS_REFUSED);
 }
 
 static void reroute(struct engine *engine, struct pipeline *pipeline, int64_t now) {
@@ -78,10 +97,17 @@ static void reroute(struct engine *engine, struct pipeline *pipeline, int64_t no
     struct list_link *link;
     list_init(&in_doubt);
     list_init(&unsent);
-    take_moved(engine, &pipeline->in_doubt, pipeline->server, &in_doubt);
-    take_moved(engine, &pipeline->unsent, pipeline->server, &unsent);
+    if (!PLANTED(FAULT_DOUBT_STAYS)) {
+        take_moved(engine, &pipeline->in_doubt, pipeline->server, &in_doubt);
+    }
+    if (!PLANTED(FAULT_UNSENT_STAYS)) {
+        take_moved(engine, &pipeline->unsent, pipeline->server, &unsent);
+    }
     while ((link = list_pop(&in_doubt)) != NULL) {
-        in_doubt_resolve(engine, container_of(link, struct command, link), RESOLVED_BY_RESTART, now);
+        struct command *command = container_of(link, struct command, link);
+        if (!resolve_wrongly(engine, command)) {
+            in_doubt_resolve(engine, command, RESOLVED_BY_RESTART, now);
+        }
     }
     while ((link = list_pop(&unsent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
@@ -107,6 +133,7 @@ void engine_importer_failed(struct engine *engine, struct pipeline *importer) {
             list_remove(link);
             push_command(engine, command);
         }
+        command->importing = false; /* it may serve the slot now, which does not last */
     }
 }
 
@@ -116,18 +143,19 @@ static struct command *take_redirected(struct engine *engine, struct pipeline *p
     pipeline->in_flight--;
     engine->stats.round_trips++;
     command->redirections++;
+    command->was_sent = command->repeated || PLANTED(FAULT_REDIRECTED_COUNTS_AS_SENT);
     if (command->abandoned || (command->kind == COMMAND_HAND_OVER && !receiver_of(command))) {
         in_doubt_resolve(engine, command, RESOLVED_BY_KILL, now);
         return NULL;
     }
-    command->was_sent = command->repeated;
-    return command;
+    return PLANTED(FAULT_REDIRECTED_IS_DROPPED) ? NULL : command;
 }
 
 static bool may_redirect(struct engine *engine, const struct pipeline *pipeline) {
     const struct list_link *link = list_first(&pipeline->sent);
     return !engine->broken && INVARIANT(&engine->broken, link) &&
-           container_of(link, const struct command, link)->redirections < REDIRECTIONS_MAX;
+           (container_of(link, const struct command, link)->redirections < REDIRECTIONS_MAX ||
+            PLANTED(FAULT_REDIRECTED_WITHOUT_END));
 }
 
 bool engine_redirected(struct engine *engine, struct pipeline *pipeline, int64_t now) {
@@ -135,7 +163,9 @@ bool engine_redirected(struct engine *engine, struct pipeline *pipeline, int64_t
         return false;
     }
     struct command *command = take_redirected(engine, pipeline, now);
-    if (command) {
+    if (command && PLANTED(FAULT_REDIRECTED_TO_SAME)) {
+        list_append(&pipeline->unsent, &command->link);
+    } else if (command) {
         push_command(engine, command);
     }
     return true;
@@ -149,7 +179,10 @@ bool engine_redirected_to_importer(struct engine *engine, struct pipeline *pipel
     struct command *command = take_redirected(engine, pipeline, now);
     if (command) {
         command->server = server;
-        command->importing = true;
+        command->importing = !PLANTED(FAULT_IMPORT_UNANNOUNCED);
+        if (PLANTED(FAULT_ASK_IS_MOVED) && command->resource) {
+            command->resource->server = server;
+        }
         list_append(&server->pipelines[command->pipeline].unsent, &command->link);
     }
     return true;

@@ -23,7 +23,9 @@ bool engine_redirected(struct engine *engine, struct pipeline *pipeline, int64_t
 bool engine_redirected_to_importer(struct engine *engine, struct pipeline *pipeline, struct server *server,
                                    int64_t now);
 
-/* No connection to an importer: what was to be sent there goes back to where its names are, and is redirected anew. */
+/* No connection to an importer, or only now: what was to be sent there goes back to where its names are, and is
+ * redirected anew. The slot may have moved on meanwhile, and an importer runs what comes behind ASKING whether it has
+ * the key or not. */
 void engine_importer_failed(struct engine *engine, struct pipeline *importer);
 
 /* Takes the next reply of the pipeline if it is that to ASKING; false if it is not. */

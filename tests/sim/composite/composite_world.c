@@ -183,4 +183,5 @@ const struct planted_edit planted_composites[] = {
 
 static const struct planted_edit *const planted[] = {planted_composites, NULL};
 
-const struct scenario composite_scenario = {sizeof(struct world), simulate, free_world, planted};
+const struct scenario composite_scenario = {
+    .world_size = sizeof(struct world), .simulate = simulate, .free = free_world, .planted = planted};

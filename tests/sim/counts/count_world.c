@@ -192,4 +192,5 @@ static void simulate(struct world_common *common, uint8_t kind) {
 
 static const struct planted_edit *const planted[] = {planted_counts, NULL};
 
-const struct scenario counts_scenario = {sizeof(struct world), simulate, free_world, planted};
+const struct scenario counts_scenario = {
+    .world_size = sizeof(struct world), .simulate = simulate, .free = free_world, .planted = planted};

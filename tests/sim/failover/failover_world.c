@@ -183,4 +183,9 @@ static void simulate(struct world_common *common, uint8_t kind) {
 
 static const struct planted_edit *const planted[] = {planted_failover, NULL};
 
-const struct scenario failover_scenario = {sizeof(struct world), simulate, free_world, planted};
+const struct scenario failover_scenario = {.world_size = sizeof(struct world),
+                                           .simulate = simulate,
+                                           .free = free_world,
+                                           .planted = planted,
+                                           .first_point = COVER_FAILOVER,
+                                           .end_point = COVER_SLOT_MOVED};

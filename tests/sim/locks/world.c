@@ -170,5 +170,7 @@ static const struct planted_edit *const planted_in_locks[] = {planted_scripts, p
                                                               planted_groups, NULL};
 static const struct planted_edit *const planted_in_sets[] = {planted_sets, planted_member_types, NULL};
 
-const struct scenario locks_scenario = {sizeof(struct world), simulate_locks, free_world, planted_in_locks};
-const struct scenario sets_scenario = {sizeof(struct world), simulate_sets, free_world, planted_in_sets};
+const struct scenario locks_scenario = {
+    .world_size = sizeof(struct world), .simulate = simulate_locks, .free = free_world, .planted = planted_in_locks};
+const struct scenario sets_scenario = {
+    .world_size = sizeof(struct world), .simulate = simulate_sets, .free = free_world, .planted = planted_in_sets};

@@ -1,0 +1,125 @@
+/* What clients believe, against what nodes have: after each event, after each script, and when a replica takes the
+ * place of its master. SPDX-License-Identifier: Apache-2.0
+ *
+ *   what is believed             what there must be
+ *   a deadline that moves later  a lease until then, on some node
+ *   a hold                       nobody else believes in the same lock, unless one of both is excused
+ *                                the node of the name has it for as long, or the client learns of the loss soon
+ *
+ * A lock that a late command took for nobody is free when its lease is over: it came to a node to which the slot had
+ * moved meanwhile, over a connection that nobody had to kill. A hold is excused that the master had and the replica had
+ * not when it took the master's place, as its offset says; and one that a master granted which had been replaced. */
+#include "cluster.h"
+
+/* A verification after a route has changed: there and back on a slow network, and once more if that was redirected. */
+static const int64_t VERIFIED_WITHIN = 500 * MILLISECOND;
+
+static bool is_believed(const struct world *world, const struct client *client, const struct hold *hold) {
+    return hold->stage == HOLD_ALIVE && world->now < hold->deadline && caller_is_granted(client, hold);
+}
+
+static void judge_exclusion(struct world *world, uint32_t name) {
+    const struct hold *other = NULL;
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        const struct client *client = &world->clients[i];
+        for (const struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
+            if (!is_believed(world, client, hold) || cluster_note(world, i, hold->id)->excused) {
+                continue;
+            }
+            if (other) {
+                world_violation(world, "two hold the lock", "name %u: ids %d and %d", name, (int)other->id,
+                                (int)hold->id);
+            }
+            other = hold;
+        }
+    }
+}
+
+static void judge_hold(struct world *world, const struct client *client, const struct hold *hold, uint32_t name) {
+    uint32_t number = client_of_peer(&client->peers[0]);
+    uint32_t owner = world->owner[name];
+    struct id_note *note = cluster_note(world, number, hold->id);
+    const struct node_hold *known = node_hold_find(world, owner, name, number, hold->id);
+    note->deadline = hold->deadline;
+    if (hold->deadline > note->leased_until) {
+        world_violation(world, "a holder believes longer than any node has known", "client %u id %d", number,
+                        (int)hold->id);
+    }
+    if ((known && known->expires >= hold->deadline) || hold->busy) {
+        note->unknown_since = 0;
+        return;
+    }
+    int64_t since = world->now - VERIFIED_WITHIN;
+    note->unknown_since = note->unknown_since ? note->unknown_since : world->now;
+    if (note->unknown_since <= since && could_reach(world, client, name, PIPELINE_BACKGROUND, since)) {
+        world_violation(world, "a holder is not told that its node has less", "client %u id %d of name %u", number,
+                        (int)hold->id, name);
+    }
+}
+
+void cluster_judge_holds(struct world *world) {
+    for (uint32_t name = 0; name < world->name_count; name++) {
+        judge_exclusion(world, name);
+        for (uint32_t i = 0; i < CLIENTS; i++) {
+            const struct client *client = &world->clients[i];
+            for (const struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {
+                if (hold->stage == HOLD_ALIVE && world->now < hold->deadline) {
+                    judge_hold(world, client, hold, name);
+                }
+            }
+        }
+    }
+}
+
+/* Whether what a node does about a slot counts. */
+static bool is_authority(const struct world *world, uint32_t node, uint32_t name) {
+    const struct slot_move *move = &world->moves[name];
+    return world->owner[name] == node || (move->step != MOVE_NONE && (move->to == node || move->from == node));
+}
+
+/* A script removes nothing of others: what is gone was released by it, or had run out. */
+void cluster_judge_script(struct world_common *common, const struct packet *packet) {
+    struct world *world = (struct world *)common;
+    uint32_t node = node_of_server(world, packet->server);
+    uint32_t name = name_of_key(world, packet->texts[0]);
+    struct node_holds before = world->held[node][name];
+    node_holds_read(world, node, name);
+    const struct node_holds *after = &world->held[node][name];
+    for (uint32_t i = 0; i < before.count; i++) {
+        const struct node_hold *hold = &before.holds[i];
+        if (hold->expires > world->now && !node_hold_find(world, node, name, hold->client, hold->id)) {
+            struct id_note *note = cluster_note(world, hold->client, hold->id);
+            note->released_at = note->released ? note->released_at : world->now;
+            note->released = true;
+            world->released_at[name] = after->count == 0 && is_authority(world, node, name) ? world->now : 0;
+        }
+    }
+    world->released_at[name] = after->count > 0 ? 0 : world->released_at[name];
+    bool late = packet->epoch != packet->peer->epoch[packet->pipeline];
+    for (uint32_t i = 0; i < after->count && late; i++) {
+        cluster_note(world, after->holds[i].client, after->holds[i].id)->late = true;
+    }
+    for (uint32_t i = 0; i < after->count && !is_authority(world, node, name); i++) {
+        cluster_note(world, after->holds[i].client, after->holds[i].id)->excused = true;
+    }
+}
+
+void cluster_judge_promotion(struct world *world, uint32_t former, uint32_t master) {
+    for (uint32_t name = 0; name < world->name_count; name++) {
+        const struct node_holds *all = &world->held[former][name];
+        for (uint32_t i = 0; i < all->count && world->owner[name] == former; i++) {
+            const struct node_hold *hold = &all->holds[i];
+            const struct node_hold *known = node_hold_find(world, master, name, hold->client, hold->id);
+            if (hold->expires > world->now && (!known || known->expires < hold->expires)) {
+                TRACE(world, "the replica lacks id %d of client %u%s", (int)hold->id, hold->client,
+                      known ? ", or its lease" : "");
+                cluster_note(world, hold->client, hold->id)->excused = true;
+                cover(world, COVER_CLUSTER_LOST);
+            }
+        }
+        if (world->owner[name] == former) {
+            world->released_at[name] = 0;
+            world->last_token[name] = 0;
+        }
+    }
+}
