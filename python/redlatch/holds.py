@@ -23,6 +23,7 @@ from redlatch.other_names import explain_other_names
 
 if TYPE_CHECKING:
     from redlatch.locks import Lock, LockHandle
+    from redlatch.owners import Caller
 
 _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
@@ -31,15 +32,15 @@ class BaseHold:
     """What a hold can be asked, by threads and by tasks."""
 
     # A hold is made for every acquire, and most are never asked anything: what the core said is kept as it came.
-    __slots__ = ("_lock", "_number", "_record", "_outer", "_released", "__weakref__")
+    __slots__ = ("_lock", "_number", "_record", "_caller", "_released", "__weakref__")
 
     PACKAGE = "redlatch"
 
-    def __init__(self, lock: LockHandle, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
+    def __init__(self, lock: LockHandle, number: int, record: bytes) -> None:
         self._lock = lock
         self._number = number  # of the owner
         self._record = record  # a redlatch_hold
-        self._outer = outer  # that of the `with` around this one's, by the same owner
+        self._caller: Optional[Caller] = None  # who entered its `with`: an owner until that is left
         self._released = False  # through this object
 
     @property
@@ -166,8 +167,8 @@ class Hold(BaseHold):
     __slots__ = ("_lost_event",)
     _lock: Lock
 
-    def __init__(self, lock: Lock, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
-        super().__init__(lock, number, record, outer)
+    def __init__(self, lock: Lock, number: int, record: bytes) -> None:
+        super().__init__(lock, number, record)
         self._lost_event: Optional[threading.Event] = None
 
     @property
