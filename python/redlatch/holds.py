@@ -12,6 +12,7 @@ from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, span_ms
 from redlatch.errors import (
     ClosedError,
+    ForkedError,
     LockLostError,
     LossReason,
     NotOwnedError,
@@ -121,7 +122,8 @@ class BaseHold:
         return record
 
     def _now(self) -> CData:
-        """What the core says of this hold now, or None if it is over and another may have taken its place."""
+        """What the core says of this hold now, or None if it is over and another may have taken its place, as in a
+        forked child."""
         record = new_record("redlatch_hold")
         status: int = lib.redlatch_lock_hold_status(self._lock._handle, self._number, record)
         if status == lib.REDLATCH_CLOSED:
@@ -139,6 +141,10 @@ class BaseHold:
 
     def _raise_over(self) -> NoReturn:
         name = self._lock.name
+        record = self._first()  # whose memory the text is in
+        owner = text(record.owner)
+        if owner and not owner.startswith(self._lock._client.uuid):
+            raise ForkedError(f"this hold of lock {name!r} belongs to the parent process", lock_name=name)
         if self._lock._client.closed:
             end_if_program_ends()
             raise ClosedError(f"the hold of lock {name!r} ended when its client was closed", lock_name=name)

@@ -450,6 +450,8 @@ class Lock(LockHandle):
         between, Ctrl-C above all, leaves nothing held or queued, so a grant is in a caller's hands only after the last
         line of the `try`."""
         caller = current()
+        if self._client._losses._thread is None:  # in a forked child
+            self._client._losses.watch()
         number = (0 if self._by_handle else caller.number) if owner is None else owner
         wait = caller.idle_wait
         if wait is None:

@@ -363,6 +363,7 @@ class PermitSemaphore(PermitHandle):
         return self._take(self._handle, count, wait, lease_of_each)
 
     def _take(self, handle: CData, count: int, wait: int, lease_of_each: int) -> List[Permit]:
+        self._client._losses.watch()  # in a forked child, from the first use on
         status, serial = new_status(), ffi.new("uint64_t *")
         begin = lib.redlatch_permit_semaphore_begin_acquire
         try:
