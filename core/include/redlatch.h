@@ -23,8 +23,10 @@
  *   functions do so, too. New fields are added at the end only.
  * - Threads: any number of threads may use a client or a handle at once, unless a function's comment says otherwise.
  *   Freeing an object must be its last use. Handles may be freed in any order; a lock keeps its client's memory.
- * - Fork: a child process holds nothing of its parent. Every call on an inherited handle returns REDLATCH_FORKED and
- *   sends nothing. Closing and freeing are allowed and change only the child's copies.
+ * - Fork: a child process holds nothing of its parent. Inherited clients and handles get connections, a uuid and a
+ *   thread of the child's own at their first use; see after_fork of redlatch_client_options. Calls about a hold of the
+ *   parent, and on its waits, scans and cancel objects, return REDLATCH_FORKED and send nothing. Closing and freeing
+ *   are allowed and change only the child's copies.
  * - No function prints, aborts, installs a signal handler or calls back into the host.
  *
  * Statuses
@@ -36,7 +38,8 @@
  *   INVALID             an argument is out of range                           read redlatch_last_error
  *   BAD_HANDLE          the handle is NULL, freed or of another type          -
  *   CLOSED              the client is closed                                  -
- *   FORKED              the handle belongs to the parent process              open a client in this process
+ *   FORKED              the hold, or the handle, belongs to the parent        leave it to the parent
+ *                       process
  *   NO_MEMORY, SYSTEM   memory, threads or descriptors are used up            free some and call again
  *   INTERNAL            redlatch found a bug in itself                        close the client; report the bug
  *
@@ -91,7 +94,7 @@ enum redlatch_status {
 
     REDLATCH_INVALID = -201,     /* an argument is out of range; redlatch_last_error names it */
     REDLATCH_CLOSED = -202,      /* the client is closed */
-    REDLATCH_FORKED = -203,      /* the handle belongs to the parent process; open a client in this process */
+    REDLATCH_FORKED = -203,      /* the hold or the handle belongs to the parent process */
     REDLATCH_BAD_HANDLE = -204,  /* the handle is NULL, freed or of another type */
     REDLATCH_UNSUPPORTED = -205, /* recognised, but not supported by this version, or by the server */
     REDLATCH_IN_USE = -206,      /* another call uses the cancel object, the wait or the scan */

@@ -24,6 +24,12 @@ enum redlatch_language {
     REDLATCH_LANGUAGE_COMMAND = 3
 };
 
+/* What a client that was opened before a fork is in the child. Since 0.1. */
+enum redlatch_after_fork {
+    REDLATCH_AFTER_FORK_REOPEN = 0, /* usable, with connections, uuid and thread of its own */
+    REDLATCH_AFTER_FORK_REFUSE = 1  /* the parent's alone: every call returns FORKED */
+};
+
 /* The options of a client. redlatch_client_options_init sets the defaults, which end each comment below. Pointers are
  * read during redlatch_client_open only. Since 0.1. */
 typedef struct redlatch_client_options {
@@ -68,6 +74,7 @@ typedef struct redlatch_client_options {
     const char *sharded_messages; /* redis+cluster: "on": messages stay within a shard, by SPUBLISH, as Redis 7 has it;
                                      "off": they go to all nodes; "auto": "on" where the node has it. All clients of a
                                      name must agree, else they do not wake each other. NULL: the URL's, else "auto" */
+    int32_t after_fork;           /* enum redlatch_after_fork; AFTER_FORK_REOPEN */
 } redlatch_client_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_client_options). INVALID: `options` is NULL, or the size

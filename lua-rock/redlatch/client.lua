@@ -16,7 +16,8 @@ local settings = require "redlatch.options"
 local started = require "redlatch.started"
 local walk = require "redlatch.walk"
 
---- What connect() returns. A forked child opens its own, and so does each Lua state.
+--- What connect() returns. In a forked child it has connections and a uuid of its own, made at the first use; each Lua
+--- state opens its own.
 ---@class redlatch.Client
 ---@field package _handle userdata
 ---@field package _states table<integer, table> what is known of a hold, by its serial number; weak

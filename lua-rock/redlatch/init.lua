@@ -45,6 +45,8 @@ redlatch._VERSION = core.version()
 ---watchdog_lease; 1
 ---@field durable? boolean whether it must be in the server's append-only file on disk, too; the URL's, else false
 ---@field release_on_close? boolean whether close() releases what is held, or leaves it to run out; true
+---@field after_fork? "reopen"|"refuse" what the client is in a forked child: usable, with connections and uuid of its
+---own, made at the first use; or its calls fail with "forked"; "reopen"
 ---@field tls_ca_file? string with a rediss:// URL: CA certificates in PEM; the system's
 ---@field tls_ca_dir? string a folder of CA certificates, as openssl rehash makes it
 ---@field tls_cert_file? string the client's certificate chain in PEM

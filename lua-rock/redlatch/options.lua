@@ -221,6 +221,9 @@ local OF_TUNING = {
     claim_timeout = TIMES.claim_timeout,
     sharded_messages = options.check_text,
 }
+
+local AFTER_FORK = {reopen = core.AFTER_FORK_REOPEN, refuse = core.AFTER_FORK_REFUSE}
+
 local OF_CLIENT = {
     watchdog_lease = TIMES.watchdog_lease,
     connect_timeout = TIMES.connect_timeout,
@@ -234,6 +237,13 @@ local OF_CLIENT = {
     durable = options.flag,
     lazy = options.flag,
     release_on_close = options.flag,
+    after_fork = function(value, name)
+        local fit = AFTER_FORK[value]
+        if not fit then
+            misuse("%s is %s; expected \"reopen\" or \"refuse\"", name, shown(value))
+        end
+        return fit
+    end,
     database = function(value, name)
         return options.whole(value, name, 0, 1000000)
     end,

@@ -5,7 +5,6 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import os
 import weakref
 from types import TracebackType
 from typing import Dict, Iterable, Iterator, Literal, NoReturn, Optional, Type
@@ -28,7 +27,8 @@ from redlatch.watching import wait_free
 
 
 class Client(Jobs):
-    """What connect() returns. Any number of threads may use it at once; a forked child opens its own.
+    """What connect() returns. Any number of threads may use it at once. In a forked child it has connections, a uuid
+    and threads of its own, made at the first use, and holds nothing of its parent's; see `after_fork` of connect().
 
     Example:
         >>> with client.lock("orders:42"):
@@ -39,12 +39,11 @@ class Client(Jobs):
     def __init__(self, handle: CData, renewal: Optional[Renewal] = None) -> None:
         # Freed when nobody uses the memory any more, the watching thread included; closed before that, see below.
         self._handle: CData = ffi.gc(handle, lib.redlatch_client_free)
-        self._uuid = text(lib.redlatch_client_uuid(self._handle))
         self._url = text(lib.redlatch_client_url(self._handle))
-        self._losses = Losses(self._handle, self._uuid)
+        self._losses = Losses(self._handle, renewal)
         # Runs at the latest when the interpreter ends, so that what is held is released then.
         self._renewal = renewal
-        self._end = weakref.finalize(self, _end, self._handle, self._losses, renewal, os.getpid())
+        self._end = weakref.finalize(self, _end, self._handle, self._losses, renewal)
         searched = "+" in self._url.partition("://")[0]  # for a master, of which there may be another one
         if renewal is not None or searched:
             self._losses.watch()
@@ -450,7 +449,7 @@ class Client(Jobs):
     @property
     def uuid(self) -> str:
         """The first part of every owner id that this client writes."""
-        return self._uuid
+        return text(lib.redlatch_client_uuid(self._handle))
 
     @property
     def url(self) -> str:
@@ -508,10 +507,9 @@ def stats_of(handle: CData) -> Dict[str, int]:
     return {name: getattr(record, name) for name in names if name not in ("struct_size", "reserved")}
 
 
-def _end(handle: CData, losses: Losses, renewal: Optional[Renewal], pid: int) -> None:
-    """Closes a client that nobody closed. Never in a forked child: the connections, and the holds, are its parent's."""
-    if os.getpid() == pid:
-        lib.redlatch_client_close(handle)
-        if renewal is not None:
-            renewal.stop()
-        losses.join()
+def _end(handle: CData, losses: Losses, renewal: Optional[Renewal]) -> None:
+    """Closes a client that nobody closed. In a forked child that closes what the child has made itself."""
+    lib.redlatch_client_close(handle)
+    if renewal is not None:
+        renewal.stop()
+    losses.join()

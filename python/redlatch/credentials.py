@@ -95,7 +95,9 @@ class Renewal:
         self._guard = threading.Lock()
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
-        self._pid = os.getpid()
+        self._inherited = False  # its thread is the parent's
+        self._resumed = False
+        _everybody.add(self)
 
     def first(self) -> Pair:
         """Asks for the credentials of the first connection, in the caller's thread, to whom all errors go."""
@@ -119,14 +121,29 @@ class Renewal:
         if newest is not None:
             self._push(newest)
         if self._interval is not None:
-            self._thread = threading.Thread(target=self._run, name="redlatch-credentials", daemon=True)
-            self._thread.start()
+            self._start()
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="redlatch-credentials", daemon=True)
+        self._thread.start()
+
+    def begin_child(self) -> None:
+        """In a forked child, which lacks the thread."""
+        self._guard = threading.Lock()
+        self._stop = threading.Event()
+        self._inherited = self._thread is not None or self._inherited
+        self._thread = None
+
+    def resume(self) -> None:
+        """The child uses its client: the provider is asked at once, as nobody knows when it was asked last."""
+        if self._inherited:
+            self._inherited = False
+            self._resumed = True
+            self._start()
 
     def stop(self) -> None:
-        """Ends the thread, when the client is closed; never in a forked child, which has no such thread."""
+        """Ends the thread, when the client is closed."""
         thread = self._thread
-        if os.getpid() != self._pid:
-            return
         self._stop.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join(END)
@@ -157,7 +174,7 @@ class Renewal:
 
     def _run(self) -> None:
         interval = self._interval or 0.0
-        pause = interval
+        pause = 0.0 if self._resumed else interval
         failed = FIRST_PAUSE
         while not self._stop.wait(pause):
             try:
@@ -167,6 +184,18 @@ class Renewal:
             except Exception as error:  # whatever the provider raises: the old credentials may still do
                 self._failed(error)
                 pause, failed = min(failed, interval), failed * 2
+
+
+# Of all clients, for a forked child.
+_everybody: weakref.WeakSet[Renewal] = weakref.WeakSet()
+
+
+def _begin_child() -> None:
+    for renewal in list(_everybody):
+        renewal.begin_child()
+
+
+os.register_at_fork(after_in_child=_begin_child)
 
 
 def _weakly(renewal: Renewal, method: Callable[[Renewal, Any], None]) -> Callable[[Any], None]:

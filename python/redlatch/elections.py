@@ -174,7 +174,7 @@ class Election:
         while not self._resigned:
             try:
                 wait_for(self.name, status, lib.redlatch_lock_begin_acquire, *arguments, cancel=self._cancel)
-                return Hold(self._lock, number, ffi.buffer(self._lock._standing(number))[:], None)
+                return Hold(self._lock, number, ffi.buffer(self._lock._standing(number))[:])
             except WaitCancelledError:
                 return None
             except RedlatchError as error:

@@ -125,7 +125,7 @@ class ClosedError(RedlatchError):
 
 
 class ForkedError(RedlatchError):
-    """The client belongs to the parent process; this process has to open its own."""
+    """The hold belongs to the parent process, which forked this one; or the client does, by after_fork="refuse"."""
 
     _usual_status = lib.REDLATCH_FORKED
 

@@ -12,6 +12,7 @@ from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, span_ms
 from redlatch.errors import (
     ClosedError,
+    ForkedError,
     LockLostError,
     LossReason,
     NotOwnedError,
@@ -23,6 +24,7 @@ from redlatch.other_names import explain_other_names
 
 if TYPE_CHECKING:
     from redlatch.locks import Lock, LockHandle
+    from redlatch.owners import Caller
 
 _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
@@ -31,15 +33,15 @@ class BaseHold:
     """What a hold can be asked, by threads and by tasks."""
 
     # A hold is made for every acquire, and most are never asked anything: what the core said is kept as it came.
-    __slots__ = ("_lock", "_number", "_record", "_outer", "_released", "__weakref__")
+    __slots__ = ("_lock", "_number", "_record", "_caller", "_released", "__weakref__")
 
     PACKAGE = "redlatch"
 
-    def __init__(self, lock: LockHandle, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
+    def __init__(self, lock: LockHandle, number: int, record: bytes) -> None:
         self._lock = lock
         self._number = number  # of the owner
         self._record = record  # a redlatch_hold
-        self._outer = outer  # that of the `with` around this one's, by the same owner
+        self._caller: Optional[Caller] = None  # who entered its `with`: an owner until that is left
         self._released = False  # through this object
 
     @property
@@ -120,7 +122,8 @@ class BaseHold:
         return record
 
     def _now(self) -> CData:
-        """What the core says of this hold now, or None if it is over and another may have taken its place."""
+        """What the core says of this hold now, or None if it is over and another may have taken its place, as in a
+        forked child."""
         record = new_record("redlatch_hold")
         status: int = lib.redlatch_lock_hold_status(self._lock._handle, self._number, record)
         if status == lib.REDLATCH_CLOSED:
@@ -138,6 +141,10 @@ class BaseHold:
 
     def _raise_over(self) -> NoReturn:
         name = self._lock.name
+        record = self._first()  # whose memory the text is in
+        owner = text(record.owner)
+        if owner and not owner.startswith(self._lock._client.uuid):
+            raise ForkedError(f"this hold of lock {name!r} belongs to the parent process", lock_name=name)
         if self._lock._client.closed:
             end_if_program_ends()
             raise ClosedError(f"the hold of lock {name!r} ended when its client was closed", lock_name=name)
@@ -166,8 +173,8 @@ class Hold(BaseHold):
     __slots__ = ("_lost_event",)
     _lock: Lock
 
-    def __init__(self, lock: Lock, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
-        super().__init__(lock, number, record, outer)
+    def __init__(self, lock: Lock, number: int, record: bytes) -> None:
+        super().__init__(lock, number, record)
         self._lost_event: Optional[threading.Event] = None
 
     @property

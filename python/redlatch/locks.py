@@ -9,7 +9,7 @@ import functools
 import math
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, NoReturn, Optional, Type, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, List, Literal, NoReturn, Optional, Type, TypeVar, Union, cast
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
 from redlatch.decorators import check_function
@@ -23,7 +23,7 @@ from redlatch.durations import (
     span_ms,
     wait_ms,
 )
-from redlatch.errors import LockLostError, LockName, RedlatchError, failure, left_badly
+from redlatch.errors import LockLostError, LockName, NotOwnedError, RedlatchError, failure, left_badly
 from redlatch.holds import BaseHold, Hold
 from redlatch.losses import OnLost, Opened
 from redlatch.options import lock_options, name_bytes, on_lost_option, value_list
@@ -130,7 +130,7 @@ class LockHandle:
         self._kind: LockKind = kind
         self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
-        self._entered: Dict[int, BaseHold] = {}  # the innermost `with` of each owner
+        self._entered: List[BaseHold] = []  # of the `with` blocks that are open, the innermost last
 
     @property
     def name(self) -> LockName:
@@ -173,12 +173,14 @@ class LockHandle:
             f"a {self.PACKAGE}.Lock cannot be pickled or copied: open a client, and make its locks, in each process"
         )
 
-    def _leave(self, number: int, outer: Optional[BaseHold]) -> None:
-        """Makes the `with` around the one that ends the innermost of its owner."""
-        if outer is None:
-            self._entered.pop(number, None)
-        else:
-            self._entered[number] = outer
+    def _innermost(self, number: int) -> Optional[BaseHold]:
+        """That of the block which an owner leaves: its innermost. One that entered none leaves the innermost of
+        another: the two ends of a block may be on two threads or tasks, as those of a fixture."""
+        entered = self._entered[:]
+        for hold in reversed(entered):
+            if hold._number == number:
+                return hold
+        return entered[-1] if entered else None
 
     def _left_badly(
         self, failed: RedlatchError, hold: Optional[BaseHold], error: Optional[BaseException]
@@ -284,13 +286,13 @@ class Lock(LockHandle):
             >>> lock = client.lock("orders:42")
             >>> lock.release()
             Traceback (most recent call last):
-            redlatch.errors.NotOwnedError: release "orders:42": not held
+            redlatch.errors.NotOwnedError: release "orders:42": this owner does not hold the lock (the ...
         """
         number = self._number()
         serial = ffi.new("uint64_t *")
         status: int = lib.redlatch_release_named(self._handle, number, serial)
         if status:
-            error = failure(status, self._name)
+            error = self._release_error(status)
             if isinstance(error, LockLostError):
                 self._client._losses.found(serial[0], "lock", self._name, error.reason)
             raise error
@@ -331,7 +333,7 @@ class Lock(LockHandle):
         """
         number = self._number()
         now = self._standing(number)
-        return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:], None)
+        return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:])
 
     @explain_other_names
     def extend(self, seconds: Seconds) -> None:
@@ -381,25 +383,48 @@ class Lock(LockHandle):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
+        entered = self._entered
+        hold: Optional[BaseHold] = None
+        interrupted: Optional[BaseException] = None
         try:
             number = 0 if self._by_handle else current().number
-            hold = self._entered.get(number)
+            while entered:
+                hold = self._innermost(number)
+                try:
+                    entered.remove(hold)  # type: ignore[arg-type]
+                    break
+                except ValueError:
+                    hold = None  # another thread is leaving that block
         except BaseException as interrupt:
             # Ctrl-C came on the way out, and the release is still to be done.
-            self.__exit__(type(interrupt), interrupt, None)
-            raise
+            if hold is None or hold in entered:
+                self.__exit__(type(interrupt), interrupt, None)
+                raise
+            error = interrupted = interrupt
+        # From here to the release nothing that Ctrl-C can come in between.
+        number = number if hold is None else hold._number
         status: int = 0 if hold is not None and hold._released else _release_as(self._handle, number)
         if hold is not None:
-            self._leave(number, hold._outer)
+            hold._caller = None
         if status:
-            failed = failure(status, self._name)
-            if self._on_lost == "log" and isinstance(failed, LockLostError):
-                if hold is not None:
-                    hold._found_lost(failed.reason)
-                return
-            self._left_badly(failed, hold, error)
+            self._release_failed(status, hold, error)
         elif callable(self._on_lost) and hold is not None:
             self._client._losses.released(hold._serial, self, number)
+        if interrupted is not None:
+            raise interrupted
+
+    def _release_error(self, status: int) -> RedlatchError:
+        error = failure(status, self._name)
+        if isinstance(error, NotOwnedError) and not self._by_handle:
+            error.args = (f'{error} (the calling thread is the owner; with owner="handle" any thread may release)',)
+        return error
+
+    def _release_failed(self, status: int, hold: Optional[BaseHold], error: Optional[BaseException]) -> None:
+        failed = self._release_error(status)
+        if self._on_lost != "log" or not isinstance(failed, LockLostError):
+            self._left_badly(failed, hold, error)
+        elif hold is not None:
+            hold._found_lost(failed.reason)
 
     def __call__(self, function: Function) -> Function:
         """As a decorator: every call of the function holds the lock."""
@@ -417,6 +442,8 @@ class Lock(LockHandle):
         between, Ctrl-C above all, leaves nothing held or queued, so a grant is in a caller's hands only after the last
         line of the `try`."""
         caller = current()
+        if self._client._losses._thread is None:  # in a forked child
+            self._client._losses.watch()
         number = (0 if self._by_handle else caller.number) if owner is None else owner
         wait = caller.idle_wait
         if wait is None:
@@ -424,8 +451,7 @@ class Lock(LockHandle):
         else:
             caller.idle_wait = None
         record = wait.record
-        entered = self._entered
-        hold = outer = None
+        hold = None
         try:
             record.status = _IDLE
             status: int = _acquire(record, self._handle, number, lease_ms, wait_ms)
@@ -433,10 +459,10 @@ class Lock(LockHandle):
                 pause()
                 status = _acquire(record, self._handle, number, lease_ms, wait_ms)
             if not status:
-                outer = entered.get(number) if entering else None
-                hold = Hold(self, number, wait.hold[:], outer)
+                hold = Hold(self, number, wait.hold[:])
                 if entering:
-                    entered[number] = hold
+                    hold._caller = caller
+                    self._entered.append(hold)
                 if self._noted:
                     self._note_granted(hold)
             elif status != _TIMEOUT:
@@ -446,8 +472,8 @@ class Lock(LockHandle):
         except BaseException:
             caller.idle_wait = None
             _abandon(record, self._handle, number)
-            if entering and hold is not None and entered.get(number) is hold:
-                self._leave(number, outer)
+            if entering and hold is not None and hold in self._entered:
+                self._entered.remove(hold)
             raise
 
     def _note_granted(self, hold: Hold) -> None:

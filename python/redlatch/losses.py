@@ -21,6 +21,7 @@ from redlatch.errors import LockName, LossReason, reason_name
 from redlatch.owners import GREEN
 
 if TYPE_CHECKING:
+    from redlatch.credentials import Renewal
     from redlatch.holds import Hold
     from redlatch.locks import Lock
 
@@ -111,15 +112,19 @@ class Opened(Protocol):
     def closed(self) -> bool:
         """Whether it was closed."""
 
+    @property
+    def uuid(self) -> str:
+        """The first part of its owner ids, in this process."""
+
 
 class Losses(KnownLosses):
     """The losses of a client that threads use. A daemon thread waits for them from the first lock on, from the first
     new credentials on, or where the server may become another one, from the beginning."""
 
-    def __init__(self, handle: CData, uuid: str) -> None:
-        super().__init__(uuid)
+    def __init__(self, handle: CData, renewal: Optional[Renewal] = None) -> None:
+        super().__init__(text(lib.redlatch_client_uuid(handle)))
         self._handle = handle
-        self._pid = os.getpid()
+        self._renewal = renewal  # whose thread a forked child lacks, too
         self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
         self._guard = threading.RLock()  # a signal handler, or a finaliser, may come in between and make a lock, too
         self._starting = False
@@ -127,6 +132,15 @@ class Losses(KnownLosses):
         self._calls: Dict[int, List[Tuple[Call, Hold]]] = {}  # by serial
         self._sweep_at = SWEEP
         self._at_close: weakref.WeakSet[threading.Event] = weakref.WeakSet()
+        _everybody.add(self)
+
+    def begin_child(self) -> None:
+        """In a forked child: the thread is not there, and any of the others may have had what it locks. The thread, and
+        that of the credentials, start at the first use."""
+        self._logging = threading.Condition()
+        self._guard = threading.RLock()
+        self._starting = False
+        self._thread = None
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""
@@ -210,7 +224,7 @@ class Losses(KnownLosses):
     def join(self) -> None:
         """Lets the thread end, after the client was closed; at most for a moment."""
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread() and os.getpid() == self._pid:
+        if thread is not None and thread is not threading.current_thread():
             thread.join(END)
 
     def _watch(self) -> None:
@@ -220,6 +234,9 @@ class Losses(KnownLosses):
         try:
             # The core keeps losses from the first such call on, so none is missed while the thread is starting.
             lib.redlatch_client_wait_lost(self._handle, 0, new_record("redlatch_event"))
+            self._uuid = text(lib.redlatch_client_uuid(self._handle))
+            if self._renewal is not None:
+                self._renewal.resume()
             thread = threading.Thread(
                 target=_watch, args=(self._handle, weakref.ref(self)), name="redlatch-losses", daemon=True
             )
@@ -227,6 +244,18 @@ class Losses(KnownLosses):
             self._thread = thread  # not before: a signal handler may raise in start(), and the next call starts another
         finally:
             self._starting = False
+
+
+# Of all clients, for a forked child.
+_everybody: weakref.WeakSet[Losses] = weakref.WeakSet()
+
+
+def _begin_child() -> None:
+    for losses in list(_everybody):
+        losses.begin_child()
+
+
+os.register_at_fork(after_in_child=_begin_child)
 
 
 def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:

@@ -39,6 +39,7 @@ def connect(
     replica_timeout: Seconds = REPLICA_TIMEOUT,
     durable: Optional[bool] = None,
     release_on_close: bool = True,
+    after_fork: Literal["reopen", "refuse"] = "reopen",
     tls_ca_file: Optional[FilePath] = None,
     tls_ca_dir: Optional[FilePath] = None,
     tls_cert_file: Optional[FilePath] = None,
@@ -73,6 +74,7 @@ def connect(
         durable: Whether it must be in the server's append-only file on disk, too, which needs Redis 7.2 or newer; None
             means the URL's, else False.
         release_on_close: Whether close() releases what is held, or leaves it to run out.
+        after_fork: In a forked child: "reopen", usable with connections of its own; "refuse", calls raise ForkedError.
         tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
         tls_ca_dir: A folder of them, as `openssl rehash` makes it.
         tls_cert_file: The client's certificate chain in PEM.
@@ -83,9 +85,7 @@ def connect(
         tuning: Options that few programs change; None means its defaults.
 
     Example:
-        >>> with redlatch.connect(client.url, command_timeout=2, tuning=redlatch.Tuning(linger=0)) as other:
-        ...     other.closed
-        False
+        >>> redlatch.connect(client.url, command_timeout=2, tuning=redlatch.Tuning(linger=0)).close()
     """
     return Client(*open_handle(dict(locals())))
 

@@ -98,6 +98,13 @@ def _whole(least: int, most: int) -> Callable[[Any, str], int]:
     return fit
 
 
+def _after_fork(value: Any, argument: str) -> int:
+    known = {"reopen": lib.REDLATCH_AFTER_FORK_REOPEN, "refuse": lib.REDLATCH_AFTER_FORK_REFUSE}
+    if value not in ("reopen", "refuse"):
+        raise InvalidArgumentError(f'{argument} is {value!r}; expected "reopen" or "refuse"')
+    return int(known[value])
+
+
 # The names of connect()'s options, with the field that each one fills and what makes its value fit.
 _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "lazy": ("lazy", flag),
@@ -117,6 +124,7 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "min_replicas": ("min_replicas", _whole(0, 100)),
     "durable": ("durable", flag),
     "replica_timeout": ("replica_timeout_ms", span_ms),
+    "after_fork": ("after_fork", _after_fork),
 }
 _FILES = ("tls_ca_file", "tls_ca_dir", "tls_cert_file", "tls_key_file")
 _OF_SENTINELS = ("sentinel_username", "sentinel_password")

@@ -53,9 +53,9 @@ class Caller:
 
     __slots__ = ("number", "max_block_ms", "idle_wait", "_pid")
 
-    def __init__(self) -> None:
+    def __init__(self, number: int = 0) -> None:
         self._pid = os.getpid()
-        self.number = new_number()
+        self.number = number or new_number()
         self.max_block_ms = max_block_ms()
         # None while it is in use, further down the stack for a signal handler or finaliser that acquires, too; and when
         # the last one was abandoned.
@@ -93,9 +93,13 @@ def current() -> Caller:
 
 
 def _begin_child() -> None:
-    # The thread that forked is the main thread of the child, whatever it was in the parent.
+    # The thread that forked is the main thread of the child, whatever it was in the parent. It stays the same owner: so
+    # the core knows which holds of the parent it would take for its own.
     global _local
+    caller: Optional[Caller] = getattr(_local, "caller", None)
     _local = threading.local()
+    if caller is not None:
+        _local.caller = Caller(caller.number)
 
 
 os.register_at_fork(after_in_child=_begin_child)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from types import TracebackType
-from typing import TYPE_CHECKING, List, Literal, NoReturn, Optional, Type, Union
+from typing import TYPE_CHECKING, List, Literal, NoReturn, Optional, Tuple, Type, Union
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.counts import Limited, whole
@@ -26,6 +26,7 @@ from redlatch.errors import (
     reason_name,
 )
 from redlatch.other_names import refuse_other_names
+from redlatch.owners import current
 from redlatch.watching import new_status, wait_for
 
 if TYPE_CHECKING:
@@ -261,13 +262,6 @@ class NoPermit:
         return f"<redlatch.NoPermit: {self._timeout}>"
 
 
-class _Entered(threading.local):
-    """The permits that a thread took by `with`, the innermost last."""
-
-    def __init__(self) -> None:
-        self.permits: List[Permit] = []
-
-
 class PermitSemaphore(PermitHandle):
     """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
     RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives
@@ -302,7 +296,7 @@ class PermitSemaphore(PermitHandle):
         super().__init__(
             client, name, "permit_semaphore", timeout, lease_ms(lease, "lease"), limit, wait_for_creation
         )
-        self._entered = _Entered()
+        self._entered: List[Tuple[int, Permit]] = []  # by `with`, each with who entered, the innermost last
         client._losses.watch()
 
     def acquire(
@@ -369,6 +363,7 @@ class PermitSemaphore(PermitHandle):
         return self._take(self._handle, count, wait, lease_of_each)
 
     def _take(self, handle: CData, count: int, wait: int, lease_of_each: int) -> List[Permit]:
+        self._client._losses.watch()  # in a forked child, from the first use on
         status, serial = new_status(), ffi.new("uint64_t *")
         begin = lib.redlatch_permit_semaphore_begin_acquire
         try:
@@ -507,20 +502,21 @@ class PermitSemaphore(PermitHandle):
         return self._flag(lib.redlatch_permit_semaphore_delete)
 
     def __enter__(self) -> Permit:
-        entered = self._entered.permits
-        permit = None
+        entered = self._entered
+        entry = permit = None
         try:
             permits = self._take(self._scoped_handle, 1, self._wait_ms, lib.REDLATCH_LEASE_OF_LOCK)
             if not permits:
                 raise failure(lib.REDLATCH_TIMEOUT, self._name)
             permit = permits[0]
-            entered.append(permit)
+            entry = (current().number, permit)
+            entered.append(entry)
             return permit
         except BaseException:  # Ctrl-C
             if permit is not None:
                 _release(self._handle, permit._encoded_id)
-                if permit in entered:
-                    entered.remove(permit)
+                if entry is not None and entry in entered:
+                    entered.remove(entry)
             raise
 
     def __exit__(
@@ -529,20 +525,44 @@ class PermitSemaphore(PermitHandle):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        # Nothing that Ctrl-C can come in between: no call before the one that gives the permit back.
-        entered = self._entered.permits
-        if not entered:
-            raise NotOwnedError(
-                f"permit semaphore {self.name!r}: this thread is in no `with` block of it", lock_name=self.name
-            )
-        permit = entered[-1]
+        entered = self._entered
+        entry: Optional[Tuple[int, Permit]] = None
+        interrupted: Optional[BaseException] = None
         try:
-            status: int = 0 if permit._released else _release(self._handle, permit._encoded_id)
-        finally:
-            entered.pop()
+            number = current().number
+            while entry is None:
+                entry = self._innermost(number)
+                try:
+                    entered.remove(entry)
+                except ValueError:
+                    entry = None  # another thread is leaving that block
+        except NotOwnedError:
+            raise
+        except BaseException as interrupt:
+            # Ctrl-C came on the way out, and the permit is still to be given back.
+            if entry is None or entry in entered:
+                self.__exit__(type(interrupt), interrupt, None)
+                raise
+            error = interrupted = interrupt
+        # From here to the release nothing that Ctrl-C can come in between.
+        permit = entry[1]
+        status: int = 0 if permit._released else _release(self._handle, permit._encoded_id)
         permit._released = True
         if status:
             permit._left_badly(status, error)
+        if interrupted is not None:
+            raise interrupted
+
+    def _innermost(self, number: int) -> Tuple[int, Permit]:
+        """The permit of the block that a thread leaves: its innermost. A thread that entered none leaves the innermost
+        of another: the two ends of a block may be on two threads."""
+        entered = self._entered[:]
+        if not entered:
+            raise NotOwnedError(f"permit semaphore {self.name!r}: no `with` block of it is open", lock_name=self.name)
+        for entry in reversed(entered):
+            if entry[0] == number:
+                return entry
+        return entered[-1]
 
 
 def id_bytes(permit: Union[BasePermit, str]) -> bytes:

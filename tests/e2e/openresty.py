@@ -127,17 +127,20 @@ def test_timer_and_end(nginx: Nginx, server: RedisServer, lock_name: str) -> Non
 
 
 def test_client_of_the_master(server: RedisServer, tmp_path: Path) -> None:
-    """A client that was opened before the workers were forked says so."""
+    """A client that was opened before the workers were forked works in each; one that refuses says so."""
+    refuses = "REFUSES = assert(require('redlatch').connect(nil, {after_fork = 'refuse'}))"
     changes = [
-        ('require "redlatch"', 'MASTERS = assert(require("redlatch").connect())'),
+        ('require "redlatch"', f'MASTERS = assert(require("redlatch").connect()) {refuses}'),
         (
             "ngx.say(require(\"locks\").block(ngx.var.arg_name))",
-            "ngx.say(select(2, pcall(MASTERS.lock, MASTERS, 'x')), select(3, MASTERS:stats()))",
+            "ngx.say(tostring(MASTERS:lock('x'):try_acquire()), MASTERS:stats().acquired,"
+            " select(2, pcall(REFUSES.lock, REFUSES, 'x')), select(3, REFUSES:stats()))",
         ),
     ]
     nginx = Nginx(tmp_path, server.url, *changes)
     try:
         answer = nginx.get("blocks")
+        assert answer.startswith("true1"), answer
         assert "open a client in this one" in answer and answer.endswith("forked")
     finally:
         nginx.process.send_signal(signal.SIGQUIT)

@@ -308,6 +308,7 @@ def test_what_the_server_refuses(server: RedisServer, theirs: redis.Redis, lock_
 
 def test_the_client_goes_with_the_pool(server: RedisServer, lock_name: str) -> None:
     """One redlatch client a pool, however many clients and locks it has."""
+    gc.collect()  # else the clients of other tests may go in between
     before = redlatch_connections(server)
     pool = redis.ConnectionPool.from_url(server.url)
     clients = [redis.Redis(connection_pool=pool) for _ in range(3)]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 import redlatch
@@ -481,12 +481,12 @@ def test_bad_arguments(slots: redlatch.PermitSemaphore) -> None:
 
 def test_an_entry_that_is_interrupted_gives_its_permit_back(slots: redlatch.PermitSemaphore) -> None:
     """Also if the exception comes before the entry is noted; it is the one that is raised."""
-    class Interrupted(List[redlatch.Permit]):
-        def append(self, _: redlatch.Permit) -> None:
+    class Interrupted(List[Tuple[int, redlatch.Permit]]):
+        def append(self, _: Tuple[int, redlatch.Permit]) -> None:
             raise KeyboardInterrupt
 
     slots.set_permits(1)
-    slots._entered.permits = Interrupted()
+    slots._entered = Interrupted()
     with pytest.raises(KeyboardInterrupt):
         slots.__enter__()
     assert slots.available() == 1

@@ -149,7 +149,7 @@ def test_errors_leave_the_buffer(server: RedisServer, clients: Tuple[redlatch.Cl
 
 
 def test_a_closed_client_and_a_child(server: RedisServer, lock_name: str) -> None:
-    client = redlatch.connect(server.url)
+    client = redlatch.connect(server.url, after_fork="refuse")
     lock = client.lock(lock_name)
     child = os.fork()
     if child == 0:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from typing import Iterator, List
+from typing import Any, Iterator, List
 
 import pytest
 import redlatch
@@ -37,7 +37,8 @@ def test_a_child_of_a_handshake(gate: Gate, identity: Identity, lock_name: str, 
     """The server's reply to the parent's hello is held back until the child has ended."""
     gate.replies.clear()
     granted: List[bool] = []
-    with redlatch.connect(gate.url(), tls_ca_file=identity.ca, lazy=True, connect_timeout=30) as client:
+    options: Any = {"lazy": True, "connect_timeout": 30, "after_fork": "refuse"}
+    with redlatch.connect(gate.url(), tls_ca_file=identity.ca, **options) as client:
         lock = client.lock(lock_name)
         caller = threading.Thread(target=lambda: granted.append(lock.acquire(timeout=30)))
         caller.start()

@@ -174,7 +174,7 @@ def test_a_hold_that_is_over_says_why(client: redlatch.Client) -> None:
     def over(serial: int) -> redlatch.RedlatchError:
         record = new_record("redlatch_hold")
         record.serial = serial
-        hold = redlatch.Hold(lock, number, bytes(ffi.buffer(record)), None)
+        hold = redlatch.Hold(lock, number, bytes(ffi.buffer(record)))
         with pytest.raises(redlatch.RedlatchError) as caught:
             hold.extend(1)
         assert caught.value.lock_name == "x"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect as python_inspect
-import os
 import weakref
 from types import TracebackType
 from typing import (
@@ -88,7 +87,8 @@ def connect(given: Dict[str, Any]) -> Client:
 
 
 class Client(Jobs):
-    """What connect() returns. The tasks of one event loop use it; another loop opens its own.
+    """What connect() returns. The tasks of one event loop use it; another loop opens its own. In a forked child its
+    calls raise ForkedError, unless it was made with lazy=True and no loop had used it before the fork.
 
     Example:
         >>> async with client.lock("orders:42"):
@@ -106,13 +106,12 @@ class Client(Jobs):
 
     def _begin(self, handle: CData, renewal: Optional[Renewal]) -> None:
         # Freed when nobody uses the memory any more; closed before that, see below.
-        self._uuid = text(lib.redlatch_client_uuid(handle))
-        self._open = Dispatcher(ffi.gc(handle, lib.redlatch_client_free), self._uuid)
+        self._open = Dispatcher(ffi.gc(handle, lib.redlatch_client_free), renewal)
         self._given = None  # with it the password
         self._url = text(lib.redlatch_client_url(handle))
         self._renewal = renewal
         # Runs at the latest when the interpreter ends, so that what is held is released then.
-        self._end = weakref.finalize(self, _end, self._open, renewal, os.getpid())
+        self._end = weakref.finalize(self, _end, self._open, renewal)
         if renewal is not None:
             renewal.start(self._open.handle)
 
@@ -136,6 +135,7 @@ class Client(Jobs):
                 "the client is not connected; expected `async with client:` or `await client` first, or a client of "
                 "connect(lazy=True)"
             )
+        self._open.check_process()
         return self._open
 
     @property
@@ -471,8 +471,7 @@ class Client(Jobs):
     @property
     def uuid(self) -> str:
         """The first part of every owner id that this client writes."""
-        self._dispatcher  # noqa: B018
-        return self._uuid
+        return text(lib.redlatch_client_uuid(self._dispatcher.handle))
 
     @property
     def url(self) -> str:
@@ -528,15 +527,16 @@ class Client(Jobs):
     def __repr__(self) -> str:
         if self._open is None:
             return f"<redlatch.aio.Client, {'closed' if self.closed else 'not connected'}>"
-        return f"<redlatch.aio.Client of {self._url}, {'closed' if self.closed else 'open'}, uuid {self._uuid}>"
+        uuid = text(lib.redlatch_client_uuid(self._open.handle))
+        return f"<redlatch.aio.Client of {self._url}, {'closed' if self.closed else 'open'}, uuid {uuid}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a redlatch.aio.Client cannot be pickled or copied: open one in each process")
 
 
-def _end(dispatcher: Dispatcher, renewal: Optional[Renewal], pid: int) -> None:
-    """Closes a client that nobody closed. Never in a forked child: the connections, and the holds, are its parent's."""
-    if os.getpid() != pid:
+def _end(dispatcher: Dispatcher, renewal: Optional[Renewal]) -> None:
+    """Closes a client that nobody closed. Never one whose loop is of the parent process."""
+    if dispatcher.is_of_parent():
         return
     if renewal is not None:
         renewal.stop()

@@ -17,17 +17,21 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.aio.loops import Cancellation, Event, Loop, Waker, running
 from redlatch.client import stats_of
-from redlatch.errors import LockName, LossReason, RedlatchError, error_of, failure, reason_name
+from redlatch.errors import ForkedError, LockName, LossReason, RedlatchError, error_of, failure, reason_name
 from redlatch.locks import LockHandle
 from redlatch.losses import KnownLosses, take_event
 from redlatch.reports import own_report
+
+if TYPE_CHECKING:
+    from redlatch.credentials import Renewal
 
 _next_event = lib.redlatch_client_next_event
 _OK: int = lib.REDLATCH_OK
@@ -78,9 +82,10 @@ class TaskLosses(KnownLosses):
         self._at_close: weakref.WeakSet[Waker] = weakref.WeakSet()
         self._loop: Optional[Loop] = None
 
-    def begin(self, loop: Loop) -> None:
-        """From now on events are made in this loop."""
+    def begin(self, loop: Loop, uuid: str) -> None:
+        """From now on events are made in this loop. The uuid is another one than at first in a forked child."""
         self._loop = loop
+        self._uuid = uuid
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""
@@ -134,10 +139,12 @@ class TaskLosses(KnownLosses):
 class Dispatcher:
     """Belongs to one client, and from the first call on to one loop."""
 
-    def __init__(self, handle: CData, uuid: str) -> None:
+    def __init__(self, handle: CData, renewal: Optional[Renewal]) -> None:
         self.handle = handle
-        self.losses = TaskLosses(uuid)
+        self.losses = TaskLosses(text(lib.redlatch_client_uuid(handle)))
         self.loop: Optional[Loop] = None
+        self._renewal = renewal
+        self._pid = 0  # of the process that the loop is in
         self._guard = threading.Lock()  # of the choice of the loop
         self._record = new_record("redlatch_event")
         self._calls: Dict[int, Call] = {}
@@ -149,6 +156,7 @@ class Dispatcher:
         loop = self.loop
         if loop is None:
             loop = self._begin()
+        self.check_process()
         if not loop.runs_here():
             stats_of(self.handle)  # which fails in a forked child, and when the client is closed
             running()  # tells that there is none here
@@ -157,6 +165,18 @@ class Dispatcher:
                 "opened in this loop"
             )
         return loop
+
+    def check_process(self) -> None:
+        """A client is of one loop, and that of one process."""
+        if self.is_of_parent():
+            raise ForkedError(
+                "the client belongs to an event loop of the parent process; expected a client that is opened in this "
+                "process, or one of connect(lazy=True) that no loop had used before the fork"
+            )
+
+    def is_of_parent(self) -> bool:
+        """Whether its loop is that of a process from which this one was forked."""
+        return self._pid not in (0, os.getpid())
 
     def _begin(self) -> Loop:
         with self._guard:
@@ -167,7 +187,10 @@ class Dispatcher:
                 if status:
                     raise failure(status)
                 loop.watch(descriptor[0], self.collect)
-                self.losses.begin(loop)
+                self.losses.begin(loop, text(lib.redlatch_client_uuid(self.handle)))
+                self._pid = os.getpid()
+                if self._renewal is not None:
+                    self._renewal.resume()
                 self.loop = loop
             return self.loop
 

@@ -211,7 +211,7 @@ class Election:
             cancellation()
         if call.status:
             raise call.failure(self._name)
-        return Hold(lock, number, ffi.buffer(lock._standing(number))[:], None)
+        return Hold(lock, number, ffi.buffer(lock._standing(number))[:])
 
     async def _pause(self) -> None:
         assert self._loop is not None

@@ -34,8 +34,8 @@ class Hold(BaseHold):
 
     PACKAGE = "redlatch.aio"
 
-    def __init__(self, lock: Lock, number: int, record: bytes, outer: Optional[BaseHold]) -> None:
-        super().__init__(lock, number, record, outer)
+    def __init__(self, lock: Lock, number: int, record: bytes) -> None:
+        super().__init__(lock, number, record)
         self._lost_event: Optional[Event] = None
         self._guard: Optional[Guard] = None  # of the block, which a loss cancels
 

@@ -135,7 +135,7 @@ class Lock(LockHandle):
         """
         number = self._number()
         now = self._standing(number)
-        return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:], None)
+        return None if now.state == lib.REDLATCH_NOT_HELD else Hold(self, number, ffi.buffer(now)[:])
 
     @explain_other_names
     async def extend(self, seconds: Seconds) -> None:
@@ -172,8 +172,8 @@ class Lock(LockHandle):
         call = await self._obtain(number, self._wait_ms, LEASE_OF_LOCK)
         if call.status:
             raise call.failure(self._name)
-        hold = Hold(self, number, ffi.buffer(self._standing(number))[:], self._entered.get(number))
-        self._entered[number] = hold
+        hold = Hold(self, number, ffi.buffer(self._standing(number))[:])
+        self._entered.append(hold)
         self._guard(hold)
         return hold
 
@@ -190,11 +190,10 @@ class Lock(LockHandle):
         traceback: Optional[TracebackType],
     ) -> None:
         number = self._number()
-        hold = self._entered.get(number)
-        if hold is None and self._entered:  # entered by another task, as by a fixture
-            number, hold = next(reversed(self._entered.items()))
+        hold = self._innermost(number)
         if hold is not None:
-            self._leave(number, hold._outer)
+            number = hold._number
+            self._entered.remove(hold)
         await self._leave_block(cast(Optional[Hold], hold), lambda: self._release(number), kind, error, traceback)
 
     async def _leave_block(
@@ -206,7 +205,7 @@ class Lock(LockHandle):
         traceback: Optional[TracebackType],
     ) -> None:
         """The end of a block; `release` ends its hold on the server."""
-        if hold is not None and hold._guard is not None:
+        if isinstance(hold, Hold) and hold._guard is not None:
             await self._leave_guarded(hold, hold._guard, release, kind, error, traceback)
             return
         try:

@@ -94,7 +94,7 @@ class Once:
         call = await lock._obtain(number, 0, LEASE_OF_LOCK)
         hold: Optional[Hold] = None
         if not call.status:
-            hold = Hold(lock, number, ffi.buffer(lock._standing(number))[:], None)
+            hold = Hold(lock, number, ffi.buffer(lock._standing(number))[:])
             lock._guard(hold)
         self._turns.setdefault(number_of_task(), []).append(_Turn(hold, time.monotonic()))
         return hold

@@ -193,8 +193,10 @@ static void readable(void) {
 
 /* A child starts nothing of its parent's; the parent's calls go on. */
 static void forked(void) {
-    redlatch_client *client = client_new();
-    redlatch_client *other = client_new();
+    redlatch_client_options options = client_defaults();
+    options.after_fork = REDLATCH_AFTER_FORK_REFUSE;
+    redlatch_client *client = client_with(&options);
+    redlatch_client *other = client_with(&options);
     struct things things = things_of(client, other);
     event_fd_of(client);
     int count = start_all(&things, REDLATCH_OK);

@@ -25,8 +25,11 @@ struct heritage {
     redlatch_cancel *cancel;
 };
 
-static struct heritage heritage_new(const redlatch_client_options *options) {
-    struct heritage all = {.client = client_with(options)};
+/* Of a client that refuses forks. */
+static struct heritage heritage_new(const redlatch_client_options *given) {
+    redlatch_client_options options = given ? *given : client_defaults();
+    options.after_fork = given ? given->after_fork : REDLATCH_AFTER_FORK_REFUSE;
+    struct heritage all = {.client = client_with(&options)};
     all.held = lock_new(all.client, 1);
     all.free_one = lock_new(all.client, 2);
     all.busy[0] = lock_new(all.client, 4);
@@ -137,6 +140,7 @@ static void stay(void *argument) {
 static void parent_goes_on(void) {
     redlatch_client_options options = client_defaults();
     options.watchdog_lease_ms = 1500;
+    options.after_fork = REDLATCH_AFTER_FORK_REFUSE;
     struct heritage all = heritage_new(&options);
     const int ms = 1200;
     pid_t staying = child_start(stay, (void *)(uintptr_t)&ms);
@@ -245,6 +249,96 @@ static void be_busy(void *shared, int number) {
     }
 }
 
+/* ----------------------------------------------------------------------------------- clients that are made anew -- */
+
+static void use_anew(void *argument) {
+    struct heritage *all = argument;
+    if (!CHILDREN_HAVE_THREADS) {
+        return;
+    }
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    STATUS(redlatch_lock_hold_status(all->held, 0, &hold), REDLATCH_FORKED);
+    STATUS(redlatch_lock_release(all->held), REDLATCH_FORKED);
+    MUST(strstr(redlatch_last_error(), "belongs to the parent"), "the words are: %s", redlatch_last_error());
+    STATUS(redlatch_lock_extend(all->held, 0, 1000), REDLATCH_FORKED);
+    STATUS(redlatch_lock_acquire(all->held, 0), REDLATCH_TIMEOUT);
+    OK(redlatch_lock_acquire(all->free_one, REDLATCH_FOREVER));
+    MUST(strncmp(hold_of(all->free_one, 0).owner, redlatch_client_uuid(all->client), 36) == 0, "another's uuid");
+    OK(redlatch_lock_release(all->free_one));
+    redlatch_lock *lock = lock_new(all->client, 6 + (int)(getpid() % 4));
+    OK(redlatch_lock_acquire(lock, REDLATCH_FOREVER));
+    OK(redlatch_lock_release(lock));
+    redlatch_lock_free(lock);
+    STATUS(redlatch_lock_acquire_as(all->free_one, 0, 1000, 0, all->cancel), REDLATCH_FORKED);
+}
+
+static void use_anew_and_free(void *argument) {
+    use_anew(argument);
+    heritage_free(argument);
+}
+
+static void use_anew_in_a_grandchild(void *argument) {
+    use_anew(argument);
+    child_end(child_start(use_anew_and_free, argument));
+    use_anew_and_free(argument);
+}
+
+static void use_closed(void *argument) {
+    struct heritage *all = argument;
+    OK(redlatch_client_close(all->client));
+    STATUS(redlatch_lock_acquire(all->free_one, 0), REDLATCH_CLOSED);
+    heritage_free(all);
+}
+
+/* Children, and their children, use what they inherited; the parent notices nothing. */
+static void reopened(void) {
+    redlatch_client_options options = client_defaults();
+    options.watchdog_lease_ms = 1500;
+    struct heritage all = heritage_new(&options);
+    char uuid[40];
+    snprintf(uuid, sizeof uuid, "%s", redlatch_client_uuid(all.client));
+    child_end(child_start(use_closed, &all));
+    child_end(child_start(use_anew_in_a_grandchild, &all));
+    pid_t children[4];
+    for (int i = 0; i < 4; i++) {
+        children[i] = child_start(i % 2 ? use_anew : use_anew_and_free, &all);
+    }
+    for (int i = 0; i < 4; i++) {
+        child_end(children[i]);
+    }
+    MUST(strcmp(uuid, redlatch_client_uuid(all.client)) == 0, "the parent has another uuid");
+    MUST(hold_of(all.held, 0).state == REDLATCH_HELD, "the parent lost its lock");
+    OK(redlatch_lock_release(all.held));
+    MUST(stats_of(all.client).reconnects == 0, "the parent's connection broke");
+    heritage_free(&all);
+}
+
+/* The descriptors of the host's events are the parent's; the child gets one of its own. */
+static void use_events_anew(void *argument) {
+    struct heritage *all = argument;
+    if (CHILDREN_HAVE_THREADS) {
+        event_fd_of(all->client);
+        release_and_acquire(all->client, all->free_one, owner_new());
+    }
+    heritage_free(all);
+}
+
+static void events_reopened(void) {
+    redlatch_client_options options = client_defaults();
+    struct heritage all = heritage_new(&options);
+    int fd = event_fd_of(all.client);
+    uint64_t owner = owner_new();
+    release_and_acquire(all.client, all.free_one, owner);
+    child_end(child_start(use_events_anew, &all));
+    for (int i = 0; i < 20; i++) {
+        release_and_acquire(all.client, all.free_one, owner);
+    }
+    MUST(!is_readable(fd), "readable though nothing is left");
+    MUST(stats_of(all.client).reconnects == 0, "the parent's connection broke");
+    OK(redlatch_lock_release(all.held));
+    heritage_free(&all);
+}
+
 static void make_handles(void *shared, int number) {
     (void)number;
     struct busy *busy = shared;
@@ -264,20 +358,42 @@ static void close_and_open(void *argument) {
 }
 
 /* The fork comes at any moment of what the parent's other threads do. */
-static void busy_parent(void) {
-    struct busy busy = {.all = heritage_new(NULL)};
+static void be_forked_while_busy(const redlatch_client_options *options, void (*live)(void *)) {
+    struct busy busy = {.all = heritage_new(options)};
     struct workers *workers = workers_start(4, be_busy, &busy);
     struct workers *makers = workers_start(1, make_handles, &busy);
     /* AddressSanitizer's allocator keeps locks that threads held at the fork: a child that starts a thread hangs. */
     int children = ADDRESS_SANITIZED ? 0 : SANITIZED ? 20 : 150;
     for (int i = 0; i < children; i++) {
-        child_end(child_start(close_and_open, &busy));
+        child_end(child_start(live, &busy));
     }
     atomic_store(&busy.enough, true);
     workers_join(workers);
     workers_join(makers);
     MUST(hold_of(busy.all.held, 0).state == REDLATCH_HELD, "the parent lost its lock");
     heritage_free(&busy.all);
+}
+
+static void busy_parent(void) {
+    be_forked_while_busy(NULL, close_and_open);
+}
+
+static void use_busy_anew(void *argument) {
+    struct busy *busy = argument;
+    if (SANITIZED) { /* as above */
+        return;
+    }
+    use_anew(&busy->all);
+    OK(redlatch_lock_acquire(busy->all.busy[0], REDLATCH_FOREVER)); /* which the parent's threads want, too */
+    OK(redlatch_lock_release(busy->all.busy[0]));
+    if (getpid() % 2) {
+        heritage_free(&busy->all);
+    }
+}
+
+static void busy_parent_reopened(void) {
+    redlatch_client_options options = client_defaults();
+    be_forked_while_busy(&options, use_busy_anew);
 }
 
 static redlatch_wait *going_on;
@@ -312,6 +428,9 @@ int main(int argc, char **argv) {
         {"event_descriptor", event_descriptor},
         {"own_clients", own_clients},
         {"busy_parent", busy_parent},
+        {"reopened", reopened},
+        {"events_reopened", events_reopened},
+        {"busy_parent_reopened", busy_parent_reopened},
         {"resumable_wait", resumable_wait},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);

@@ -7,6 +7,7 @@
 #include "client_lock.h"
 #include "composite_async.h"
 #include "events.h"
+#include "guard.h"
 #include "host_watch.h"
 #include "node.h"
 #include "options.h"
@@ -18,26 +19,6 @@
 static void close_events(struct client *client) {
     client_close_descriptor(&client->event_signal);
     client_close_descriptor(&client->event_set);
-}
-
-/* In a forked child: the parent's connections, sets and locks are not touched, only our copies of the descriptors go.
- */
-static void close_in_child(struct client *client) {
-    if (atomic_exchange(&client->closed, true)) {
-        return;
-    }
-    for (struct node *node = &client->node; node; node = node->next) {
-        node_forget(node);
-    }
-    if (current_server_is_searched(&client->node.current)) {
-        search_forget(client->node.current.search);
-    }
-    if (client->listener) {
-        connection_forget(&client->listener->connection);
-    }
-    client_close_descriptor(&client->background_signal);
-    client_close_descriptor(&client->background_alarm);
-    close_events(client);
 }
 
 static void abort_operations(struct client *client, int64_t now) {
@@ -118,12 +99,8 @@ static void expel_callers(struct client *client) {
 }
 
 static void close_client(struct client *client) {
-    if (client->fork_generation != system_fork_generation()) {
-        close_in_child(client);
-        return;
-    }
-    if (atomic_exchange(&client->closed, true)) {
-        return;
+    if (atomic_exchange(&client->closed, true) || client_is_inherited(client)) {
+        return; /* an inherited one has no descriptor in this process, and its mutex is not to be touched */
     }
     owners_remove_client(client);
     client_lock(client);
@@ -176,7 +153,11 @@ void redlatch_client_free(redlatch_client *handle) {
 }
 
 const char *redlatch_client_uuid(const redlatch_client *handle) {
-    return guard_client_handle(handle) != REDLATCH_OK ? NULL : handle->client->engine.uuid;
+    if (guard_client_handle(handle) != REDLATCH_OK) {
+        return NULL;
+    }
+    client_adopt(handle->client); /* which gives it one of its own */
+    return handle->client->engine.uuid;
 }
 
 const char *redlatch_client_url(const redlatch_client *handle) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "guard.h"
 #include "inquiry.h"
 
 static int check_arguments(const char *const *arguments, size_t count, const char *buffer, size_t capacity) {

@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "explain.h"
 #include "failures.h"
+#include "guard.h"
 #include "options.h"
 #include "outputs.h"
 #include "permit_text.h"
@@ -72,7 +73,7 @@ int semaphore_options_of(const redlatch_semaphore_options *given, bool has_lease
 }
 
 void counted_drop(struct client *client, struct resource *resource) {
-    if (client->fork_generation == system_fork_generation()) {
+    if (client_adopt(client)) {
         client_lock(client);
         resource_drop(&client->engine, resource);
         client_finish_step(client, system_now());

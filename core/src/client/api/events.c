@@ -13,6 +13,7 @@
 #include "composite_async.h"
 #include "composite_holds.h"
 #include "errors.h"
+#include "guard.h"
 #include "kinds.h"
 #include "options.h"
 #include "outputs.h"
@@ -39,7 +40,7 @@ static int begin_collecting(redlatch_client *handle, const redlatch_event *event
     client_lock(client);
     if (atomic_load(&client->closed)) {
         client_unlock(client);
-        return client_check(client);
+        return client_status(client);
     }
     client->callers++;
     return REDLATCH_OK;
@@ -285,7 +286,7 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     if (found) {
         return answer_write(event_out, &event, sizeof event, "event_out");
     }
-    return open ? REDLATCH_AGAIN : client_check(client);
+    return open ? REDLATCH_AGAIN : client_status(client);
 }
 
 int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {

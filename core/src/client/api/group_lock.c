@@ -4,6 +4,7 @@
 
 #include "errors.h"
 #include "group.h"
+#include "guard.h"
 #include "lock.h"
 #include "single_lock.h"
 

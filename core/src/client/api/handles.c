@@ -71,8 +71,3 @@ int guard_client_handle(const struct redlatch_client *handle) {
     }
     return REDLATCH_OK;
 }
-
-int guard_client(const struct redlatch_client *handle) {
-    int status = guard_client_handle(handle);
-    return status == REDLATCH_OK ? client_check(handle->client) : status;
-}

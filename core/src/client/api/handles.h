@@ -97,6 +97,7 @@ struct redlatch_report {
 
 struct redlatch_scan {
     _Atomic uint32_t magic;
+    uint32_t fork_generation;
     struct client *client;
     struct walk *walk; /* kept */
     struct redlatch_scan *next_free;
@@ -153,8 +154,5 @@ void handles_after_fork(void);
 
 /* OK or BAD_HANDLE, with the last error set: all that the calls which tidy up ask for. */
 int guard_client_handle(const struct redlatch_client *handle);
-
-/* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
-int guard_client(const struct redlatch_client *handle);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "guard.h"
 #include "inquiry.h"
 #include "locations.h"
 

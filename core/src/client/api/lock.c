@@ -5,8 +5,12 @@
 #include <string.h>
 
 #include "client_lock.h"
+#include "composite.h"
 #include "errors.h"
+#include "guard.h"
+#include "inherited.h"
 #include "kinds.h"
+#include "lock_operations.h"
 #include "options.h"
 #include "owners.h"
 #include "preallocate.h"
@@ -23,7 +27,47 @@ int guard_lock_handle(const struct redlatch_lock *handle) {
 
 int guard_lock(const struct redlatch_lock *handle) {
     int status = guard_lock_handle(handle);
-    return status == REDLATCH_OK ? client_check(handle->client) : status;
+    if (status == REDLATCH_OK) {
+        status = client_check(handle->client);
+    }
+    const struct composite *composite = status == REDLATCH_OK ? handle->composite : NULL;
+    for (uint32_t i = 0; composite && status == REDLATCH_OK && i < composite->group_count; i++) {
+        struct client *client = composite->groups[i].client;
+        status = client_is_inherited(client) ? client_check(client) : REDLATCH_OK;
+    }
+    return status;
+}
+
+/* Whether that owner held any of the members when the process was forked. */
+static bool was_held(const struct redlatch_lock *lock, uint64_t owner) {
+    const struct composite *composite = lock->composite;
+    if (!composite) {
+        return inherited_has(lock->client, lock->resource, lock->kind, owner);
+    }
+    bool held = false;
+    for (uint32_t i = 0; i < composite->group_count; i++) {
+        const struct name_set *set = composite->groups[i].set;
+        for (uint32_t j = 0; j < set->count; j++) {
+            const struct set_member *member = &set->members[j];
+            held = held || inherited_has(composite->groups[i].client, member->resource, member->lock_kind, owner);
+        }
+    }
+    return held;
+}
+
+int lock_check_inherited(const struct redlatch_lock *lock, uint64_t owner, const char *verb) {
+    owner = lock_owner(lock, owner);
+    if (!was_held(lock, owner)) {
+        return REDLATCH_OK;
+    }
+    redlatch_hold hold = {.state = REDLATCH_NOT_HELD};
+    lock->operations->hold_status(lock, owner, &hold);
+    char shown[64];
+    const struct resource *name = lock->resource;
+    return hold.state != REDLATCH_NOT_HELD
+               ? REDLATCH_OK
+               : fail_with(REDLATCH_FORKED, "%s \"%s\": the hold belongs to the parent process", verb,
+                           shown_name(name->name, name->name_size, shown));
 }
 
 static int check_back_off(const redlatch_lock_options *options) {

@@ -31,7 +31,8 @@ int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lea
 
 int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t tag) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = check_named(lock, owner)) != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = check_named(lock, owner)) != REDLATCH_OK ||
+        (status = lock_check_inherited(lock, owner, "release")) != REDLATCH_OK) {
         return status;
     }
     struct lock_start what = {.kind = OPERATION_RELEASE, .event = REDLATCH_EVENT_RELEASED, .owner = owner};
@@ -41,7 +42,8 @@ int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t ta
 int redlatch_lock_start_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms, uint64_t tag) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK ||
-        (status = check_named(lock, owner)) != REDLATCH_OK) {
+        (status = check_named(lock, owner)) != REDLATCH_OK ||
+        (status = lock_check_inherited(lock, owner, "extend")) != REDLATCH_OK) {
         return status;
     }
     struct lock_start what = {

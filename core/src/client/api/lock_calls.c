@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "errors.h"
+#include "guard.h"
 #include "key_template.h"
 #include "lock.h"
 #include "lock_operations.h"
@@ -52,7 +53,8 @@ int redlatch_lock_release(redlatch_lock *lock) {
 
 int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK ||
+        (status = lock_check_inherited(lock, owner, "release")) != REDLATCH_OK) {
         return status;
     }
     return lock->operations->release(lock, owner);
@@ -61,7 +63,8 @@ int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
 int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) {
     int status = guard_lock(lock);
     if (status != REDLATCH_OK || (status = check_duration("lease_ms", lease_ms, 1, false)) != REDLATCH_OK ||
-        (status = check_owner("owner", owner)) != REDLATCH_OK) {
+        (status = check_owner("owner", owner)) != REDLATCH_OK ||
+        (status = lock_check_inherited(lock, owner, "extend")) != REDLATCH_OK) {
         return status;
     }
     return lock->operations->extend(lock, owner, lease_ms);
@@ -94,7 +97,8 @@ int redlatch_lock_query(redlatch_lock *lock, redlatch_lock_state *state_out) {
 
 int redlatch_lock_hold_status(redlatch_lock *lock, uint64_t owner, redlatch_hold *hold_out) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK ||
+        (status = lock_check_inherited(lock, owner, "hold of")) != REDLATCH_OK) {
         return status;
     }
     redlatch_hold hold = {.state = REDLATCH_NOT_HELD};

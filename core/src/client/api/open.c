@@ -14,42 +14,18 @@
 #include "find_server.h"
 #include "handles.h"
 #include "host_watch.h"
+#include "identity.h"
 #include "node.h"
 #include "options.h"
 #include "owners.h"
 #include "pipeline_io.h"
 #include "planted.h"
 #include "reader.h"
+#include "reopen.h"
 
 enum { MIN_REPLICAS_MAX = 100, REPLICA_TIMEOUT_MS = 1000 };
 
 static const char DEFAULT_URL[] = "redis://127.0.0.1:6379/0";
-
-/* A random version-8 uuid: Redisson's are version 4, so scripts can tell the two apart. */
-static bool make_uuid(char text[37]) {
-    unsigned char bytes[16];
-    if (!system_random(bytes, sizeof bytes)) {
-        return false;
-    }
-    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x80);
-    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
-    char *at = text;
-    for (int i = 0; i < 16; i++) {
-        at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
-    }
-    return true;
-}
-
-/* CLIENT SETNAME takes no blanks. */
-static void make_name(struct client *client) {
-    char host[65] = "";
-    gethostname(host, sizeof host - 1);
-    for (char *at = host; *at; at++) {
-        *at = *at > ' ' && *at <= '~' ? *at : '_';
-    }
-    snprintf(client->connection_settings.name, sizeof client->connection_settings.name, "redlatch:%s:%ld:%s", host,
-             (long)getpid(), client->engine.uuid);
-}
 
 /* A call that does not wait for others has to learn that replicas are late, and a hold that its renewal was in vain
  * while there is time for another. */
@@ -116,6 +92,10 @@ static int check_options(const redlatch_client_options *options) {
     int status = check_acknowledgements(options);
     if (status != REDLATCH_OK) {
         return status;
+    }
+    if (options->after_fork != REDLATCH_AFTER_FORK_REOPEN && options->after_fork != REDLATCH_AFTER_FORK_REFUSE) {
+        return fail_with(REDLATCH_INVALID, "after_fork is %d: expected one of enum redlatch_after_fork",
+                         (int)options->after_fork);
     }
     if (options->language < REDLATCH_LANGUAGE_C || options->language > REDLATCH_LANGUAGE_COMMAND) {
         return fail_with(REDLATCH_INVALID, "language is %d: expected one of enum redlatch_language",
@@ -250,14 +230,12 @@ static int set_up_tls(struct client *client, const redlatch_client_options *opti
 
 static void set_up_connections(struct client *client, const redlatch_client_options *options) {
     struct connection_settings *settings = &client->connection_settings;
-    settings->uri = &client->uri;
     settings->credentials = &client->credentials;
     settings->database = options->database != REDLATCH_DEFAULT ? options->database
                          : client->uri.database >= 0           ? client->uri.database
                                                                : 0;
     settings->connect_timeout = options->connect_timeout_ms * MILLISECOND;
     settings->dead_peer_timeout = options->dead_peer_timeout_ms * MILLISECOND;
-    node_init(&client->node, client, settings);
 }
 
 /* redis+sentinel://host:port,host:port/service/database, or redis+replicas:// or redis+cluster:// without a service */
@@ -298,8 +276,8 @@ static bool make_shown_url(struct client *client) {
     return client->shown_url;
 }
 
-static struct client *client_new(const redlatch_client_options *options, struct uri *uri, const char *uuid,
-                                 uint64_t random) {
+static struct client *client_new(const redlatch_client_options *options, struct uri *uri,
+                                 const struct identity *identity) {
     struct client *client = calloc(1, sizeof *client);
     if (!client) {
         uri_free(uri);
@@ -307,22 +285,14 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     }
     client->uri = *uri;
     client->background_main = background_run;
-    client->background_signal = -1;
-    client->background_alarm = -1;
-    client->alarm_at = NEVER;
-    client->event_set = -1;
-    client->event_signal = -1;
     atomic_store(&client->references, 1);
-    client->fork_generation = system_fork_generation();
+    atomic_store(&client->fork_generation, system_fork_generation());
+    client->refuses_forks = options->after_fork == REDLATCH_AFTER_FORK_REFUSE;
     client->busy_poll = options->busy_poll && system_processors() > 1;
     client->release_on_close = options->release_on_close != 0;
     client->language = options->language;
     client->command_timeout = options->command_timeout_ms * MILLISECOND;
     client->close_timeout = options->close_timeout_ms * MILLISECOND;
-    list_init(&client->events);
-    for (int i = 0; i < TAG_LISTS; i++) {
-        list_init(&client->tagged[i]);
-    }
     pthread_mutex_init(&client->mutex, NULL);
     bool waits = options->min_replicas > 0 || options->durable;
     client->replica_silence = waits ? options->replica_timeout_ms * MILLISECOND * ACKNOWLEDGEMENTS_MAX : 0;
@@ -334,14 +304,14 @@ static struct client *client_new(const redlatch_client_options *options, struct 
                                        .replica_timeout_ms = options->replica_timeout_ms,
                                        .min_replicas = (uint32_t)options->min_replicas,
                                        .durable = options->durable != 0};
-    engine_init(&client->engine, &client->node.server, &settings, uuid, random);
     set_up_connections(client, options);
+    client_make_blank(client, &settings, identity->uuid, identity->random, 0);
     host_watch_init(client, options->dns_interval_ms * MILLISECOND);
     if (!copy_strings(client, options) || !make_shown_url(client)) {
         client_drop(client);
         return NULL;
     }
-    make_name(client);
+    identity_name(client);
     return client;
 }
 
@@ -399,17 +369,16 @@ static int connect_now(struct client *client) {
 
 static int open_parsed(const redlatch_client_options *given, struct uri *uri, struct client **client_out) {
     redlatch_client_options options;
-    char uuid[37] = "";
-    uint64_t random = 0;
+    struct identity identity = {.uuid = ""};
     int status = read_options(given, uri, &options);
-    if (status == REDLATCH_OK && (!make_uuid(uuid) || !system_random(&random, sizeof random))) {
-        status = fail_with(REDLATCH_SYSTEM, "the system has no random bytes");
+    if (status == REDLATCH_OK) {
+        status = identity_draw(&identity);
     }
     if (status != REDLATCH_OK) {
         uri_free(uri);
         return status;
     }
-    struct client *client = client_new(&options, uri, uuid, random);
+    struct client *client = client_new(&options, uri, &identity);
     if (!client) {
         return fail_plain(REDLATCH_NO_MEMORY);
     }
@@ -419,9 +388,8 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     } else {
         status = set_up_tls(client, &options);
     }
-    enum sharded_messages sharded = sharded_messages(&options, &client->uri);
-    if (status == REDLATCH_OK &&
-        (!cluster_init(client, sharded) || !current_server_init(client) || !listener_init(client))) {
+    client->sharded_messages = sharded_messages(&options, &client->uri);
+    if (status == REDLATCH_OK && !client_make_parts(client)) {
         status = fail_plain(REDLATCH_NO_MEMORY);
     }
     if (status == REDLATCH_OK && !options.lazy) {

@@ -15,6 +15,8 @@ static const uint64_t mark = UINT64_C(0x152) << MARK_AT;
 static _Atomic uint64_t last_number;
 static _Thread_local uint64_t thread_number;
 
+/* Held while a client is made the child's own, too: nobody inherits one that is half set up. */
+static pthread_mutex_t reopening = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct client *clients;
 static pthread_once_t at_fork_handlers = PTHREAD_ONCE_INIT;
@@ -53,21 +55,34 @@ static void at_thread_end(void *value) {
     end_owner(owner);
 }
 
-/* Around a fork the forking thread has both locks of the process: no other leaves the child a list half changed. */
+/* Around a fork the forking thread has all mutexes, those of the clients, too: no other leaves the child anything half
+ * changed. No thread holds one of them while it waits for anything but another that stands further down here. */
 static void before_fork(void) {
+    pthread_mutex_lock(&reopening);
     pthread_mutex_lock(&clients_mutex);
-    handles_before_fork();
+    for (struct client *client = clients; client; client = client->next) {
+        pthread_mutex_lock(&client->mutex);
+    }
     composite_before_fork();
+    handles_before_fork();
 }
 
 static void in_parent(void) {
-    composite_after_fork();
     handles_after_fork();
+    composite_after_fork();
+    for (struct client *client = clients; client; client = client->next) {
+        pthread_mutex_unlock(&client->mutex);
+    }
     pthread_mutex_unlock(&clients_mutex);
+    pthread_mutex_unlock(&reopening);
 }
 
-/* The child knows none of the parent's clients. */
+/* The child has none of the parent's clients before it makes them its own (reopen.c). */
 static void in_child(void) {
+    for (struct client *client = clients; client; client = client->next) {
+        client_forget_descriptors(client);
+        pthread_mutex_unlock(&client->mutex);
+    }
     clients = NULL;
     in_parent();
 }
@@ -86,6 +101,14 @@ uint64_t owner_of_thread(void) {
         thread_number = number;
     }
     return thread_number;
+}
+
+void owners_lock(void) {
+    pthread_mutex_lock(&reopening);
+}
+
+void owners_unlock(void) {
+    pthread_mutex_unlock(&reopening);
 }
 
 bool owners_add_client(struct client *client) {

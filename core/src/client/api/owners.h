@@ -16,6 +16,11 @@ uint64_t owner_of_thread(void);
 
 /* The process's list of clients, for thread ends and forks. false when the handlers could not be set up. */
 bool owners_add_client(struct client *client);
+
+/* Around the making of an inherited client this process' own: no fork comes in between. */
+void owners_lock(void);
+void owners_unlock(void);
+
 void owners_remove_client(struct client *client);
 
 #endif

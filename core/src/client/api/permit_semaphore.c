@@ -6,6 +6,8 @@
 #include "client_lock.h"
 #include "counted.h"
 #include "errors.h"
+#include "guard.h"
+#include "inherited.h"
 #include "lease.h"
 #include "options.h"
 #include "outputs.h"
@@ -164,6 +166,19 @@ static int read_id(const char *id, unsigned char bytes[PERMIT_SIZE]) {
                             id ? shown_name(id, strlen(id), shown) : "NULL");
 }
 
+static int fail_inherited(const struct redlatch_permit_semaphore *permits) {
+    char shown[64];
+    return fail_with(REDLATCH_FORKED, "permit of semaphore \"%s\": it belongs to the parent process",
+                     shown_name(permits->resource->name, permits->resource->name_size, shown));
+}
+
+/* FORKED of a permit that the parent had when this process was forked. */
+static int check_serial(const struct redlatch_permit_semaphore *permits, uint64_t serial) {
+    bool inherited = inherited_has(permits->client, permits->resource, REDLATCH_PERMIT_SEMAPHORE,
+                                   PERMIT_OWNER | serial);
+    return inherited ? fail_inherited(permits) : REDLATCH_OK;
+}
+
 /* The owner number of a permit that this client holds, or held and lost; 0 for any other. */
 static uint64_t owner_of(const struct redlatch_permit_semaphore *permits, const unsigned char bytes[PERMIT_SIZE]) {
     struct client *client = permits->client;
@@ -178,7 +193,7 @@ static uint64_t owner_of(const struct redlatch_permit_semaphore *permits, const 
 int redlatch_permit_semaphore_permit_status(redlatch_permit_semaphore *permits, uint64_t serial,
                                             redlatch_permit *permit_out) {
     int status = guard_permits(permits);
-    if (status != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = check_serial(permits, serial)) != REDLATCH_OK) {
         return status;
     }
     struct client *client = permits->client;
@@ -210,6 +225,9 @@ static int prepare_by_id(const redlatch_permit_semaphore *permits, const char *i
          (status = check_duration("lease_ms", what->ttl_ms, 1, false)) != REDLATCH_OK)) {
         return status;
     }
+    if (what->change != PERMITS_LEASE && inherited_has_permit(permits->client, permits->resource, what->permit)) {
+        return fail_inherited(permits);
+    }
     what->owner = what->change == PERMITS_LEASE ? 0 : owner_of(permits, what->permit);
     return REDLATCH_OK;
 }
@@ -229,6 +247,7 @@ int redlatch_permit_semaphore_start_release_by_id(redlatch_permit_semaphore *per
 int redlatch_permit_semaphore_start_release(redlatch_permit_semaphore *permits, uint64_t serial, uint64_t tag) {
     int status = guard_permits(permits);
     struct count_request what = {.change = PERMITS_RELEASE, .owner = PERMIT_OWNER | serial};
+    status = status == REDLATCH_OK ? check_serial(permits, serial) : status;
     return status != REDLATCH_OK ? status : start(permits, &what, REDLATCH_EVENT_RELEASED, tag);
 }
 

@@ -6,6 +6,7 @@
 #include "client_lock.h"
 #include "cluster.h"
 #include "errors.h"
+#include "guard.h"
 #include "inquiry.h"
 #include "report.h"
 #include "walk.h"
@@ -51,6 +52,7 @@ int redlatch_scan_new(redlatch_client *handle, const char *pattern, size_t patte
         }
         return fail_plain(REDLATCH_NO_MEMORY);
     }
+    scan->fork_generation = system_fork_generation();
     scan->walk = walk;
     scan->client = client_keep(handle->client);
     *scan_out = scan;
@@ -68,6 +70,9 @@ static int guard_scan(const struct redlatch_scan *scan) {
     int status = guard_scan_handle(scan);
     if (status != REDLATCH_OK || (status = client_check(scan->client)) != REDLATCH_OK) {
         return status;
+    }
+    if (scan->fork_generation != system_fork_generation()) {
+        return fail_with(REDLATCH_FORKED, "the scan belongs to the parent process: expected one of this process");
     }
     if (atomic_load(&scan->walk->stepping)) {
         return fail_with(REDLATCH_IN_USE, "scan has a started step: expected its event before the next step");

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counted.h"
 #include "errors.h"
+#include "guard.h"
 #include "options.h"
 
 static int guard_semaphore_handle(const struct redlatch_semaphore *handle) {

@@ -3,6 +3,7 @@
 #include "background_thread.h"
 #include "client_lock.h"
 #include "errors.h"
+#include "guard.h"
 #include "handles.h"
 #include "node.h"
 #include "outputs.h"

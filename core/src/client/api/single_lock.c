@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "explain.h"
 #include "failures.h"
+#include "guard.h"
 #include "lease.h"
 #include "outputs.h"
 #include "preallocate.h"
@@ -211,7 +212,7 @@ int single_lock_start(const struct redlatch_lock *lock, const struct lock_start 
 
 static void free_handle(struct redlatch_lock *lock) {
     struct client *client = lock->client;
-    if (client->fork_generation == system_fork_generation()) {
+    if (client_adopt(client)) {
         client_lock(client);
         int64_t now = system_now();
         struct hold *hold = lock->owner ? resource_hold_of(lock->resource, lock->kind, lock->owner) : NULL;

@@ -4,6 +4,7 @@
 #include "client_lock.h"
 #include "drive.h"
 #include "errors.h"
+#include "guard.h"
 #include "options.h"
 #include "outputs.h"
 #include "preallocate.h"

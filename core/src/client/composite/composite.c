@@ -6,6 +6,7 @@
 
 #include "client_lock.h"
 #include "composite_holds.h"
+#include "guard.h"
 #include "outputs.h"
 
 void composite_dispose(struct composite *composite) {
@@ -26,12 +27,12 @@ void composite_drop(struct composite *composite) {
     if (!composite || atomic_fetch_sub(&composite->references, 1) > 1) {
         return;
     }
-    if (composite->first->fork_generation == system_fork_generation()) {
+    if (!client_is_inherited(composite->first)) {
         composite_forget_holds(composite);
     }
     for (uint32_t i = 0; i < composite->group_count; i++) {
         struct composite_group *group = &composite->groups[i];
-        if (group->client->fork_generation == system_fork_generation()) {
+        if (client_adopt(group->client)) {
             client_lock(group->client);
             for (uint32_t j = 0; j < group->set->count; j++) {
                 resource_drop(&group->client->engine, group->set->members[j].resource);

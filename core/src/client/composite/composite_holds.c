@@ -273,3 +273,22 @@ void composite_forget_holds(struct composite *composite) {
     }
     pthread_mutex_unlock(&holds_mutex);
 }
+
+static bool has_client(const struct composite *composite, const struct client *client) {
+    bool has = false;
+    for (uint32_t i = 0; i < composite->group_count; i++) {
+        has = has || composite->groups[i].client == client;
+    }
+    return has;
+}
+
+void composite_forget_client(const struct client *client) {
+    pthread_mutex_lock(&holds_mutex);
+    for (struct composite *composite = held_composites, *next; composite; composite = next) {
+        next = composite->next_held;
+        while (composite->holds && has_client(composite, client)) {
+            remove_hold(composite, &composite->holds);
+        }
+    }
+    pthread_mutex_unlock(&holds_mutex);
+}

@@ -34,6 +34,9 @@ void composite_take_losses(struct client *client);
 bool composite_has_loss(struct client *client, enum loss_queue queue);
 bool composite_next_loss(struct client *client, enum loss_queue queue, redlatch_event *event);
 
+/* In a child: a client is set up anew, without holds. */
+void composite_forget_client(const struct client *client);
+
 /* Around a fork, so that a child does not inherit the lock of this room taken. */
 void composite_before_fork(void);
 void composite_after_fork(void);

@@ -9,6 +9,7 @@
 #include "composite_holds.h"
 #include "composite_status.h"
 #include "errors.h"
+#include "guard.h"
 #include "outputs.h"
 #include "preallocate.h"
 #include "single_lock.h"
@@ -38,9 +39,11 @@ static void give_back(const struct composite_group *group, uint64_t owner) {
 static void free_handle(struct redlatch_lock *lock) {
     struct composite *composite = lock->composite;
     struct client *client = lock->client;
-    bool ours = client->fork_generation == system_fork_generation();
+    bool ours = client_adopt(client);
     for (uint32_t i = 0; lock->owner && ours && i < composite->group_count; i++) {
-        give_back(&composite->groups[i], lock->owner);
+        if (client_adopt(composite->groups[i].client)) {
+            give_back(&composite->groups[i], lock->owner);
+        }
     }
     handle_free_lock(lock);
     composite_drop(composite);

@@ -44,15 +44,16 @@ static void free_commands(struct list *list) {
     }
 }
 
-/* Everything at the end of a client, in whatever state it is. */
-static void free_memory(struct client *client) {
-    struct engine *engine = &client->engine;
-    struct timer *timer;
-    while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
-        if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */
-            free_command(container_of(timer, struct command, timer));
-        }
+static void free_holds(struct resource *resource) {
+    for (struct hold *hold; (hold = resource->holds) != NULL;) {
+        resource->holds = hold->next;
+        free(hold);
     }
+}
+
+void client_free_records(struct client *client) {
+    struct engine *engine = &client->engine;
+    discard_losses(client);
     for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
         free_commands(&io->pipeline->unsent);
         free_commands(&io->pipeline->sent);
@@ -84,33 +85,45 @@ static void free_memory(struct client *client) {
         }
     }
     for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
-        for (struct resource *resource = engine->resources.buckets[i], *next; resource; resource = next) {
-            next = resource->next;
-            for (struct hold *hold; (hold = resource->holds) != NULL;) {
-                resource->holds = hold->next;
-                free(hold);
-            }
-            free(resource);
+        for (struct resource *resource = engine->resources.buckets[i]; resource; resource = resource->next) {
+            free_holds(resource);
         }
     }
-    free(engine->resources.buckets);
     for (struct resource *resource; (resource = engine->dead_resources) != NULL;) {
         engine->dead_resources = resource->next;
         free(resource);
     }
 }
 
+/* Everything at the end of a client, in whatever state it is. */
+static void free_memory(struct client *client) {
+    struct engine *engine = &client->engine;
+    struct timer *timer;
+    while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
+        if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */
+            free_command(container_of(timer, struct command, timer));
+        }
+    }
+    client_free_records(client);
+    for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
+        for (struct resource *resource = engine->resources.buckets[i], *next; resource; resource = next) {
+            next = resource->next;
+            free(resource);
+        }
+    }
+    free(engine->resources.buckets);
+}
+
 void client_drop(struct client *client) {
     if (atomic_fetch_sub(&client->references, 1) > 1) {
         return;
     }
-    if (client->fork_generation != system_fork_generation()) {
-        return; /* another thread may have been changing it when this child was forked */
+    if (client_is_inherited(client)) {
+        return; /* it refuses forks, or was being closed: its mutex may be held for ever in this process */
     }
     client_close_descriptor(
         &client->background_signal); /* until now a call that was leaving may have been about to use it */
     client_close_descriptor(&client->background_alarm);
-    discard_losses(client);
     free_memory(client);
     cluster_free(client);
     node_free(&client->node);
@@ -123,7 +136,24 @@ void client_drop(struct client *client) {
     credentials_free(&client->sentinel_credentials);
     free(client->name_prefix);
     free(client->shown_url);
+    free(client->inherited.list);
     free(client);
+}
+
+void client_forget_descriptors(struct client *client) {
+    for (struct node *node = &client->node; node; node = node->next) {
+        node_forget(node);
+    }
+    if (current_server_is_searched(&client->node.current)) {
+        search_forget(client->node.current.search);
+    }
+    if (client->listener) {
+        connection_forget(&client->listener->connection);
+    }
+    client_close_descriptor(&client->background_signal);
+    client_close_descriptor(&client->background_alarm);
+    client_close_descriptor(&client->event_signal);
+    client_close_descriptor(&client->event_set);
 }
 
 int fail_broken(const struct client *client) {
@@ -131,10 +161,7 @@ int fail_broken(const struct client *client) {
                      redlatch_strerror(REDLATCH_INTERNAL), client->engine.broken);
 }
 
-int client_check(const struct client *client) {
-    if (client->fork_generation != system_fork_generation()) {
-        return fail_plain(REDLATCH_FORKED);
-    }
+int client_status(const struct client *client) {
     if (atomic_load(&client->broken)) {
         return fail_broken(client);
     }

@@ -18,6 +18,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "host_watch.h"
+#include "inherited.h"
 #include "listener.h"
 #include "parsed.h"
 #include "adaptive_spin.h"
@@ -136,7 +137,10 @@ struct loss_event {
 struct client {
     struct client *next; /* in the process's list */
     _Atomic uint32_t references;
-    uint32_t fork_generation;
+    _Atomic uint32_t fork_generation; /* of the process that it is of; set last (reopen.c) */
+    bool refuses_forks;
+    enum sharded_messages sharded_messages; /* of a cluster */
+    struct inherited_holds inherited;
     atomic_bool closed;
     atomic_bool stopping;
     atomic_bool broken; /* by a defect of ours: its calls are INTERNAL */
@@ -208,7 +212,18 @@ static inline struct pipeline_io *io_next(const struct pipeline_io *io) {
 struct client *client_keep(struct client *client);
 void client_drop(struct client *client);
 int fail_broken(const struct client *client);
-int client_check(const struct client *client); /* OK, FORKED or CLOSED, with the last error set */
+int client_status(const struct client *client); /* OK, INTERNAL or CLOSED, with the last error set */
+
+/* Whether it is of the process from which this one was forked, or of one before. */
+static inline bool client_is_inherited(const struct client *client) {
+    return atomic_load_explicit(&client->fork_generation, memory_order_acquire) != system_fork_generation();
+}
+
+/* Frees what the engine has, names and the heap of timers apart, and losses to be told. */
+void client_free_records(struct client *client);
+
+/* In the handler of a fork, in the child: closes the copies of the descriptors, by close(2) alone. */
+void client_forget_descriptors(struct client *client);
 
 static inline bool client_is_open(const struct client *client) {
     return !atomic_load(&client->closed) && !atomic_load(&client->broken);

@@ -48,7 +48,7 @@ int client_enter(struct client *client) {
     client_lock(client);
     if (atomic_load(&client->broken) || atomic_load(&client->closed)) {
         client_unlock(client);
-        return client_check(client);
+        return client_status(client);
     }
     client->callers++;
     return REDLATCH_OK;

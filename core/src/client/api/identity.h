@@ -1,0 +1,20 @@
+/* By what a client is known on the server: its uuid, and the name of its connections.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef IDENTITY_H
+#define IDENTITY_H
+
+#include "client.h"
+
+/* What a client begins with in a process. */
+struct identity {
+    char uuid[37];
+    uint64_t random; /* seeds jitter */
+};
+
+/* Draws one. OK, or SYSTEM with the last error set. */
+int identity_draw(struct identity *identity_out);
+
+/* Names the connections by host, process and uuid. */
+void identity_name(struct client *client);
+
+#endif

@@ -1,0 +1,182 @@
+/* A forked child makes the clients that it inherited its own.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A client is inherited while its fork generation is not that of the process.
+ *
+ *   client in the child    event                          becomes
+ *   inherited, whole       fork                           the handler closes its descriptors, by close(2) alone
+ *   inherited              any call on it or on a handle  OWN: set up anew, without a connection or a thread
+ *   inherited              the same, after_fork = REFUSE  inherited; the call returns FORKED
+ *   inherited              close, free                    closed; nothing is sent
+ *   inherited, closed      any call                       closed; the call returns CLOSED, or FORKED if it refuses
+ *   own                    any call                       own: connects and starts its thread as a lazy client does
+ *   own                    fork                           inherited, in the child's child
+ *
+ * How it gets there whole: the forking thread takes the mutex of every client before the fork. So no other thread is
+ * inside the engine, a connection's buffers, or OpenSSL, all of which are the mutex' own. A client that is being
+ * closed is not on the list any more; in the child it is closed, and nothing touches its mutex.
+ *
+ *   what it had                        in the child
+ *   sockets, event and alarm           closed in the handler, before their numbers can mean anything else. A number
+ *   descriptors                        that the host has of redlatch_client_event_fd is none any more
+ *   TLS sessions, buffers, pools,      freed; a session is freed without close_notify
+ *   commands, wait queues, holds
+ *   names and whoever keeps them       stay: locks and other handles go on pointing at them
+ *   options, credentials, TLS context  stay
+ *   uuid, statistics, routes,          new, or empty
+ *   script knowledge, addresses
+ *   wire numbers                       go on, so that no hold here has the number of one of the parent's
+ *   holds                              noted as the parent's (inherited.h): release and extension say so
+ *   started calls and their events,    leaked: parts are in the stacks of threads that are not there, and whoever
+ *   a name that they keep, look-ups    would have collected them is not, either
+ *   waits, scans, cancel objects       the parent's: their calls return FORKED
+ */
+#include "reopen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster.h"
+#include "composite_holds.h"
+#include "errors.h"
+#include "host_watch.h"
+#include "identity.h"
+#include "inherited.h"
+#include "listener.h"
+#include "node.h"
+#include "owners.h"
+
+static void begin_events(struct client *client) {
+    client->event_set = -1;
+    client->event_signal = -1;
+    client->event_raised = false;
+    client->event_polling = false;
+    list_init(&client->events);
+    for (int i = 0; i < TAG_LISTS; i++) {
+        list_init(&client->tagged[i]);
+    }
+    for (int queue = LOSS_EVENTS; queue <= LOSS_THREADS; queue++) {
+        atomic_store(&client->losses_watched[queue], false);
+        client->composite_losses[queue] = NULL;
+    }
+    atomic_store(&client->loss_futex, 0);
+    client->composite_ops = NULL;
+}
+
+static void begin_background(struct client *client) {
+    client->background_started = false;
+    client->background_kick = false;
+    client->background_signal = -1;
+    client->background_alarm = -1;
+    client->alarm_at = NEVER;
+    client->background_wakes_at = 0;
+}
+
+void client_make_blank(struct client *client, const struct engine_settings *settings, const char *uuid, uint64_t random,
+                       uint64_t last_id) {
+    atomic_store(&client->stopping, false);
+    atomic_store(&client->broken, false);
+    begin_events(client);
+    begin_background(client);
+    memset(&client->refused, 0, sizeof client->refused);
+    memset(&client->yielding, 0, sizeof client->yielding);
+    memset(&client->located_at, 0, sizeof client->located_at);
+    memset(client->located_uuid, 0, sizeof client->located_uuid);
+    client->locations_from = 0;
+    client->holders_from = 0;
+    client->explained_from = 0;
+    client->callers = 0;
+    client->crowded = 0;
+    client->wake_count = 0;
+    client->listener = NULL;
+    client->cluster = NULL;
+    client->connection_settings.uri = &client->uri;
+    client->connection_settings.master_only = false;
+    client->host_watch.lookup = NULL;
+    memset(&client->node, 0, sizeof client->node);
+    engine_init(&client->engine, &client->node.server, settings, uuid, random);
+    client->engine.last_id = last_id;
+    node_init(&client->node, client, &client->connection_settings);
+}
+
+bool client_make_parts(struct client *client) {
+    return cluster_init(client, client->sharded_messages) && current_server_init(client) && listener_init(client);
+}
+
+/* What the parent's client had, names apart. Its descriptors were closed at the fork. */
+static void free_parts(struct client *client) {
+    client_free_records(client);
+    for (struct node *node = &client->node; node; node = node->next) {
+        node_close(node);
+    }
+    cluster_free(client);
+    node_free(&client->node);
+    listener_free(client);
+    current_server_free(client);
+    host_watch_close(client);
+}
+
+/* Names go on without whatever this process has not. */
+static void begin_names(struct client *client, const struct resource_table *table) {
+    client->engine.resources = *table;
+    for (uint32_t i = 0; i < table->bucket_count; i++) {
+        for (struct resource *resource = table->buckets[i]; resource; resource = resource->next) {
+            resource->queue = NULL;
+            resource->holds = NULL;
+            resource->moved_at = 0;
+            resource->wait_queue_users = 0;
+            resource->server = client->engine.routes ? client->engine.routes[resource->slot] : NULL;
+        }
+    }
+}
+
+static int set_up(struct client *client) {
+    struct identity identity = {.uuid = ""};
+    int status = identity_draw(&identity);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
+    int signal = system_signal_new();
+    if (signal < 0) {
+        return fail_with(REDLATCH_SYSTEM, "no descriptor can be opened: expected one for this process");
+    }
+    if (!inherited_note(client)) {
+        client_close_descriptor(&signal);
+        return fail_plain(REDLATCH_NO_MEMORY);
+    }
+    composite_forget_client(client);
+    const struct engine_settings settings = client->engine.settings;
+    const bool in_sets = client->engine.losses_wanted[LOSS_SETS];
+    const uint64_t last_id = client->engine.last_id;
+    free_parts(client);
+    const struct resource_table names = client->engine.resources;
+    client_make_blank(client, &settings, identity.uuid, identity.random, last_id);
+    client->engine.losses_wanted[LOSS_SETS] = in_sets;
+    client->background_signal = signal;
+    host_watch_init(client, client->host_watch.interval);
+    identity_name(client);
+    bool made = client_make_parts(client);
+    begin_names(client, &names);
+    if (!made) {
+        client_close_descriptor(&client->background_signal);
+        return fail_plain(REDLATCH_NO_MEMORY); /* the next call tries again */
+    }
+    owners_add_client(client);
+    return REDLATCH_OK;
+}
+
+int client_reopen(struct client *client) {
+    if (client->refuses_forks) {
+        return fail_plain(REDLATCH_FORKED);
+    }
+    if (atomic_load(&client->closed)) {
+        return fail_plain(REDLATCH_CLOSED);
+    }
+    owners_lock();
+    int status = client_is_inherited(client) ? set_up(client) : REDLATCH_OK;
+    if (status == REDLATCH_OK) {
+        atomic_store_explicit(&client->fork_generation, system_fork_generation(), memory_order_release);
+    }
+    owners_unlock();
+    return status;
+}

@@ -1,0 +1,81 @@
+/* Holds of the parent process.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "inherited.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "kinds.h"
+#include "wire.h"
+
+struct inherited_hold {
+    const struct resource *resource; /* kept by the reference of its hold, which nobody drops in this process */
+    uint64_t owner;
+    unsigned char permit[PERMIT_SIZE];
+    uint8_t lock_kind;
+};
+
+static size_t count_holds(const struct resource_table *table) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < table->bucket_count; i++) {
+        for (const struct resource *resource = table->buckets[i]; resource; resource = resource->next) {
+            for (const struct hold *hold = resource->holds; hold; hold = hold->next) {
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+static void add(struct client *client, const struct hold *hold) {
+    struct inherited_hold *entry = &client->inherited.list[client->inherited.count++];
+    *entry = (struct inherited_hold){.resource = hold->resource, .owner = hold->owner, .lock_kind = hold->lock_kind};
+    if (kind_has_permit_ids(hold->lock_kind)) {
+        permit_bytes(&client->engine, hold->serial, entry->permit);
+    }
+}
+
+bool inherited_note(struct client *client) {
+    struct resource_table *table = &client->engine.resources;
+    size_t more = count_holds(table);
+    if (more == 0) {
+        return true;
+    }
+    size_t size = (client->inherited.count + more) * sizeof *client->inherited.list;
+    struct inherited_hold *list = realloc(client->inherited.list, size);
+    if (!list) {
+        return false;
+    }
+    client->inherited.list = list;
+    for (uint32_t i = 0; i < table->bucket_count; i++) {
+        for (const struct resource *resource = table->buckets[i]; resource; resource = resource->next) {
+            for (const struct hold *hold = resource->holds; hold; hold = hold->next) {
+                add(client, hold);
+            }
+        }
+    }
+    return true;
+}
+
+bool inherited_has(const struct client *client, const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
+    for (size_t i = 0; i < client->inherited.count; i++) {
+        const struct inherited_hold *entry = &client->inherited.list[i];
+        if (entry->resource == resource && entry->lock_kind == lock_kind && entry->owner == owner) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool inherited_has_permit(const struct client *client, const struct resource *resource,
+                          const unsigned char permit[PERMIT_SIZE]) {
+    for (size_t i = 0; i < client->inherited.count; i++) {
+        const struct inherited_hold *entry = &client->inherited.list[i];
+        if (entry->resource == resource && kind_has_permit_ids(entry->lock_kind) &&
+            memcmp(entry->permit, permit, PERMIT_SIZE) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
