@@ -211,7 +211,7 @@ function scenes.misuse(url, name)
     check(message:find("known are lease, max_hold, owner, ", 1, true), "the known ones are listed: " .. message)
     check(message:find(here, 1, true), "the caller's line is named: " .. message)
     raises("known are after_fork, command_timeout, connect_timeout, database", redlatch.connect, url, {leaze = 1})
-    raises("no option \"linger\"; known are command_timeout", redlatch.connect, url, {linger = 1})
+    raises("no option \"linger\"; known are after_fork, command_timeout", redlatch.connect, url, {linger = 1})
     raises("known are busy_poll, claim_timeout, close_timeout", redlatch.connect, url, {tuning = {lazy = true}})
     raises("linger is -1; expected 0 or more seconds, at most 315360000",
         redlatch.connect, url, {tuning = {linger = -1}})
