@@ -169,6 +169,8 @@ STAGES = [
     # Peers and the proxies of the traces stay without.
     Stage("over-tls", f"export REDLATCH_TEST_TLS=1 && {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/test_84_hostile.py",
           ("build",), alone=True, dear=True),
+    Stage("forks", f"REDLATCH_TEST_CHILDREN=200 {PYTEST} tests/e2e/test_70_fork.py -k under_load", ("build",),
+          alone=True, dear=True),
     Stage("failovers", f"{PYTEST} tests/e2e/failovers.py"
                        f" && {PYTHON} tests/soak/run.py --topology sentinel-unacknowledged --seconds 120 --failovers 20"
                        f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 120 --failovers 20"

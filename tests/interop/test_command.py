@@ -6,13 +6,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Callable, Dict, Iterator
+from typing import Callable, Dict, Iterator
 
 import pytest
 from parties import WOKEN
 from support import RedisServer, wait_until
 from support.redisson import Redisson, RedissonClient, RedissonObject, ms
 from support.shell import TIMEOUT, names, redlatch, shown, start
+from support.wire import listeners_of
 
 LOCK_CHANNEL, SIDES_CHANNEL = "redisson_lock__channel:{{{}}}", "redisson_rwlock:{{{}}}"
 PERMITS_CHANNEL, LATCH_CHANNEL = "redisson_sc:{{{}}}", "redisson_countdownlatch__channel__{{{}}}"
@@ -60,12 +61,6 @@ def row(request: pytest.FixtureRequest) -> Row:
     return ROWS[request.param]
 
 
-def listeners(server: RedisServer, channel: str) -> int:
-    """How many connections listen to a channel."""
-    answer: Any = server.admin.pubsub_numsub(channel)
-    return int(answer[0][1])
-
-
 def is_queue_of(server: RedisServer, name: str, size: int) -> bool:
     """Whether so many queue for a fair lock."""
     return bool(server.admin.llen(f"redisson_lock_queue:{{{name}}}") == size)
@@ -75,9 +70,9 @@ class Waiting:
     """`redlatch wait` for a name, which listens to a channel; woken() when it is to have ended."""
 
     def __init__(self, server: RedisServer, name: str, channel: str) -> None:
-        before = listeners(server, channel)
+        before = listeners_of(server, channel)
         self._process = start(server, "wait", name)
-        wait_until(lambda: listeners(server, channel) > before, TIMEOUT, f"the command to listen to {channel}")
+        wait_until(lambda: listeners_of(server, channel) > before, TIMEOUT, f"the command to listen to {channel}")
 
     def woken(self, within: float = WOKEN) -> None:
         """The name was freed just now: a message ends the wait."""
@@ -138,7 +133,7 @@ def test_a_lock_is_unlocked_and_its_waiters_are_woken(
     lock.lock()
     pending = rival.start(other, "tryLock", ms(20_000), ms(10_000))
     channel = row.channel.format(name)
-    wait_until(lambda: listeners(server, channel) or is_queue_of(server, name, 1), message="Redisson to wait")
+    wait_until(lambda: listeners_of(server, channel) or is_queue_of(server, name, 1), message="Redisson to wait")
     if row.channel == SIDES_CHANNEL:  # where a message wakes only who sleeps by then
         wait_until(lambda: java.sleeps(other), message="its thread to sleep")
     refused = redlatch(server, "unlock", name)

@@ -12,13 +12,12 @@ import redlatch
 from parties import WOKEN, Task
 from support import Monitor, RedisServer, wait_until
 from support.redisson import OnThread, Redisson, RedissonClient, ms
-from support.wire import sent_by
+from support.wire import listeners_of, sent_by
 
 
 def listeners(server: RedisServer, name: str) -> int:
     """How many connections listen for the latch."""
-    found = server.admin.pubsub_numsub(f"redisson_countdownlatch__channel__{{{name}}}")
-    return int(found[0][1])  # type: ignore[index]
+    return listeners_of(server, f"redisson_countdownlatch__channel__{{{name}}}")
 
 
 def rechecks_since(monitor: Monitor, mark: int) -> int:

@@ -15,7 +15,7 @@ from parties import WOKEN, Task, wait_parked
 from support import Monitor, RedisServer, bound, wait_until
 from support.peers import PeerError
 from support.redisson import OnThread, Redisson, RedissonClient, ms
-from support.wire import sent_by
+from support.wire import listeners_of, sent_by
 
 MakeOurs = Callable[..., redlatch.Client]
 
@@ -35,7 +35,7 @@ def rival(java: Redisson, theirs: RedissonClient, name: str) -> OnThread:
 
 def listeners(server: RedisServer, name: str) -> int:
     """How many connections listen for permits."""
-    return int(server.admin.pubsub_numsub(f"redisson_sc:{{{name}}}")[0][1])  # type: ignore[index]
+    return listeners_of(server, f"redisson_sc:{{{name}}}")
 
 
 def leases(server: RedisServer, name: str) -> Dict[str, float]:

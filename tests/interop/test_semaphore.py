@@ -12,7 +12,7 @@ import redlatch
 from parties import WOKEN, Task, wait_parked
 from support import Monitor, RedisServer, wait_until
 from support.redisson import OLDER, OnThread, Redisson, RedissonClient, ms
-from support.wire import sent_by
+from support.wire import listeners_of, sent_by
 
 MakeOurs = Callable[..., redlatch.Client]
 
@@ -26,7 +26,7 @@ def channel(name: str) -> str:
 
 def listeners(server: RedisServer, name: str) -> int:
     """How many connections listen for permits."""
-    return int(server.admin.pubsub_numsub(channel(name))[0][1])  # type: ignore[index]
+    return listeners_of(server, channel(name))
 
 
 @pytest.fixture

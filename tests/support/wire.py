@@ -69,10 +69,17 @@ def channel(name: str) -> str:
     return RedissonShapedPeer.channel(name).decode()
 
 
+def listeners_of(server: RedisServer, channel_name: str) -> int:
+    """How many connections listen to a channel there; on a node of a cluster, within its shard, too."""
+    count = server.admin.execute_command("PUBSUB", "NUMSUB", channel_name)[1]
+    if "+cluster" in server.reached_by and server.version >= (7, 0, 0):
+        count += server.admin.execute_command("PUBSUB", "SHARDNUMSUB", channel_name)[1]
+    return int(count)
+
+
 def subscribers(server: RedisServer, name: str) -> int:
     """How many connections listen for releases of the lock."""
-    answer: Any = server.admin.pubsub_numsub(channel(name))
-    return int(answer[0][1])
+    return listeners_of(server, channel(name))
 
 
 def is_owner(field: bytes) -> bool:
