@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import List
 
 import pytest
 import redlatch
 from programs import ENDLESS, Programs, Sites, lose_on_the_server
 
 COMMAND = ["-m", "flask", "--app", "flask_counting", "run", "--port", "{port}"]
+PRELOADED = ["-m", "gunicorn", "--preload", "--workers", "2", "--threads", "4", "--bind", "127.0.0.1:{port}",
+             "flask_counting:app"]
 PATH = "/accounts/1/recalculate"
 
 
 @pytest.mark.excludes
-def test_requests_follow_each_other(programs: Programs) -> None:
-    sites = Sites(programs, *COMMAND)
+@pytest.mark.parametrize("command", [COMMAND, PRELOADED], ids=["flask", "gunicorn"])
+def test_requests_follow_each_other(programs: Programs, command: List[str]) -> None:
+    """Below gunicorn the workers have the client that was made before the fork."""
+    sites = Sites(programs, *command)
     assert sites.post(PATH, 60) == [200] * 60
     programs.check(60)
 

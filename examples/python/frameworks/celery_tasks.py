@@ -7,7 +7,6 @@ lock of a worker that is killed, as by a hard time limit, is free when its lease
 SPDX-License-Identifier: Apache-2.0
 """
 
-import functools
 import os
 from typing import Any
 
@@ -18,6 +17,7 @@ import redlatch
 URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
 app = Celery("celery_tasks", broker=URL)
 app.conf.broker_connection_retry_on_startup = True
+client = redlatch.connect(URL, lazy=True)  # each worker that the prefork pool forks connects at its first use
 
 
 def recalculate(account: int, held: redlatch.Hold) -> None:
@@ -25,21 +25,11 @@ def recalculate(account: int, held: redlatch.Hold) -> None:
     held.check()
 
 
-@functools.lru_cache(maxsize=1)
-def _client_of(pid: int) -> redlatch.Client:
-    return redlatch.connect(URL)
-
-
-def locks() -> redlatch.Client:
-    """The client of this process. The prefork pool forks its workers: each gets one of its own."""
-    return _client_of(os.getpid())
-
-
 @app.task(bind=True, max_retries=None, acks_late=True)
 def recalculate_account(task: Any, account: int) -> None:
     try:
         # It waits for a moment only: a task that waits is one that the worker cannot use for something else.
-        with locks().lock(f"account:{account}", timeout=0.5) as held:
+        with client.lock(f"account:{account}", timeout=0.5) as held:
             recalculate(account, held)
     except redlatch.LockTimeoutError as error:
         raise task.retry(exc=error, countdown=1) from error  # back to the broker

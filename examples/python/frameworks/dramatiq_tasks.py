@@ -6,7 +6,6 @@ A message whose lock is held by somebody else goes back to the queue and is trie
 SPDX-License-Identifier: Apache-2.0
 """
 
-import functools
 import os
 import threading
 from typing import Any, Optional, Set
@@ -19,11 +18,7 @@ from dramatiq.middleware import Middleware, MiddlewareError
 import redlatch
 
 URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
-
-
-@functools.lru_cache(maxsize=1)
-def _client_of(pid: int) -> redlatch.Client:
-    return redlatch.connect(URL)
+client = redlatch.connect(URL, lazy=True)  # each worker that the master forks connects at its first use
 
 
 class Busy(Retry, MiddlewareError):
@@ -45,8 +40,7 @@ class Locks(Middleware):
         pattern: Optional[str] = broker.get_actor(message.actor_name).options.get("lock")
         if pattern is None:
             return
-        # The master forks its workers: each has a client of its own.
-        lock = _client_of(os.getpid()).lock(pattern.format(*message.args, **message.kwargs))
+        lock = client.lock(pattern.format(*message.args, **message.kwargs))
         if not lock.acquire(blocking=False):
             raise Busy(f"the lock {lock.name!r} is held", delay=500)
         self._here.lock = lock

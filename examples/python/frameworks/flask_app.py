@@ -6,8 +6,6 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
-import functools
-import os
 from typing import Any, Dict, Tuple
 
 from flask import Flask
@@ -15,6 +13,7 @@ from flask import Flask
 import redlatch
 
 app = Flask(__name__)
+client = redlatch.connect(lazy=True)  # each worker of gunicorn, with --preload too, connects at its first use
 
 
 def recalculate(account: int, held: redlatch.Hold) -> None:
@@ -22,20 +21,9 @@ def recalculate(account: int, held: redlatch.Hold) -> None:
     held.check()
 
 
-@functools.lru_cache(maxsize=1)
-def _client_of(pid: int) -> redlatch.Client:
-    return redlatch.connect()
-
-
-def locks() -> redlatch.Client:
-    """The client of this process, for all its threads. Servers that fork after the import, as gunicorn --preload does,
-    get one in each worker."""
-    return _client_of(os.getpid())
-
-
 @app.post("/accounts/<int:account>/recalculate")
 def recalculate_account(account: int) -> Dict[str, int]:
-    with locks().lock(f"account:{account}", timeout=5) as held:  # the thread of the request is the owner
+    with client.lock(f"account:{account}", timeout=5) as held:  # the thread of the request is the owner
         recalculate(account, held)
     return {"account": account}
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 import redlatch
 from shop import work
-from shop.locks import locks
+from shop.locks import client
 
 
 @csrf_exempt  # the example has no forms
@@ -19,7 +19,7 @@ from shop.locks import locks
 def recalculate(request: HttpRequest, account: int) -> JsonResponse:
     try:
         # Around transaction.atomic(), not within: the next holder has to see what was committed.
-        with locks().lock(f"account:{account}", timeout=5) as held:
+        with client.lock(f"account:{account}", timeout=5) as held:
             work.recalculate(account, held)
     except redlatch.LockTimeoutError:
         return JsonResponse({"error": "another request works on it"}, status=409, headers={"Retry-After": "1"})

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 import redlatch
 from shop import work
-from shop.locks import locks
+from shop.locks import client
 
 
 class Command(BaseCommand):
@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            with locks().lock("nightly", timeout=options["wait"]) as held:
+            with client.lock("nightly", timeout=options["wait"]) as held:
                 for account in options["accounts"]:
                     work.recalculate(account, held)
         except redlatch.LockTimeoutError as error:
