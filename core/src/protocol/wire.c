@@ -264,7 +264,7 @@ static void put_amount(struct argument_sink *sink, int64_t amount) {
 
 /* The id of an owner of any process, and what is added to it. */
 static void put_owner_id(struct argument_sink *sink, const struct command *command, const char *added) {
-    const char *id = command->operation->owner_id;
+    const char *id = INVARIANT(NULL, command->operation) ? command->operation->owner_id : ""; /* it is not abandoned */
     struct argument_part parts[] = {{id, strlen(id)}, {added, strlen(added)}};
     sink->append(sink, parts, 2);
 }

@@ -141,7 +141,8 @@ void client_drop(struct client *client) {
 }
 
 void client_forget_descriptors(struct client *client) {
-    for (struct node *node = &client->node; node; node = node->next) {
+    node_forget(&client->node);
+    for (struct node *node = client->node.next; node; node = node->next) {
         node_forget(node);
     }
     if (current_server_is_searched(&client->node.current)) {
