@@ -23,7 +23,7 @@ void events_start(struct world *world) {
             view->imports_from[name] = NOBODY;
             world->gossip_at[node][name] = NEVER;
         }
-        world->servers[node].replication.lag_max = LAG_SHORT;
+        world->servers[node].replication.lag_max = random_chance(&world->random, 500) ? LAG_LONG : LAG_SHORT;
     }
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
         struct sim_server *replica = &world->servers[shard + SHARDS];
