@@ -86,7 +86,7 @@ class Election:
         self._on_gain: Optional[Callback] = callback_of(on_gain, "on_gain")
         self._on_loss: Optional[Callback] = callback_of(on_loss, "on_loss")
         self._lock = Lock(client, lib.REDLATCH_MUTEX, name, None, None, None, "thread", "log")
-        self._cancel = _new_cancel()  # of the wait for the mutex
+        self._cancel: Optional[CData] = None  # of the wait for the mutex
         self._changed = threading.Event()  # there may be something to do
         self._resigned = False
         self._hold: Optional[Hold] = None
@@ -131,6 +131,8 @@ class Election:
     def __enter__(self) -> Election:
         if self._thread is not None or self._resigned:
             raise RuntimeError(f"the candidacy for {self.name!r} has begun before; expected another client.elect()")
+        self._cancel = _new_cancel()  # here, not before: a child of a fork cannot use what its parent made
+        self._client._losses.watch()
         self._client._losses.wake_at_close(self._changed)
         self._thread = threading.Thread(target=self._run, name="redlatch-election", daemon=True)
         self._thread.start()
@@ -149,7 +151,8 @@ class Election:
 
     def _end(self) -> None:
         self._resigned = True
-        lib.redlatch_cancel_fire(self._cancel)
+        if self._cancel is not None:
+            lib.redlatch_cancel_fire(self._cancel)
         self._changed.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -196,12 +199,13 @@ class Election:
         losses.expect(hold._serial, lambda _: self._changed.set(), hold)
         self._hold = hold
         try:
-            if self._on_gain is not None:
+            leads = self.is_leader  # it may have resigned at the moment of the grant
+            if leads and self._on_gain is not None:
                 self._on_gain()
             while self.is_leader:
                 self._changed.wait()
                 self._changed.clear()
-            if self._on_loss is not None:
+            if leads and self._on_loss is not None:
                 self._on_loss()
         finally:
             self._hold = None

@@ -141,6 +141,7 @@ class Losses(KnownLosses):
         self._guard = threading.RLock()
         self._starting = False
         self._thread = None
+        self._calls = {}  # of holds of the parent
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""

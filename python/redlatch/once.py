@@ -26,7 +26,7 @@ from __future__ import annotations
 import functools
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, NoReturn, Optional, Tuple, Type, TypeVar
+from typing import TYPE_CHECKING, Callable, List, NamedTuple, NoReturn, Optional, Tuple, Type, TypeVar
 
 from redlatch._ffi import LEASE_OF_LOCK, lib
 from redlatch.decorators import check_function
@@ -61,6 +61,7 @@ def rest_ms(at_least_ms: int, granted_at: float) -> int:
 
 
 class _Turn(NamedTuple):
+    thread: int  # the number of who entered
     hold: Optional[Hold]  # None: skipped
     granted_at: float
 
@@ -84,7 +85,7 @@ class Once:
     ) -> None:
         self._at_least_ms, _ = period_ms(at_least, at_most)
         self._lock = Lock(client, lib.REDLATCH_MUTEX, name, 0, at_most, None, "thread", on_lost)
-        self._turns: Dict[int, List[_Turn]] = {}  # those of `with`, by thread
+        self._turns: List[_Turn] = []  # of the `with` blocks that are open, the innermost last
 
     @property
     def name(self) -> LockName:
@@ -97,16 +98,23 @@ class Once:
 
         @functools.wraps(function)
         def in_turn(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Optional[Returned]:
-            with self as hold:
-                return None if hold is None else function(*arguments, **keywords)
+            turn = self._begin()
+            if turn.hold is None:
+                return None
+            try:
+                returned = function(*arguments, **keywords)
+            except BaseException as error:
+                self._finish(turn, error)
+                raise
+            self._finish(turn, None)
+            return returned
 
         return in_turn
 
     def __enter__(self) -> Optional[Hold]:
-        turns = self._turns.setdefault(current().number, [])
-        hold = self._lock._obtain(0, LEASE_OF_LOCK, False, new_number())
-        turns.append(_Turn(hold, time.monotonic()))
-        return hold
+        turn = self._begin()
+        self._turns.append(turn)
+        return turn.hold
 
     def __exit__(
         self,
@@ -115,13 +123,22 @@ class Once:
         traceback: Optional[TracebackType],
     ) -> None:
         number = current().number
-        turns = self._turns[number]
-        hold, granted_at = turns.pop()
-        if not turns:
-            self._turns.pop(number, None)
+        # A block may be left on another thread. Where it may be one of several, a job that runs keeps its lock: those
+        # that were skipped are left first.
+        turn = max(self._turns, key=lambda each: (each.hold is None, each.thread == number, each.granted_at))
+        self._turns.remove(turn)
+        self._finish(turn, error)
+
+    def _begin(self) -> _Turn:
+        hold = self._lock._obtain(0, LEASE_OF_LOCK, False, new_number())
+        return _Turn(current().number, hold, time.monotonic())
+
+    def _finish(self, turn: _Turn, error: Optional[BaseException]) -> None:
+        """Ends a turn; `error` is what the job raised."""
+        hold = turn.hold
         if hold is None or hold._released:
             return
-        failed = self._end(hold, rest_ms(self._at_least_ms, granted_at))
+        failed = self._end(hold, rest_ms(self._at_least_ms, turn.granted_at))
         lock = self._lock
         if failed is None:
             lock._client._losses.released(hold._serial, lock, hold._number)

@@ -149,3 +149,29 @@ def test_an_error_names_who_may_release(client: redlatch.Client, lock_name: str)
     with threads(1) as (other,), pytest.raises(redlatch.NotOwnedError, match='owner="handle"'):
         other.do(lock.release)
     lock.release()
+
+
+def test_a_turn_is_left_on_another_thread(client: redlatch.Client, lock_name: str) -> None:
+    """Which block of several it is cannot be known. A job that runs keeps its lock: what was skipped is left first."""
+    once = client.once(lock_name, at_most=30)
+    with threads(3) as (one, two, three):
+        assert one.do(once.__enter__) is not None
+        assert two.do(once.__enter__) is None
+        for leaver in (three, one):
+            leaver.do(leave, once)
+            assert client.inspect(lock_name).locked is (leaver is three)
+        assert one.do(once.__enter__) is not None
+        three.do(leave, once)
+    assert client.stats()["held"] == 0 and not client.inspect(lock_name).locked
+
+
+def test_turns_that_fail_leave_nothing(server: RedisServer, lock_name: str) -> None:
+    with redlatch.connect(server.url) as client:
+        once = client.once(lock_name, at_most=30)
+        server.admin.rpush(lock_name, "no lock")
+        with pytest.raises(redlatch.WrongTypeError), once:
+            pass
+        assert once._turns == []
+        server.admin.delete(lock_name)
+        with once as hold:
+            assert hold is not None

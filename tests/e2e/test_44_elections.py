@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from typing import Any, Iterator, List, Tuple
 
@@ -210,3 +211,22 @@ def test_a_client_that_is_closed(server: RedisServer, lock_name: str) -> None:
         story.wait("one gain", "one loss")
         assert not election.is_leader
     assert fields(server, lock_name) == {}
+
+
+def test_an_election_made_before_a_fork(server: RedisServer, lock_name: str) -> None:
+    """A worker that is forked after the import stands, leads, and learns of its loss."""
+    with redlatch.connect(server.url, watchdog_lease=1.0) as client:
+        leads, lost = threading.Event(), threading.Event()
+        election = client.elect(lock_name, on_gain=leads.set, on_loss=lost.set)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                with election:
+                    assert leads.wait(10) and election.is_leader
+                    server.client().delete(lock_name)
+                    status = 0 if lost.wait(10) else 2
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        assert not leads.is_set() and not election.is_leader

@@ -226,11 +226,12 @@ class Election:
         losses.guard(hold._serial, self._waker)
         self._hold = hold
         try:
-            await _call(self._on_gain)
+            leads = self.is_leader  # it may have resigned at the moment of the grant
+            await _call(self._on_gain if leads else None)
             while self.is_leader:
                 await self._waker.changed.wait()
                 self._waker.changed = self._loop.new_event()
-            await _call(self._on_loss)
+            await _call(self._on_loss if leads else None)
         except BaseException as error:
             start = lib.redlatch_lock_start_release
             given_back = dispatcher.give_back(start, lock._handle, hold._number, kept=lock)

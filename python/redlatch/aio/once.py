@@ -107,7 +107,8 @@ class Once:
     ) -> None:
         task = number_of_task()
         if task not in self._turns:  # entered by another task, as by a fixture
-            task = next(reversed(self._turns))
+            # Where it may be one of several, a job that runs keeps its lock: those that were skipped are left first.
+            task = max(reversed(self._turns), key=lambda each: self._turns[each][-1].hold is None)
         turns = self._turns[task]
         turn = turns.pop()
         if not turns:

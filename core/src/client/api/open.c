@@ -383,14 +383,18 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
         return fail_plain(REDLATCH_NO_MEMORY);
     }
     client->background_signal = system_signal_new();
-    if (client->background_signal < 0 || !owners_add_client(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no descriptor can be opened, or no key for thread-specific data is left");
+    if (client->background_signal < 0) {
+        status = fail_with(REDLATCH_SYSTEM, "no descriptor can be opened");
     } else {
         status = set_up_tls(client, &options);
     }
     client->sharded_messages = sharded_messages(&options, &client->uri);
     if (status == REDLATCH_OK && !client_make_parts(client)) {
         status = fail_plain(REDLATCH_NO_MEMORY);
+    }
+    /* Not before: a fork in another thread would show a child parts that are not made yet. */
+    if (status == REDLATCH_OK && !owners_add_client(client)) {
+        status = fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left");
     }
     if (status == REDLATCH_OK && !options.lazy) {
         status = connect_now(client);
