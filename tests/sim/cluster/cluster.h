@@ -25,6 +25,7 @@
 #ifndef CLUSTER_SIM_H
 #define CLUSTER_SIM_H
 
+#include "engine_memory.h"
 #include "network.h"
 #include "routes.h"
 
@@ -115,8 +116,6 @@ struct partition {
     struct peer *peer; /* NULL: none */
     int64_t doubt_at, notice_at, until;
 };
-
-struct memory;
 
 struct world {
     WORLD_COMMON;

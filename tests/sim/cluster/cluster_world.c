@@ -1,7 +1,6 @@
 /* A seed's run: everybody acts at random while slots move and masters are replaced, then gives back what he has.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "channels.h"
 #include "cluster.h"
@@ -13,26 +12,13 @@ static const int64_t END = 6 * SECOND; /* longer than any lease */
 
 enum { SAME_TIME_MAX = 100000 };
 
-struct memory {
-    struct memory *next;
-    max_align_t room[];
-};
-
 void *cluster_allocate(struct world *world, size_t size) {
-    struct memory *memory = allocate(1, sizeof *memory + size);
-    memset(memory->room, 0, size);
-    memory->next = world->memory;
-    world->memory = memory;
-    return memory->room;
+    return memory_give(&world->memory, size);
 }
 
 static void free_world(struct world_common *common) {
     struct world *world = (struct world *)common;
-    while (world->memory) {
-        struct memory *memory = world->memory;
-        world->memory = memory->next;
-        free(memory);
-    }
+    memory_free(&world->memory);
     network_free(&world->network, world->servers, NODES);
 }
 

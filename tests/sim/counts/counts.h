@@ -7,6 +7,7 @@
 #ifndef COUNTS_H
 #define COUNTS_H
 
+#include "engine_memory.h"
 #include "network.h"
 #include "wire.h"
 
@@ -43,8 +44,6 @@ struct client {
     uint64_t deleted_to; /* the last id that was given when all permits were deleted */
     struct account accounts[IDS_MAX];
 };
-
-struct memory;
 
 struct world {
     WORLD_COMMON;

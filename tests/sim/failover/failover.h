@@ -12,6 +12,7 @@
 #ifndef FAILOVER_H
 #define FAILOVER_H
 
+#include "engine_memory.h"
 #include "group.h"
 #include "network.h"
 
@@ -73,8 +74,6 @@ struct client {
     uint64_t losses_reported;
     struct id_note notes[IDS_MAX];
 };
-
-struct memory;
 
 struct world {
     WORLD_COMMON;

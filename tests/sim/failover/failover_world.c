@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "failover.h"
 #include "planted_edits.h"
@@ -12,26 +11,13 @@ static const int64_t DRAIN = 60 * SECOND;
 
 enum { REPLICA_TIMEOUT_MS = 100, SAME_TIME_MAX = 100000 };
 
-struct memory {
-    struct memory *next;
-    max_align_t room[];
-};
-
 void *failover_allocate(struct world *world, size_t size) {
-    struct memory *memory = allocate(1, sizeof *memory + size);
-    memset(memory->room, 0, size);
-    memory->next = world->memory;
-    world->memory = memory;
-    return memory->room;
+    return memory_give(&world->memory, size);
 }
 
 static void free_world(struct world_common *common) {
     struct world *world = (struct world *)common;
-    while (world->memory) {
-        struct memory *memory = world->memory;
-        world->memory = memory->next;
-        free(memory);
-    }
+    memory_free(&world->memory);
     network_free(&world->network, world->servers, SERVERS);
 }
 

@@ -2,20 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "engine_memory.h"
 #include "sim_client.h"
 #include "world.h"
 
-struct memory {
-    struct memory *next;
-    max_align_t room[];
-};
-
 void *client_allocate(struct client *client, size_t size) {
-    struct memory *memory = allocate(1, sizeof *memory + size);
-    memset(memory->room, 0, size);
-    memory->next = client->memory;
-    client->memory = memory;
-    return memory->room;
+    return memory_give(&client->memory, size);
 }
 
 void sim_client_preallocate(struct client *client, const struct operation *operation) {
@@ -98,10 +90,6 @@ void client_free(struct client *client) {
         }
     }
     free(table->buckets);
-    while (client->memory) {
-        struct memory *memory = client->memory;
-        client->memory = memory->next;
-        free(memory);
-    }
+    memory_free(&client->memory);
     free(client);
 }
