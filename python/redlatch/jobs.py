@@ -73,9 +73,9 @@ class Jobs:
         """A decorator: each call holds a mutex whose name is made of its arguments.
 
         Args:
-            name: With fields as of str.format(), each an argument by its name: "user:{user_id}", "{order.id:08}". Two
-                braces stand for one.
-            timeout: How long a call waits, before it raises a LockTimeoutError; as of lock(), like the others.
+            name: A template of str.format(). Each field names an argument: "user:{user_id}", "{order.id:08}". A doubled
+                brace is one brace.
+            timeout: As of lock(): how long a call waits before it raises a LockTimeoutError.
             lease: Renewed or fixed.
             max_hold: The longest hold.
             on_lost: "raise", "log" or a callable.

@@ -19,8 +19,8 @@
  *   g number of values, and each value
  * of what is counted
  *   O record of the operation   e its life in ms   u number of the operation   a amount   L leases of permits
- *   i ids of so many permits   x limit of a semaphore that does not exist, 0: none is made
- *   P id of the one that a change is about   a digit stands for itself
+ *   i ids of so many permits   x limit for a semaphore that does not exist; with 0 none is made
+ *   P id of the permit that a change is about   a digit stands for itself
  * of an owner of any process
  *   h its id   H its field as a writer */
 struct command_template {

@@ -28,7 +28,7 @@ class Event(Protocol):
 
 
 class Waker(Protocol):
-    """What is told of a loss."""
+    """What is notified of a loss."""
 
     def cancel(self) -> None:
         """Ends the wait for that."""

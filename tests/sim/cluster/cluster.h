@@ -2,9 +2,9 @@
  * by key, and clients that each have a view of their own of where the slots are. The engine and the scripts are the
  * real ones. SPDX-License-Identifier: Apache-2.0
  *
- * Events      A slot moves: its new node imports it, the old one migrates it, its keys go one by one, both are told
- *             whose it is, in either order, and the other nodes learn of it late. A master ends and its replica takes
- *             its place; or both serve for a while. A client and a node hear nothing of each other. Connections break.
+ * Events      A slot moves: its new node imports it, the old one migrates it, its keys move one by one. Then both
+ *             nodes are notified who owns it, in either order. The other nodes learn it late. A master ends and its
+ *             replica takes its place; or both serve for a while. A client and a node hear nothing of each other. Connections break.
  * Nodes       reply MOVED, ASK, TRYAGAIN, CLUSTERDOWN and CROSSSLOT as Redis 7 does, each by what it knows.
  * Clients     begin without routes, and learn them as client/io/cluster.c does: by redirections, and by CLUSTER SLOTS
  *             of a node that may be behind. What they send in doubt follows the routes.
@@ -21,7 +21,7 @@
  *   callers.c          threads that acquire, extend and release at random
  *   node_holds.c       what each node has of each name
  *   judge_holds.c      what clients believe, against that
- *   judge_calls.c      what calls return, who waits, what is left behind */
+ *   judge_calls.c      what calls return; waiters; leftovers */
 #ifndef CLUSTER_SIM_H
 #define CLUSTER_SIM_H
 
@@ -72,7 +72,7 @@ enum move_step { MOVE_NONE, MOVE_IMPORTS, MOVE_MIGRATES, MOVE_KEYS, MOVE_ENDS, M
 
 struct slot_move {
     uint8_t step;
-    bool source_first; /* the source is told first that it is over */
+    bool source_first; /* the source is notified of the end first */
     uint32_t from, to;
     int64_t at; /* of the next step; NEVER */
 };
