@@ -176,8 +176,9 @@ struct coverage {
 const char *cover_words(enum cover_point point);
 void coverage_add(struct coverage *total, const struct coverage *one);
 
-/* Prints a line for each point of a range, or, if the range is empty, for each that locks of this kind can reach. Returns
- * how many points are zero although so many seeds should reach them. The rarest is reached once in a hundred seeds. */
+/* Prints a line for each point of a range, or, if the range is empty, for each that locks of this kind can reach.
+ * Returns how many points are zero although so many seeds should reach them. The rarest is reached once in a hundred
+ * seeds. */
 int coverage_print(const struct coverage *coverage, uint8_t lock_kind, enum cover_point first, enum cover_point end,
                    uint64_t seeds, FILE *file);
 

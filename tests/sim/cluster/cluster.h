@@ -4,7 +4,8 @@
  *
  * Events      A slot moves: its new node imports it, the old one migrates it, its keys move one by one. Then both
  *             nodes are notified who owns it, in either order. The other nodes learn it late. A master ends and its
- *             replica takes its place; or both serve for a while. A client and a node hear nothing of each other. Connections break.
+ *             replica takes its place; or both serve for a while. A client and a node hear nothing of each other.
+ *             Connections break.
  * Nodes       reply MOVED, ASK, TRYAGAIN, CLUSTERDOWN and CROSSSLOT as Redis 7 does, each by what it knows.
  * Clients     begin without routes, and learn them as client/io/cluster.c does: by redirections, and by CLUSTER SLOTS
  *             of a node that may be behind. What they send in doubt follows the routes.
