@@ -94,11 +94,11 @@ function options.amount(value, name, least)
 end
 
 --- What can be called.
-function options.check_callable(body, call)
+function options.check_callable(body, what)
     if type(body) ~= "function" then
         local meta = getmetatable(body)
         if type(meta) ~= "table" or not meta.__call then
-            misuse("the argument of %s is %s; expected a function", call or "with", shown(body))
+            misuse("%s is %s; expected a function", what or "the argument of with", shown(body))
         end
     end
 end
