@@ -7,19 +7,18 @@ import gc
 import json
 import multiprocessing
 import os
-import signal
 import socket
 import subprocess
 import sys
 import textwrap
 import threading
 import time
-import traceback
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, List, Optional
 
 import pytest
 import redlatch
+from forks import in_child, refused
 from scenes import play, scenes_of
 from support import Monitor, Proxy, RedisServer, wait_until
 
@@ -32,29 +31,6 @@ INHERITED: Optional[redlatch.Lock] = None
 @pytest.mark.parametrize("scene", scenes_of("scenes_fork"))
 def test_fork_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_fork", scene, server.url, lock_name)
-
-
-def in_child(live: Callable[[], None]) -> None:
-    """Run a function in a forked child, as bare as os.fork() is; what it raises is shown, and fails the test."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.close(read_end)
-            signal.alarm(20)
-            live()
-            status = 0
-        except BaseException:
-            os.write(write_end, traceback.format_exc().encode()[-4000:])
-        finally:
-            os._exit(status)
-    os.close(write_end)
-    words = b""
-    while part := os.read(read_end, 65_536):
-        words += part
-    os.close(read_end)
-    assert os.waitpid(child, 0)[1] == 0, words.decode()
 
 
 # ------------------------------------------------------------------------------------------- a child that inherits --
@@ -167,14 +143,6 @@ def test_fork_while_threads_wait_and_hold(server: RedisServer, lock_name: str) -
 # ------------------------------------------------------------------------------------------------- a child that uses --
 
 
-def refused(calls: Dict[str, Callable[[], object]]) -> None:
-    """All of them speak of the parent."""
-    for name, call in calls.items():
-        with pytest.raises(redlatch.ForkedError, match="belongs to the parent") as caught:
-            call()
-        assert caught.value.status_name == "forked", name
-
-
 def test_a_child_uses_what_it_inherited(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     """Its connections are its own: the proxy sees no byte more on those of the parent."""
     with redlatch.connect(proxy.url) as client:
@@ -239,57 +207,6 @@ def test_a_hold_of_the_parent_is_never_taken_for_one_of_the_child(server: RedisS
         in_child(live)
         with pytest.raises(redlatch.LockLostError):
             lock.release()
-
-
-def answers_as_its_own(lock: redlatch.Lock) -> None:
-    """In a child whose parent held the lock: from the child's first grant on, its calls are about its own holds."""
-    refused({"owned": lock.owned, "hold_count": lock.hold_count, "held": lock.held, "release": lock.release})
-    lock.force_release()
-    for _ in range(2):
-        with lock as mine:
-            assert lock.owned() and lock.hold_count() == mine.count == 1
-        assert not lock.owned() and lock.hold_count() == 0 and lock.held() is None
-        for over in (lock.release, mine.release, mine.check, lambda: lock.extend(1)):
-            with pytest.raises(redlatch.NotOwnedError):
-                over()
-    assert lock.acquire()
-    in_child(lambda: refused({"owned": lock.owned, "release": lock.release}))
-    lock.release()
-
-
-@pytest.mark.parametrize("kind", ["thread", "handle", "multi", "read"])
-def test_after_its_first_grant_a_child_is_answered_about_its_own_holds(
-    server: RedisServer, lock_name: str, kind: str
-) -> None:
-    with redlatch.connect(server.url) as client:
-        locks: Dict[str, Callable[[], redlatch.Lock]] = {
-            "thread": lambda: client.lock(lock_name),
-            "handle": lambda: client.lock(lock_name, owner="handle"),
-            "multi": lambda: redlatch.multi_lock(client.lock(f"{lock_name}:a"), client.lock(f"{lock_name}:b")),
-            "read": lambda: client.read_write_lock(lock_name).read,
-        }
-        lock = locks[kind]()
-        with pytest.raises(redlatch.LockLostError), lock:
-            in_child(lambda: answers_as_its_own(lock))
-
-
-def test_after_a_grant_by_a_majority_a_child_is_answered_about_its_own_holds(
-    servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
-) -> None:
-    lock = redlatch.redlock(*(client.lock(lock_name) for client in open_clients(servers)))
-
-    def live() -> None:
-        refused({"owned": lock.owned})
-        for each in servers[1:]:
-            each.client().delete(lock_name)
-        with lock:  # the first server has the parent's
-            assert lock.owned()
-        assert not lock.owned()
-        with pytest.raises(redlatch.NotOwnedError):
-            lock.release()
-
-    with pytest.raises(redlatch.LockLostError), lock:
-        in_child(live)
 
 
 def test_a_child_is_notified_of_its_losses(server: RedisServer, lock_name: str) -> None:
