@@ -6,8 +6,9 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from types import TracebackType
-from typing import Any, Callable, Coroutine, NoReturn, Optional, Set, Type, Union
+from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Set, Type, Union
 
 from redlatch.aio.loops import Cancellation, Event, Waiting
 
@@ -72,6 +73,9 @@ class AsyncioLoop:
 
     def new_guard(self) -> _Guard:
         return _Guard()
+
+    def shield(self, seconds: float) -> ContextManager[object]:
+        return nullcontext()  # a cancellation strikes once
 
     async def check(self) -> None:
         """A task learns that it is cancelled when it waits."""

@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Callable, Coroutine, Optional, Type, Union
+from typing import Any, Callable, ContextManager, Coroutine, Optional, Type, Union
 
 import trio
 
@@ -79,6 +79,9 @@ class TrioLoop:
 
     def new_guard(self) -> _Guard:
         return _Guard()
+
+    def shield(self, seconds: float) -> ContextManager[object]:
+        return trio.CancelScope(shield=True, deadline=trio.current_time() + seconds)
 
     async def check(self) -> None:
         await trio.lowlevel.checkpoint_if_cancelled()
