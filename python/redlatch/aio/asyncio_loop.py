@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import asyncio
+import signal
 from contextlib import nullcontext
 from types import TracebackType
 from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Set, Type, Union
@@ -76,6 +77,16 @@ class AsyncioLoop:
 
     def shield(self, seconds: float) -> ContextManager[object]:
         return nullcontext()  # a cancellation strikes once
+
+    def on_signal(self, number: int, call: Callable[[], object]) -> Callable[[], None]:
+        before = signal.getsignal(number)
+        self._loop.add_signal_handler(number, call)
+
+        def end() -> None:
+            self._loop.remove_signal_handler(number)
+            signal.signal(number, before)
+
+        return end
 
     async def check(self) -> None:
         """A task learns that it is cancelled when it waits."""

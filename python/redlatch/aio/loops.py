@@ -94,6 +94,9 @@ class Loop(Protocol):
     def shield(self, seconds: float) -> ContextManager[object]:
         """A block in which the cancellation that the task has outlived does not strike again, for this time."""
 
+    def on_signal(self, number: int, call: Callable[[], object]) -> Callable[[], None]:
+        """Makes the call when the signal comes, in the main thread; what is returned ends that."""
+
     async def check(self) -> None:
         """Raises the cancellation of the calling task, if the loop knows one before a task waits."""
 

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import signal
 from types import TracebackType
 from typing import Any, Callable, ContextManager, Coroutine, Optional, Type, Union
 
@@ -82,6 +83,14 @@ class TrioLoop:
 
     def shield(self, seconds: float) -> ContextManager[object]:
         return trio.CancelScope(shield=True, deadline=trio.current_time() + seconds)
+
+    def on_signal(self, number: int, call: Callable[[], object]) -> Callable[[], None]:
+        before = signal.signal(number, lambda _number, _frame: self._token.run_sync_soon(call))
+
+        def end() -> None:
+            signal.signal(number, before)
+
+        return end
 
     async def check(self) -> None:
         await trio.lowlevel.checkpoint_if_cancelled()
