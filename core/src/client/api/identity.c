@@ -35,10 +35,13 @@ static bool is_visible(char byte) {
 }
 
 int identity_check_label(const char *label) {
-    size_t size = label ? strlen(label) : 1;
+    if (!label) {
+        return REDLATCH_OK;
+    }
+    size_t size = strlen(label);
     bool good = size >= 1 && size <= LABEL_SIZE_MAX;
-    for (const char *at = label; good && at && *at; at++) {
-        good = is_visible(*at);
+    for (size_t i = 0; good && i < size; i++) {
+        good = is_visible(label[i]);
     }
     char shown[64];
     return good ? REDLATCH_OK
