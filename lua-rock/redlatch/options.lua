@@ -259,6 +259,7 @@ local OF_CLIENT = {
     sentinel_username = options.check_text,
     sentinel_password = options.check_text,
     name_prefix = options.bytes,
+    label = options.check_text,
     tuning = function(value, name)
         if type(value) ~= "table" then
             misuse("%s is %s, a %s; expected a table of options", name, shown(value), type(value))
