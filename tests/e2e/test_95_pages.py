@@ -57,7 +57,7 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
         "one holder", "lost: missing", "mutex True", "the loop goes on", "cancelled by the loss: missing"
     ),
     ("docs/how-to/recipes.md", "bash"): ("builds\nswitches over",),
-    ("docs/how-to/recipes.md", "python"): ("made None", "leads: True", "does job 1\nanother worker may work now"),
+    ("docs/how-to/recipes.md", "python"): ("made None", "leads: True", "does job 1\ndoes job 2"),
     ("docs/how-to/semaphores-and-latches.md", "bash"): ("one of three", "is open"),
     ("docs/how-to/semaphores-and-latches.md", "c"): ("one of three",),
     ("docs/how-to/semaphores-and-latches.md", "lua"): ("permit\t", "all is done"),

@@ -80,7 +80,9 @@ def panels(found: List[Entry]) -> List[Panel]:
     for unit in dict.fromkeys(entry.unit for entry in found if entry.unit != RATIO):
         of_unit = [entry for entry in found if entry.unit == unit and entry.side]
         if len({entry.side == OURS for entry in of_unit}) == 2:
-            bars = [Bar(each.label, each.median, written(each.median), each.side == OURS) for each in of_unit]
+            subjects = list(dict.fromkeys(entry.subject for entry in of_unit))
+            ordered = sorted(of_unit, key=lambda entry: subjects.index(entry.subject))
+            bars = [Bar(each.label, each.median, written(each.median), each.side == OURS) for each in ordered]
             made.append(Panel(unit, bars))
     return made
 
