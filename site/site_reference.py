@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "core" / "cmake"))
 import make_manual  # noqa: E402  # beside the sources of the library
 
 MODULES = {"redlatch": "redlatch", "redlatch-aio": "redlatch.aio"}
+OWN_MEMBERS = "    options:\n      inherited_members: false\n"
 COMMANDS = {"redlatch-1": "redlatch.1", "redlatch-run-1": "redlatch-run.1"}
 # A documented function or class of Lua: the lines of its comment, and what the comment is about.
 LUA_ITEM = re.compile(r"((?:^---.*\n)+)(?:^(?:local )?function ([\w.:]+)(\([^)]*\)))?", re.MULTILINE)
@@ -36,9 +37,13 @@ def exported(package: str) -> List[str]:
 
 
 def python_page(package: str) -> str:
-    """A page that mkdocstrings fills."""
-    items = "\n".join(f"::: {package}.{name}\n" for name in exported(package))
-    return f"# {package}\n\nMade of the docstrings of the package.\n\n{items}"
+    """A page that mkdocstrings fills: what one begins with, all else, and the errors without what they inherit."""
+    names = exported(package)
+    errors = [name for name in names if name.endswith("Error")]
+    first = [name for name in ("connect", "Client", "Lock", "Hold") if name in names]
+    items = [f"::: {package}.{name}\n" for name in dict.fromkeys([*first, *names]) if name not in errors]
+    items += [f"::: {package}.{name}\n" + ("" if name == "RedlatchError" else OWN_MEMBERS) for name in errors]
+    return f"# {package}\n\nMade of the docstrings of the package.\n\n" + "\n".join(items)
 
 
 def c_table(lines: List[str]) -> Iterator[str]:
@@ -103,13 +108,15 @@ def c_page() -> str:
 def lua_item(comment: str, name: str, arguments: str) -> Iterator[str]:
     """A class or a function; empty for what is not documented or private."""
     lines = [line.removeprefix("---").removeprefix("-").strip() for line in comment.strip().split("\n")]
-    tags = [line for line in lines if line.startswith("@")]
-    # What follows a tag belongs to it.
-    text = []
+    text: List[str] = []
+    tags: List[str] = []
     for line in lines:
         if line.startswith("@"):
-            break
-        text.append(line)
+            tags.append(line)
+        elif tags:
+            tags[-1] += " " + line  # a tag goes on on the next line
+        else:
+            text.append(line)
     if any(tag.startswith(("@package", "@private")) for tag in tags):
         return
     classes = [tag.split()[1].rstrip(":") for tag in tags if tag.startswith("@class")]
@@ -149,11 +156,12 @@ def command_page(name: str) -> str:
     made = subprocess.run(["mandoc", "-T", "html", "-O", "fragment", str(source)], check=True, capture_output=True,
                           text=True).stdout
     body = re.sub(r'<table class="(head|foot)">.*?</table>', "", made, flags=re.DOTALL)
-    parts = re.split(r'<h1 class="Sh" id="[^"]*"><a class="permalink" href="[^"]*">(.*?)</a></h1>', body)
-    title = name.replace(".1", "(1)")
-    text = [f"# {title}\n"]
+    body = re.sub(r'<a\s+class="permalink"[^>]*>(.*?)</a>', r"\1", body, flags=re.DOTALL)
+    parts = re.split(r'<h1 class="Sh"[^>]*>(.*?)</h1>', body, flags=re.DOTALL)
+    text = [f"# {name.removesuffix('.1')}(1)\n"]
     for heading, html in zip(parts[1::2], parts[2::2]):
-        text.append(f"## {heading.capitalize()}\n\n<div class=\"manual\">\n{html.replace('</section>', '')}\n</div>\n")
+        title = " ".join(heading.split()).capitalize()
+        text.append(f"## {title}\n\n<div class=\"manual\">\n{html.replace('</section>', '')}\n</div>\n")
     return "\n".join(text)
 
 
