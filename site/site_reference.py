@@ -26,12 +26,10 @@ PARAMETER = re.compile(r"^([a-z_]+(?:, [a-z_]+)*): ")
 
 
 def exported(package: str) -> List[str]:
-    """The names in a Python package's __all__, in its order, classes and functions that begin with a letter."""
+    """The names in a Python package's __all__, in its order, but for those such as __version__."""
     source = ROOT / "python" / package.replace(".", "/") / "__init__.py"
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return [name for name in ast.literal_eval(node.value) if not name.startswith("_")]
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "__all__" and node.value:
             return [name for name in ast.literal_eval(node.value) if not name.startswith("_")]
     raise SystemExit(f"{source}: expected a list __all__")
 
@@ -46,32 +44,14 @@ def python_page(package: str) -> str:
     return f"# {package}\n\nMade of the docstrings of the package.\n\n" + "\n".join(items)
 
 
-def c_table(lines: List[str]) -> Iterator[str]:
-    """A table of a comment; its first line has the columns' heads, a line without a first cell continues a row."""
-    starts = [match.start() for match in re.finditer(r"\S+(?: \S+)*", lines[0])]
-    rows: List[List[str]] = []
-    for line in lines:
-        cells = [line[start:end].strip() for start, end in zip(starts, [*starts[1:], None])]
-        if cells[0] and not (rows and rows[-1][0].endswith(",")):
-            rows.append(cells)
-        else:
-            rows[-1] = [f"{cell} {more}".strip() for cell, more in zip(rows[-1], cells)]
-    for number, row in enumerate(rows):
-        yield "| " + " | ".join(row) + " |"
-        if number == 0:
-            yield "|---" * len(row) + "|"
-    yield ""
-
-
 def c_text(comment: str) -> Iterator[str]:
-    """A comment as Markdown: indented blocks are tables, parameters are items of a list."""
-    for block in re.split(r"\n\s*\n", comment):
-        if block.startswith("  "):
-            yield from c_table(block.split("\n"))
-            continue
-        for part in re.split(r"\n(?=- |(?:[a-z_]+, )*[a-z_]+: )", block):
-            words = escaped(" ".join(part.split()))
-            yield PARAMETER.sub(r"- **\1**: ", words) + "\n"
+    """A comment as Markdown: parameters are items of a list."""
+    for block in make_manual.blocks_of(comment):
+        if block[0].startswith("  "):
+            heads, *rows = [f"| {' | '.join(row)} |" for row in make_manual.rows_of(block)]
+            yield "\n".join([heads, re.sub(r"[^|]+", "---", heads), *rows]) + "\n"
+        else:
+            yield PARAMETER.sub(r"- **\1**: ", escaped(block[0])) + "\n"
 
 
 def escaped(text: str) -> str:

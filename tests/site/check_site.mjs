@@ -75,7 +75,7 @@ async function examine(page, name, scheme) {
     judge(found.length === 0, `${name}, ${scheme}: ${found.join("; ")}`);
 }
 
-async function every_page(browser) {
+async function everyPage(browser) {
     // 404.html is for servers: its links begin at their top.
     const all = pages(site).map((path) => relative(site, path))
         .filter((name) => !name.startsWith("tree/") && name !== "404.html");
@@ -133,7 +133,7 @@ async function ways(browser) {
 
 mkdirSync(shots, {recursive: true});
 const browser = await chromium.launch({executablePath: BROWSER, args: FLAGS});
-await every_page(browser);
+await everyPage(browser);
 await search(browser);
 await ways(browser);
 await browser.close();
