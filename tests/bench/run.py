@@ -90,7 +90,10 @@ def make_page(path: Path) -> None:
     folder = ROOT / "docs" / "proof"
     before = (folder / "figures.md").read_text(encoding="utf-8")
     source = path.resolve().relative_to(ROOT).as_posix() if ROOT in path.resolve().parents else path.name
-    for name, text in page.pages(read(path), source, before).items():
+    made = page.pages(read(path), source, before)
+    for chart in folder.glob(page.CHARTS):  # of another run
+        chart.unlink()
+    for name, text in made.items():
         (folder / name).write_text(text, encoding="utf-8")
         print(folder / name)
 

@@ -37,7 +37,9 @@ def row(run: Dict[str, Any], scenario: str, label: str) -> Dict[str, Any]:
 def test_the_page_is_of_the_newest_record(run: Dict[str, Any]) -> None:
     source = page.newest(ROOT).relative_to(ROOT).as_posix()
     before = (PROOF / "figures.md").read_text(encoding="utf-8")
-    for name, text in page.pages(run, source, before).items():
+    made = page.pages(run, source, before)
+    assert {path.name for path in PROOF.glob(page.CHARTS)} <= set(made)
+    for name, text in made.items():
         assert (PROOF / name).read_text(encoding="utf-8") == text, f"{name}: ./dev bench --page makes it anew"
 
 

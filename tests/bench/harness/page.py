@@ -22,6 +22,7 @@ RATIO = "x"
 MACHINE = {"cpus": "processors", "server": "Redis or Valkey", "python": "CPython", "redis": "redis-py"}
 BEGIN, END = "<!-- made by ./dev bench --page of ", "<!-- end of what ./dev bench --page makes -->"
 RECORDED = "tests/bench/recorded"
+CHARTS = "figures-*.svg"
 # What README and the first page show: a title, and for each bar the scenario and the label of its row.
 SUMMARY: List[Tuple[str, List[Tuple[str, str, str]]]] = [
     ("Acquire and release of free locks: pairs a second", [
