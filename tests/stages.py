@@ -166,6 +166,8 @@ STAGES = [
     Stage("redis-py", f"{PYTHON} tests/redis_py/run.py", ("build",), alone=True, dear=True),
     # The recipes of examples/python/frameworks with the real frameworks, in an environment of its own.
     Stage("frameworks", f"{PYTHON} tests/frameworks/run.py -n 2", ("build",), alone=True, dear=True),
+    # The documentation as a site, as browsers show it; a link or an anchor that leads nowhere is an error.
+    Stage("site", f"./dev docs && {PYTHON} tests/site/run.py", ("build",), alone=True, dear=True),
     # Peers and the proxies of the traces stay without.
     Stage("over-tls", f"export REDLATCH_TEST_TLS=1 && {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/test_84_hostile.py",
           ("build",), alone=True, dear=True),

@@ -51,34 +51,47 @@ def escaped(text: str) -> str:
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 
-def table(lines: List[str]) -> Iterator[str]:
-    """A table as a list of terms; its first line has the columns' heads, a line without a first cell goes on."""
+def rows_of(lines: List[str]) -> List[List[str]]:
+    """The rows of a table, its heads first; a line without a first cell belongs to the row before."""
     starts = [match.start() for match in re.finditer(r"\S+(?: \S+)*", lines[0])]
     rows: List[List[str]] = []
-    for line in lines[1:]:
+    for line in lines:
         cells = [line[start:end].strip() for start, end in zip(starts, [*starts[1:], None])]
         if cells[0] and not (rows and rows[-1][0].endswith(",")):
             rows.append(cells)
         else:
             rows[-1] = [f"{cell} {more}".strip() for cell, more in zip(rows[-1], cells)]
-    for term, *rest in rows:
+    return rows
+
+
+def blocks_of(text: str) -> Iterator[List[str]]:
+    """A comment in parts: the lines of a table, which are indented, or one line with a paragraph, an item that begins
+    with a dash, or a parameter, which is a name and a colon."""
+    for block in re.split(r"\n\s*\n", text):
+        if block.startswith("  "):
+            yield block.split("\n")
+            continue
+        for part in re.split(r"\n(?=- |(?:[a-z_]+, )*[a-z_]+: )", block):
+            if part.strip():
+                yield [" ".join(part.split())]
+
+
+def table(lines: List[str]) -> Iterator[str]:
+    """A table as a list of terms."""
+    for term, *rest in rows_of(lines)[1:]:
         sentences = [f"{cell[0].upper()}{cell[1:]}." for cell in rest if cell and cell != "-"]
         yield "\n".join([".TP", f"\\fB{escaped(term)}\\fR", "\n.br\n".join(map(escaped, sentences))])
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """A comment as roff: blank lines part paragraphs, lines that begin with a dash are list items, indented blocks
-    are tables, and each parameter, a name and a colon, begins a paragraph."""
-    for block in re.split(r"\n\s*\n", text):
-        if block.startswith("  "):
-            yield from table(block.split("\n"))
-            continue
-        for part in re.split(r"\n(?=- |(?:[a-z_]+, )*[a-z_]+: )", block):
-            words = " ".join(part.split())
-            if words.startswith("- "):
-                yield f".IP \\(bu 2\n{escaped(words[2:])}"
-            elif words:
-                yield f".PP\n{escaped(words)}"
+    """A comment as roff."""
+    for block in blocks_of(text):
+        if block[0].startswith("  "):
+            yield from table(block)
+        elif block[0].startswith("- "):
+            yield f".IP \\(bu 2\n{escaped(block[0][2:])}"
+        else:
+            yield f".PP\n{escaped(block[0])}"
 
 
 def introduction(header: str) -> Iterator[str]:

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import sys
 import time
 from pathlib import Path
-from typing import List, Optional
+from typing import Any, Dict, List, Optional
 
 from harness import Bench, NotAvailable, ProgramFailed, Report, Scenario, discover
+from harness import page
 from harness.bench import Pace
 from harness.chart import draw
+from harness.compare import compare
 from harness.disturbance import Disturbance
 from harness.output import Finished, describe_machine, print_machine, print_scenario, write_json
 
@@ -32,10 +35,17 @@ def parse(words: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each comparison; 5, or 3 with --quick")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go; <build>/bench/<date>.json")
     parser.add_argument("--strict", action="store_true", help="a target that was not reached is a failure too")
+    parser.add_argument("--compare", nargs="+", type=Path, metavar="RUN.json",
+                        help="an old run, and the one to set beside it; without the second what is measured now")
+    parser.add_argument("--page", nargs="?", type=Path, const=page.newest(ROOT), metavar="RUN.json",
+                        help=f"make docs/proof/figures.md of a run and end; without a file of the newest in "
+                             f"{page.RECORDED}")
     parser.add_argument("--list", action="store_true", help="name the scenarios and end")
     options = parser.parse_args(words)
     if options.rounds is not None and options.rounds < 1:
         parser.error(f"--rounds: at least 1, not {options.rounds}")
+    if options.compare and len(options.compare) > 2:
+        parser.error(f"--compare: one or two files, not {len(options.compare)}")
     return options
 
 
@@ -66,12 +76,41 @@ def run_scenario(bench: Bench, entry: Scenario) -> Finished:
     return Finished(entry, report, time.monotonic() - start, failure, disturbance.percent_of_core())
 
 
+def read(path: Path) -> Dict[str, Any]:
+    """A recorded run; ends the program if the file is none."""
+    try:
+        run: Dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{path}: expected the JSON file of a run: {error}") from None
+    return run
+
+
+def make_page(path: Path) -> None:
+    """Writes the page of figures and its charts."""
+    folder = ROOT / "docs" / "proof"
+    before = (folder / "figures.md").read_text(encoding="utf-8")
+    source = path.resolve().relative_to(ROOT).as_posix() if ROOT in path.resolve().parents else path.name
+    made = page.pages(read(path), source, before)
+    for chart in folder.glob(page.CHARTS):  # of another run
+        chart.unlink()
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        print(folder / name)
+
+
 def main(words: Optional[List[str]] = None) -> int:
     options = parse(words)
     scenarios = choose(discover("scenarios"), options.only)
     if options.list:
         for entry in scenarios:
             print(f"{entry.name:<4} {entry.title}")
+        return 0
+    if options.page:
+        make_page(options.page)
+        return 0
+    old = read(options.compare[0]) if options.compare else None
+    if old and len(options.compare) == 2:
+        print("\n".join(compare(old, read(options.compare[1]))))
         return 0
     rounds = options.rounds or (3 if options.quick else 5)
     pace = Pace(rounds=rounds, seconds=0.5 if options.quick else 2.0, quick=options.quick)
@@ -95,6 +134,8 @@ def main(words: Optional[List[str]] = None) -> int:
             write_json(json_path, run, finished)
             drawn = draw(chart_path, finished, f"redlatch against its targets, {date}")
             print(f"\n{json_path}" + (f"\n{chart_path}" if drawn else ""))
+            if old:
+                print("\n".join(compare(old, read(json_path))))
 
     reached = all(figure.reached for entry in finished for figure in entry.report.figures)
     complete = all(entry.complete for entry in finished)

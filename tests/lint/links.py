@@ -1,5 +1,5 @@
 """Every link on a page leads to a file of the tree, and to a heading of it where it names one; every page of docs/ that
-a source names is there.
+a source names is there; and each is in the list of the site's pages.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,6 +12,8 @@ from tree import complaint, files, lines
 
 NAMING = [".c", ".h", ".def", ".py", ".pyi", ".lua", ".sh", ".cmake", ".i", ".md", "dev", "run", "CMakeLists.txt"]
 LINT = "tests/lint"  # whose own sources show what is wrong
+
+SITE = "site/mkdocs.yml"
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAMED = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
@@ -45,9 +47,19 @@ def what_is_wrong(root: Path, page: Path, target: str) -> str:
     return ""
 
 
+def not_on_the_site(root: Path) -> List[str]:
+    """Complaints about pages that the site neither lists nor leaves out by a line such as "  /internals/decisions/"."""
+    site = root / SITE
+    listed = site.read_text(encoding="utf-8") if site.is_file() else ""
+    left_out = tuple(line.strip()[1:] for line in listed.splitlines() if re.fullmatch(r" +/.*/", line))
+    pages = [(page, page.relative_to(root / "docs").as_posix()) for page in files(root / "docs", [".md"])]
+    return [complaint(root, page, 1, f"is not in {SITE}") for page, name in pages
+            if not name.startswith(left_out) and not re.search(rf"[ ]{re.escape(name)}$", listed, re.MULTILINE)]
+
+
 def check(root: Path) -> List[str]:
     """All complaints about links and names of pages."""
-    complaints: List[str] = []
+    complaints = not_on_the_site(root)
     for page in files(root, [".md"]):
         fenced = False
         for number, line in lines(page):

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import List, Set, Tuple
 
-from tree import complaint, lines
+from tree import complaint, files, lines
 
 
 def entries(path: Path) -> List[Tuple[int, str, int]]:
@@ -25,8 +25,8 @@ def entries(path: Path) -> List[Tuple[int, str, int]]:
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about the files below tests."""
-    return [each for wanted in sorted((root / "tests").rglob("requirements.in")) for each in check_pair(root, wanted)]
+    """All complaints about them."""
+    return [each for wanted in files(root, ["requirements.in"]) for each in check_pair(root, wanted)]
 
 
 def check_pair(root: Path, wanted: Path) -> List[str]:

@@ -41,6 +41,9 @@ GOOD = {
                                   "| not in prose | instead |\n|---|---|\n| keepers? | background thread |\n",
     "tests/unit/test_list.c": LICENCE + "static void test_x(void) {}\n",
     "docs/how-to/tests.md": "`unit/test_list.c::test_x`\n",
+    "docs/internals/decisions/one.md": "# One\n",
+    "site/mkdocs.yml": "not_in_nav: |\n  /internals/decisions/\nnav:\n  - index.md\n  - how-to/tests.md\n"
+                       "  - Glossary: internals/glossary.md\n  - reference/wire-format.md\n",
     "pyproject.toml": 'version = "1.2.3"\n',
     "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - unreleased\n",
     "lua-rock/redlatch-1.2.3-1.rockspec": 'version = "1.2.3-1"\n',
@@ -79,6 +82,7 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("docs/index.md", "[names](reference/wire.md)\n", "index.md:1: the link to reference/wire.md: there is no"),
     ("docs/index.md", "[names](reference/wire-format.md#names)\n", "expected one of the anchors 1-keys, 1"),
     ("docs/index.md", "[up](../..)\n", "leads out of the tree"),
+    ("docs/how-to/more.md", "# More\n", "docs/how-to/more.md:1: is not in site/mkdocs.yml"),
     ("docs/index.md", "`unit/test_x.c::test_y`\n", "index.md:1: cites unit/test_x.c::test_y: there is no tests/unit"),
     ("docs/index.md", "`unit/test_list.c::test_y`\n", "test_list.c has no test_y"),
     ("core/src/base/list.c", LICENCE + "/* See docs/lists.md. */\n", "list.c:2: names docs/lists.md, which"),
