@@ -20,10 +20,10 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, Optional, TypeVar
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
-from redlatch.aio.loops import Cancellation, Event, Loop, Waker, running
+from redlatch.aio.loops import Cancellation, Event, Loop, TaskLoop, Waker, running
 from redlatch.client import stats_of
 from redlatch.errors import ForkedError, LockName, LossReason, RedlatchError, error_of, failure, reason_name
 from redlatch.locks import LockHandle
@@ -32,6 +32,8 @@ from redlatch.reports import own_report
 
 if TYPE_CHECKING:
     from redlatch.credentials import Renewal
+
+AnyLoop = TypeVar("AnyLoop", bound=Loop)
 
 _next_event = lib.redlatch_client_next_event
 _OK: int = lib.REDLATCH_OK
@@ -75,17 +77,19 @@ class Call:
 class TaskLosses(KnownLosses):
     """The losses of a client that tasks use."""
 
+    ACTOR = "task"
+
     def __init__(self, uuid: str) -> None:
         super().__init__(uuid)
         self._events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
         self._guards: Dict[int, List[Waker]] = {}
         self._at_close: weakref.WeakSet[Waker] = weakref.WeakSet()
-        self._loop: Optional[Loop] = None
+        self._loop: Optional[TaskLoop] = None
 
-    def begin(self, loop: Loop, uuid: str) -> None:
-        """From now on events are made in this loop. The uuid is another one than at first in a forked child."""
+    def begin(self, loop: TaskLoop, uuid: str) -> None:
+        """Also makes events in this loop."""
+        super().begin(loop, uuid)
         self._loop = loop
-        self._uuid = uuid
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""
@@ -136,13 +140,14 @@ class TaskLosses(KnownLosses):
         return event
 
 
-class Dispatcher:
+class AnyDispatcher(Generic[AnyLoop]):
     """Belongs to one client, and from the first call on to one loop."""
+
+    losses: KnownLosses
 
     def __init__(self, handle: CData, renewal: Optional[Renewal]) -> None:
         self.handle = handle
-        self.losses = TaskLosses(text(lib.redlatch_client_uuid(handle)))
-        self.loop: Optional[Loop] = None
+        self.loop: Optional[AnyLoop] = None
         self._renewal = renewal
         self._pid = 0  # of the process that the loop is in
         self._guard = threading.Lock()  # of the choice of the loop
@@ -151,7 +156,11 @@ class Dispatcher:
         self._last_tag = 0  # 0 is of calls whose end is of no interest
         self._collecting = False
 
-    def bind(self) -> Loop:
+    def _running(self) -> AnyLoop:
+        """The loop that runs here."""
+        raise NotImplementedError
+
+    def bind(self) -> AnyLoop:
         """The client's loop, which has to be the one that runs here; the first one becomes it."""
         loop = self.loop
         if loop is None:
@@ -159,7 +168,7 @@ class Dispatcher:
         self.check_process()
         if not loop.runs_here():
             stats_of(self.handle)  # which fails in a forked child, and when the client is closed
-            running()  # tells that there is none here
+            self._running()  # tells that there is none here
             raise RuntimeError(
                 "the client belongs to another event loop, the first in which it was used; expected a client that is "
                 "opened in this loop"
@@ -178,10 +187,10 @@ class Dispatcher:
         """Whether its loop is that of a process from which this one was forked."""
         return self._pid not in (0, os.getpid())
 
-    def _begin(self) -> Loop:
+    def _begin(self) -> AnyLoop:
         with self._guard:
             if self.loop is None:
-                loop = running()
+                loop = self._running()
                 descriptor = ffi.new("int *")
                 status: int = lib.redlatch_client_event_fd(self.handle, descriptor)
                 if status:
@@ -200,7 +209,7 @@ class Dispatcher:
         *arguments: Any,
         name: Optional[LockName],
         kept: Any,
-        undo: Optional[Callable[[Call], Optional[Call]]] = None,
+        undo: Optional[Callable[[Call], object]] = None,
     ) -> Call:
         """Starts a call of the core. `undo` starts to give back what it was granted."""
         self._last_tag += 1
@@ -350,7 +359,7 @@ class Dispatcher:
 
     def _take(self, record: CData) -> None:
         if record.kind in _UNASKED:
-            take_event(record, self.losses, "task")
+            take_event(record, self.losses)
             return
         # Nothing of the record is valid after the next event.
         report = own_report(record.report) if record.report else None
@@ -390,3 +399,16 @@ class Dispatcher:
             call.message = text(lib.redlatch_strerror(status))
             self._conclude(call, status)
         self.losses.closed()
+
+
+class Dispatcher(AnyDispatcher[TaskLoop]):
+    """That of a client that tasks use."""
+
+    losses: TaskLosses
+
+    def __init__(self, handle: CData, renewal: Optional[Renewal]) -> None:
+        super().__init__(handle, renewal)
+        self.losses = TaskLosses(text(lib.redlatch_client_uuid(handle)))
+
+    def _running(self) -> TaskLoop:
+        return running()

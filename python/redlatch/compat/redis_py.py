@@ -13,6 +13,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import os
@@ -89,11 +90,14 @@ class _Held:
     hold: Optional[Hold] = None
 
 
-class _HeldByThread(threading.local):
-    """What Lock.local has when each thread has its own."""
+@functools.cache
+def _held_by(local: Any) -> Any:
+    """The class of Lock.local when each thread has its own. Its base is threading.local, which gevent may replace."""
 
-    token: Optional[bytes] = None
-    hold: Optional[Hold] = None
+    class HeldByThread(_Held, local):  # type: ignore[misc]
+        pass
+
+    return HeldByThread
 
 
 class Lock:
@@ -142,7 +146,7 @@ class Lock:
         self.blocking_timeout = blocking_timeout
         self.thread_local = bool(thread_local)
         self.raise_on_release_error = raise_on_release_error
-        self.local: Union[_Held, _HeldByThread] = _HeldByThread() if thread_local else _Held()
+        self.local: _Held = _held_by(threading.local)() if thread_local else _Held()
         self._lease_ms()
         self._lock = _clients.of(redis).plain_lock(name)
 
