@@ -104,7 +104,7 @@ class TaskLosses(KnownLosses):
         event = self._events.get(serial)
         if event is not None:
             event.set()
-        for guard in self._guards.get(serial, ()):
+        for guard in self._guards.get(serial, [])[:]:  # one may leave
             guard.cancel()
 
     def guard(self, serial: int, guard: Waker) -> None:
