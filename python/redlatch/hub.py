@@ -14,7 +14,7 @@ from gevent.hub import Waiter  # type: ignore[import-untyped]
 
 from redlatch._ffi import CData, lib
 from redlatch.aio.dispatch import AnyDispatcher, Call
-from redlatch.aio.loops import Cancellation, Waiting
+from redlatch.aio.loops import AnyWaiting, Cancellation
 from redlatch.errors import LockName
 from redlatch.green import hub_here
 
@@ -68,17 +68,26 @@ class GeventLoop:
         self._hub.loop.run_callback_threadsafe(call)
         return True
 
+    checks = False
+
     async def check(self) -> None:
         """A greenlet learns of a Timeout, or of its end, when it waits."""
 
-    async def wait(self, waiting: Waiting, cancel: Optional[Callable[[], None]]) -> Optional[Cancellation]:
-        """A Timeout or kill() ends the wait at once, as another one may follow: the dispatcher has the call end by
-        itself, and what it is granted given back."""
+    async def wait(
+        self,
+        waiting: AnyWaiting,
+        cancel: Optional[Callable[[AnyWaiting], object]],
+        desert: Callable[[AnyWaiting], object],
+    ) -> Optional[Cancellation]:
+        """A Timeout or kill() ends the wait at once, as another one may follow."""
         self._count(1)
         try:
             while not waiting.done:
                 waiting.waiter = Waiter(self._hub)
                 waiting.waiter.get()
+        except BaseException:
+            desert(waiting)
+            raise
         finally:
             self._count(-1)
         return None

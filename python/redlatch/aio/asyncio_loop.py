@@ -9,7 +9,7 @@ import asyncio
 from types import TracebackType
 from typing import Any, Callable, Coroutine, NoReturn, Optional, Set, Type, Union
 
-from redlatch.aio.loops import Cancellation, Event, Waiting
+from redlatch.aio.loops import AnyWaiting, Cancellation, Event
 
 
 class AsyncioLoop:
@@ -73,10 +73,17 @@ class AsyncioLoop:
     def new_guard(self) -> _Guard:
         return _Guard()
 
+    checks = False
+
     async def check(self) -> None:
         """A task learns that it is cancelled when it waits."""
 
-    async def wait(self, waiting: Waiting, cancel: Optional[Callable[[], None]]) -> Optional[Cancellation]:
+    async def wait(
+        self,
+        waiting: AnyWaiting,
+        cancel: Optional[Callable[[AnyWaiting], object]],
+        desert: Callable[[AnyWaiting], object],
+    ) -> Optional[Cancellation]:
         first: Optional[asyncio.CancelledError] = None
         while not waiting.done:
             waiting.waiter = self._loop.create_future()
@@ -85,7 +92,10 @@ class AsyncioLoop:
             except asyncio.CancelledError as cancelled:
                 first = first or cancelled
                 if cancel is not None and not waiting.done:
-                    cancel()
+                    cancel(waiting)
+            except BaseException:  # GeneratorExit
+                desert(waiting)
+                raise
         raising = None if first is None else _raising(first)
         first = None  # its traceback has this frame, and would keep all that is in it
         return raising

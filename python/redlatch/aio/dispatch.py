@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, List, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, Generic, List, Optional, Tuple, TypeVar
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.aio.loops import Cancellation, Event, Loop, TaskLoop, Waker, running
@@ -52,13 +52,17 @@ class Call:
     """A call that was started, and what its event said."""
 
     __slots__ = (
-        "done", "waiter", "tag", "kept", "undo", "left", "status", "number", "serial", "message", "reason", "value",
+        "done", "waiter", "tag", "arguments", "kept", "undo", "left", "status", "number", "serial", "message", "reason",
+        "value",
     )  # fmt: skip
 
-    def __init__(self, tag: int, kept: Any, undo: Optional[Callable[[Call], object]]) -> None:
+    def __init__(
+        self, tag: int, arguments: Tuple[Any, ...], kept: Any, undo: Optional[Callable[[Call], object]]
+    ) -> None:
         self.done = False
         self.waiter: Any = None  # of the loop
         self.tag = tag
+        self.arguments = arguments  # of the core's function
         self.kept = kept  # until the event has come: the core may need the handle
         self.undo = undo  # gives back what was granted to nobody
         self.left = False  # nobody waits for it any more
@@ -214,11 +218,11 @@ class AnyDispatcher(Generic[AnyLoop]):
         """Starts a call of the core. `undo` starts to give back what it was granted."""
         self._last_tag += 1
         tag = self._last_tag
-        call = self._calls[tag] = Call(tag, kept, undo)
+        call = self._calls[tag] = Call(tag, arguments, kept, undo)
         try:
             status = function(*arguments, tag)
         except KeyboardInterrupt:  # maybe when it is started
-            self._desert(call, True)
+            self._desert(call)
             raise
         except BaseException:
             del self._calls[tag]
@@ -228,12 +232,11 @@ class AnyDispatcher(Generic[AnyLoop]):
             raise failure(status, name)
         return call
 
-    def _desert(self, call: Call, waits: bool) -> None:
-        """Nobody will wait for the call; `waits` says whether it may be a wait, which then ends."""
+    def _desert(self, call: Call) -> None:
+        """Nobody will wait for the call. If it is a wait it ends."""
         if not call.done:
             call.left = True
-            if waits:
-                lib.redlatch_client_cancel(self.handle, call.tag)
+            lib.redlatch_client_cancel(self.handle, call.tag)
         elif call.undo is not None and not call.status:
             call.undo(call)
 
@@ -258,26 +261,24 @@ class AnyDispatcher(Generic[AnyLoop]):
         if call.waiter is not None and self.loop is not None:
             self.loop.wake(call.waiter)
 
-    async def finish(
+    def finish(
         self, call: Call, cancel: Optional[Callable[[Call], None]] = None
-    ) -> Optional[Cancellation]:
+    ) -> Coroutine[Any, Any, Optional[Cancellation]]:
         """Waits for the end of a call; `cancel` says what a cancellation of the task does to it.
 
         Returns:
-            The cancellation, which is to be raised.
+            The cancellation, which is to be raised; to be awaited.
         """
         assert self.loop is not None
-        try:
-            return await self.loop.wait(call, None if cancel is None else lambda: cancel(call))
-        except BaseException:  # GeneratorExit: the task is torn down
-            self._desert(call, cancel is not None)
-            raise
+        return self.loop.wait(call, cancel, self._desert)
 
     async def ask(
         self, function: Callable[..., int], *arguments: Any, name: Optional[LockName], kept: Any
     ) -> Call:
         """Makes a call that a cancellation leaves alone."""
-        await self.bind().check()
+        loop = self.bind()
+        if loop.checks:
+            await loop.check()
         call = self.start(function, *arguments, name=name, kept=kept)
         cancellation = await self.finish(call, self.leave)
         if cancellation is not None:
@@ -289,7 +290,9 @@ class AnyDispatcher(Generic[AnyLoop]):
     async def step(self, function: Callable[..., int], *arguments: Any, kept: Any) -> Call:
         """Makes a call that may end with AGAIN: it is to be made once more. It is done to its end, after which another
         one may be made."""
-        await self.bind().check()
+        loop = self.bind()
+        if loop.checks:
+            await loop.check()
         call = self.start(function, *arguments, name=None, kept=kept)
         cancellation = await self.finish(call)
         if cancellation is not None:
@@ -320,7 +323,9 @@ class AnyDispatcher(Generic[AnyLoop]):
         undo: Optional[Callable[[Call], Optional[Call]]] = None,
     ) -> Call:
         """Makes a call that waits, and ends with OK or TIMEOUT. `undo` starts to give back what it was granted."""
-        await self.bind().check()
+        loop = self.bind()
+        if loop.checks:
+            await loop.check()
         call = self.start(function, *arguments, name=name, kept=kept, undo=undo)
         cancellation = await self.finish(call, self.cancel)
         if cancellation is not None:

@@ -150,7 +150,7 @@ class Election:
             return None
         end = _End()
         self._ends.append(end)
-        return await self._loop.wait(end, None)
+        return await self._loop.wait(end, None, lambda _: None)
 
     async def _run(self, lock: Lock) -> None:
         self._task = current_task()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any, Callable, Coroutine, NoReturn, Optional, Protocol, Type, Union
+from typing import Any, Callable, Coroutine, NoReturn, Optional, Protocol, Type, TypeVar, Union
 
 # Raises the cancellation that a wait has outlived.
 Cancellation = Callable[[], NoReturn]
@@ -58,6 +58,9 @@ class Waiting(Protocol):
     waiter: Any  # of the loop: who is to be woken
 
 
+AnyWaiting = TypeVar("AnyWaiting", bound=Waiting)
+
+
 class Loop(Protocol):
     """What a dispatcher needs of an event loop. All but post() and TaskLoop.end_watch() are called by the thread of the loop."""
 
@@ -76,13 +79,20 @@ class Loop(Protocol):
     def post(self, call: Callable[[], object]) -> bool:
         """Has the loop make a call, from any thread; False if the loop has ended."""
 
-    async def check(self) -> None:
-        """Raises the cancellation of the calling task, if the loop knows one before a task waits."""
+    checks: bool  # whether the loop knows a cancellation before the task waits
 
-    async def wait(self, waiting: Waiting, cancel: Optional[Callable[[], None]]) -> Optional[Cancellation]:
+    async def check(self) -> None:
+        """Raises the cancellation of the calling task, if the loop knows one."""
+
+    def wait(
+        self,
+        waiting: AnyWaiting,
+        cancel: Optional[Callable[[AnyWaiting], object]],
+        desert: Callable[[AnyWaiting], object],
+    ) -> Coroutine[Any, Any, Optional[Cancellation]]:
         """Waits until it is done. A cancellation does not end the wait: it calls `cancel`, which may, and is returned.
 
-        When the loop is torn down and the task with it, the exception that does so comes at once.
+        When the loop is torn down and the task with it, the exception that does so comes at once, after `desert`.
         """
 
 
