@@ -135,7 +135,8 @@ class Election:
     def __enter__(self) -> Election:
         if self._thread is not None or self._resigned:
             raise RuntimeError(f"the candidacy for {self.name!r} has begun before; expected another client.elect()")
-        self._cancel = Cancel()  # here, not before: a child of a fork cannot use what its parent made
+        # Here, not before: a child of a fork cannot use what its parent made, and gevent may patch in between.
+        self._cancel, self._changed = Cancel(), threading.Event()
         self._client._losses.watch()
         self._client._losses.wake_at_close(self._changed)
         self._thread = threading.Thread(target=self._run, name="redlatch-election", daemon=True)

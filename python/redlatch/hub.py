@@ -7,7 +7,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Coroutine, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Coroutine, Optional, Tuple, TypeVar
 
 import gevent  # type: ignore[import-untyped]
 from gevent.hub import Waiter  # type: ignore[import-untyped]
@@ -15,11 +15,12 @@ from gevent.hub import Waiter  # type: ignore[import-untyped]
 from redlatch._ffi import CData, lib
 from redlatch.aio.dispatch import AnyDispatcher, Call
 from redlatch.aio.loops import AnyWaiting, Cancellation
-from redlatch.errors import LockName
+from redlatch.errors import LockName, RedlatchError
 from redlatch.green import hub_here
 
 if TYPE_CHECKING:
     from redlatch.credentials import Renewal
+    from redlatch.locks import LockHandle
     from redlatch.losses import Losses
     from redlatch.watching import Cancel, Undo
 
@@ -34,6 +35,7 @@ class GeventLoop:
     def __init__(self) -> None:
         self._hub: Any = gevent.get_hub()
         self._watcher: Any = None
+        self._taker: Any = None  # the greenlet that makes the calls
         self._waiting = 0  # how many greenlets wait
 
     def runs_here(self) -> bool:
@@ -43,21 +45,24 @@ class GeventLoop:
     def watch(self, descriptor: int, call: Callable[[], None]) -> None:
         """A greenlet of its own makes the calls: what logs may wait for a lock, which a hub cannot."""
         self._watcher = self._hub.loop.io(descriptor, READABLE, ref=False)  # alone it keeps no hub running
-        gevent.spawn(self._watch, self._watcher, call)
+        self._taker = gevent.spawn(self._take, self._watcher, call)
 
-    def _watch(self, watcher: Any, call: Callable[[], None]) -> None:
-        while self._watcher is watcher:
-            self._hub.wait(watcher)
-            try:
-                call()
-            except Exception:
-                self._hub.handle_error(call, *sys.exc_info())
+    def _take(self, watcher: Any, call: Callable[[], None]) -> None:
+        try:
+            while self._watcher is watcher:
+                self._hub.wait(watcher)
+                try:
+                    call()
+                except Exception:
+                    self._hub.handle_error(call, *sys.exc_info())
+        finally:
+            watcher.close()
 
     def unwatch(self) -> None:
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.stop()
-            watcher.close()
+            self._taker.kill(block=False)  # what is in the stack of a greenlet that waits is never collected
 
     def wake(self, waiter: Waiter) -> None:
         self._hub.loop.run_callback(waiter.switch, None)
@@ -129,8 +134,8 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
         cancel: Optional[Cancel] = None,
         undo: Optional[Undo] = None,
     ) -> Call:
-        """Makes a call that waits, and ends with OK or TIMEOUT. An exception that comes meanwhile leaves nothing held or
-        queued; `undo` starts to give back what the call was granted."""
+        """Makes a call that waits, and ends with OK or TIMEOUT. An exception that comes meanwhile leaves nothing held
+        or queued; `undo` starts to give back what the call was granted."""
         self.bind()
         call = self.start(
             start, *arguments, name=name, kept=kept, undo=None if undo is None else lambda call: undo(self, call)
@@ -141,6 +146,17 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
         if call.status and call.status != lib.REDLATCH_TIMEOUT:
             raise self._failure(call, name, kept)
         return call
+
+    def release(self, lock: LockHandle, number: int) -> Tuple[int, Optional[RedlatchError]]:
+        """Releases an owner's hold of a lock, to its end although an exception comes meanwhile.
+
+        Returns:
+            The serial of the hold, and what failed.
+        """
+        self.bind()
+        call = self.start(lib.redlatch_lock_start_release, lock._handle, number, name=lock.name, kept=lock)
+        _run(self.finish(call))
+        return call.serial, call.failure(lock.name) if call.status else None
 
     def begin_child(self) -> None:
         """In a forked child, which has copies of the greenlets that wait: their waits are the parent's."""

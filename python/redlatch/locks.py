@@ -291,15 +291,19 @@ class Lock(LockHandle):
             redlatch.errors.NotOwnedError: release "orders:42": this owner does not hold the lock (the ...
         """
         number = self._number()
-        serial = ffi.new("uint64_t *")
-        status: int = lib.redlatch_release_named(self._handle, number, serial)
-        if status:
-            error = self._release_error(status)
-            if isinstance(error, LockLostError):
-                self._client._losses.found(serial[0], "lock", self._name, error.reason)
-            raise error
+        dispatcher = self._client._losses.dispatcher()
+        if dispatcher is not None:
+            serial, error = dispatcher.release(self, number)
+        else:
+            serial_out = ffi.new("uint64_t *")
+            status: int = lib.redlatch_release_named(self._handle, number, serial_out)
+            serial, error = serial_out[0], failure(status, self._name) if status else None
+        if isinstance(error, LockLostError):
+            self._client._losses.found(serial, "lock", self._name, error.reason)
+        if error is not None:
+            raise self._explained(error)
         if callable(self._on_lost):
-            self._client._losses.released(serial[0], self, number)
+            self._client._losses.released(serial, self, number)
 
     def state(self) -> LockState:
         """Asks the server about the lock, whoever holds it.
@@ -385,7 +389,9 @@ class Lock(LockHandle):
         entered = self._entered
         hold: Optional[BaseHold] = None
         interrupted: Optional[BaseException] = None
+        dispatcher: Optional[HubDispatcher] = None
         try:
+            dispatcher = self._client._losses.dispatcher()
             number = 0 if self._by_handle else current().number
             while entered:
                 hold = self._innermost(number)
@@ -402,24 +408,32 @@ class Lock(LockHandle):
             error = interrupted = interrupt
         # From here to the release nothing that Ctrl-C can come in between.
         number = number if hold is None else hold._number
-        status: int = 0 if hold is not None and hold._released else _release_as(self._handle, number)
+        failed: Optional[RedlatchError] = None
+        if hold is None or not hold._released:
+            if dispatcher is None:
+                status: int = _release_as(self._handle, number)
+                failed = failure(status, self._name) if status else None
+            else:
+                _, failed = dispatcher.release(self, number)
         if hold is not None:
             hold._caller = None
-        if status:
-            self._release_failed(status, hold, error)
+        if failed is not None:
+            self._release_failed(failed, hold, error)
         elif callable(self._on_lost) and hold is not None:
             self._client._losses.released(hold._serial, self, number)
         if interrupted is not None:
             raise interrupted
 
-    def _release_error(self, status: int) -> RedlatchError:
-        error = failure(status, self._name)
+    def _explained(self, error: RedlatchError) -> RedlatchError:
+        """The error of a release."""
         if isinstance(error, NotOwnedError) and not self._by_handle:
             error.args = (f'{error} (the calling thread is the owner; with owner="handle" any thread may release)',)
         return error
 
-    def _release_failed(self, status: int, hold: Optional[BaseHold], error: Optional[BaseException]) -> None:
-        failed = self._release_error(status)
+    def _release_failed(
+        self, failed: RedlatchError, hold: Optional[BaseHold], error: Optional[BaseException]
+    ) -> None:
+        failed = self._explained(failed)
         if self._on_lost != "log" or not isinstance(failed, LockLostError):
             self._left_badly(failed, hold, error)
         elif hold is not None:

@@ -334,7 +334,8 @@ def take_event(record: CData, losses: KnownLosses) -> None:
     losses.note(serial, reason)  # before a handler of the log takes its time
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
         # Nobody renews it any more: whoever works under it has to stop, though its last lease is not over yet.
-        logger.warning("lock %r is no longer renewed: owner %s, the %s that held it has ended", name, owner, losses.ACTOR)
+        actor = losses.ACTOR
+        logger.warning("lock %r is no longer renewed: owner %s, the %s that held it has ended", name, owner, actor)
     else:
         over = "was not over" if reason == "missing" else f"had been over for {record.number / 1000:.3f} s"
         what = text(record.message).partition(" of ")[0]  # "hold", or "permit" with its id

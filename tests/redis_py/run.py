@@ -75,7 +75,8 @@ def main() -> int:
     with RedisServer() as server:
         command = [
             sys.executable, "-m", "pytest", "-c", str(settings), "--rootdir", str(folder), "-p", "swap", "-q", "-rx",
-            "--timeout=120", "--color=no", "--redis-url", server.url, *sys.argv[1:], *(str(folder / swap.path(module)) for module in swap.MODULES),
+            "--timeout=120", "--color=no", "--redis-url", server.url, *sys.argv[1:],
+            *(str(folder / swap.path(module)) for module in swap.MODULES),
         ]  # fmt: skip
         paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
         return subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, check=False).returncode

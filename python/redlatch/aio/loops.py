@@ -62,7 +62,8 @@ AnyWaiting = TypeVar("AnyWaiting", bound=Waiting)
 
 
 class Loop(Protocol):
-    """What a dispatcher needs of an event loop. All but post() and TaskLoop.end_watch() are called by the thread of the loop."""
+    """What a dispatcher needs of an event loop. All but post() and TaskLoop.end_watch() are called by the thread of the
+    loop."""
 
     def runs_here(self) -> bool:
         """Whether the calling thread is inside this loop."""

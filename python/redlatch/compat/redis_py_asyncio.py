@@ -1,7 +1,7 @@
 """Lock with the names, meanings and exceptions of redis.asyncio's lock, and Redis, whose lock() makes it.
 
-It differs from redis-py's as that of redlatch.compat.redis_py does. A task that is cancelled in acquire() holds nothing,
-and a release is done to its end.
+It differs from redis-py's as that of redlatch.compat.redis_py does. A task that is cancelled in acquire() holds
+nothing, and a release is done to its end.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -64,10 +64,10 @@ class _OwnHold(Hold):
 class Lock(BaseLock[_OwnHold]):
     """A lock by name with the arguments and methods of redis.asyncio.lock.Lock.
 
-    `redis` is a client of redis.asyncio, whose address and credentials are taken, or a redlatch.aio.Client. Each acquire
-    has an owner of its own, so no Lock is reentrant, and two Locks of one name exclude each other in one task. As in
-    redis-py, any task of the thread may release it. A hold ends by release(), or when its time is over, not with the
-    Lock object or a task.
+    `redis` is a client of redis.asyncio, whose address and credentials are taken, or a redlatch.aio.Client. Each
+    acquire has an owner of its own, so no Lock is reentrant, and two Locks of one name exclude each other in one task.
+    As in redis-py, any task of the thread may release it. A hold ends by release(), or when its time is over, not with
+    the Lock object or a task.
 
     Example:
         >>> import redis.asyncio

@@ -13,10 +13,13 @@ from gevent import monkey
 
 monkey.patch_all()
 
+import gc  # noqa: E402
 import logging  # noqa: E402
 import os  # noqa: E402
+import socket  # noqa: E402
 import threading  # noqa: E402
 import time  # noqa: E402
+import urllib.parse  # noqa: E402
 
 import gevent  # noqa: E402
 import redlatch  # noqa: E402
@@ -49,6 +52,10 @@ def owners(client):
     lock.release()
     lock.release()
     assert gevent.spawn(lambda: lock.acquire(blocking=False)).get()
+    free(client, "owners")  # nobody renews it any more
+    with client.lock("owners", owner="handle") as held:
+        gevent.spawn(held.release).get()
+        assert not client.lock("owners").state().locked
 
 
 def exclude(client):
@@ -126,6 +133,44 @@ def cancel(client):
                 assert lock.force_release()
             free(client, "cancel")
     other.close()
+
+
+def release(client):
+    """The hub runs on while a lock is released, and a greenlet that is killed meanwhile releases it all the same."""
+
+    def pause():
+        address = urllib.parse.urlsplit(client.url)
+        with socket.create_connection((address.hostname, address.port)) as connection:
+            connection.sendall(b"CLIENT PAUSE 400 ALL\r\n")
+            assert connection.recv(100).startswith(b"+OK")
+
+    ticks = []
+    ticker = gevent.spawn(lambda: [ticks.append(gevent.sleep(0.01)) for _ in range(1000)])
+    with client.lock("release") as held:
+        pause()
+        del ticks[:]
+    assert len(ticks) > 20 and not held.count
+    lock = client.lock("release")
+    for end in (lock.release, lambda: lock.held().release()):
+        assert lock.acquire()
+        pause()
+        del ticks[:]
+        end()
+        assert len(ticks) > 20
+
+    paused = []
+
+    def work():
+        with client.lock("release"):
+            pause()
+            paused.append(None)
+
+    killed = gevent.spawn(work)
+    until(lambda: paused)
+    killed.kill()
+    free(client, "release")
+    until(lambda: not client.stats()["held"])
+    ticker.kill()
 
 
 def permits_given_back(client):
@@ -225,6 +270,29 @@ def close(client):
     gevent.joinall(waiting, timeout=5)
     assert [each.value for each in waiting] == ["closed"] * 3
     other.close()
+
+
+def many_clients(client):
+    """Clients that are gone leave no greenlet and no descriptor behind."""
+
+    def count():
+        gc.collect()
+        gevent.sleep(0.01)
+        gc.collect()
+        return len(os.listdir("/proc/self/fd")), sum(isinstance(each, gevent.Greenlet) for each in gc.get_objects())
+
+    def use(closed):
+        other = redlatch.connect(client.url)
+        with other.lock("many-clients"):
+            assert not gevent.spawn(lambda: other.lock("many-clients").acquire(timeout=0.01)).get()
+        if closed:
+            other.close()
+
+    use(True)
+    before = count()
+    for number in range(20):
+        use(number % 2 == 0)
+    until(lambda: count() == before)
 
 
 def fork(client):
