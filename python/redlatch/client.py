@@ -471,10 +471,11 @@ class Client(Jobs):
             >>> other.closed
             True
         """
-        self._end.detach()
         status = self._losses.close()
+        self._end.detach()
         if self._renewal is not None:
             self._renewal.stop()
+        self._losses.join()
         if status:
             raise failure(status)
 
@@ -511,3 +512,4 @@ def _end(losses: Losses, renewal: Optional[Renewal]) -> None:
     losses.close()
     if renewal is not None:
         renewal.stop()
+    losses.join()

@@ -42,7 +42,7 @@ def refuse_eventlet() -> None:
 def hub_here() -> Optional[Any]:
     """The hub of the calling greenlet's thread; None if threads are threads, or this one has no hub, or the hub itself
     calls, which cannot wait. Only the main thread gets one: in others no greenlet may ever run."""
-    if "gevent.monkey" not in sys.modules or not patched():
+    if not patched():
         return None
     hub = sys.modules["gevent._hub_local"].get_hub_if_exists()
     if hub is None and threading.get_native_id() == threading.main_thread().native_id:

@@ -118,12 +118,7 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
 
     def is_here(self) -> bool:
         """Whether the caller is a greenlet of its hub, which is that of the first caller."""
-        return self.bind_first() if self.loop is None else self.loop.runs_here()
-
-    def bind_first(self) -> bool:
-        """Begins in the hub of the caller."""
-        self.bind()
-        return True
+        return self.loop.runs_here() if self.loop is not None else self.bind().runs_here()
 
     def make(
         self,
@@ -165,14 +160,15 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
 
     def close(self) -> int:
         """Closes the client, whose waits get a ClosedError; the status of the core."""
-        here = self.loop is not None and self.loop.runs_here()
-        if here and self.loop is not None:
-            self.loop.unwatch()
+        loop = self.loop
+        here = loop is not None and loop.runs_here()
+        if loop is not None and here:
+            loop.unwatch()  # before its descriptor is that of something else
         status: int = lib.redlatch_client_close(self.handle)
         if here:
             self.end(lib.REDLATCH_CLOSED)
-        elif self.loop is not None:
-            self.loop.post(lambda: self.end(lib.REDLATCH_CLOSED))
+        elif loop is not None:
+            loop.post(lambda: self.end(lib.REDLATCH_CLOSED))
         return status
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import weakref
 from collections import OrderedDict
@@ -157,7 +158,7 @@ class Losses(KnownLosses):
 
     def dispatcher(self) -> Optional[HubDispatcher]:
         """What makes the calls of a greenlet; None if the caller is a thread, or of another hub (see green.py)."""
-        if hub_here() is None:
+        if "gevent.monkey" not in sys.modules or hub_here() is None:  # the first is quick, and suffices mostly
             return None
         if self._dispatcher is None:
             from redlatch.hub import HubDispatcher
@@ -254,17 +255,16 @@ class Losses(KnownLosses):
             event.set()
 
     def close(self) -> int:
-        """Closes the client, and lets the thread end; at most for a moment.
-
-        Returns:
-            The status of the core.
-        """
+        """Closes the client; the status of the core."""
         dispatcher = self._dispatcher
         status: int = lib.redlatch_client_close(self._handle) if dispatcher is None else dispatcher.close()
+        return status
+
+    def join(self) -> None:
+        """Lets the thread end, after the client was closed; at most for a moment."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(END)
-        return status
 
     def _watch(self) -> None:
         if self._thread is not None or self._starting:

@@ -85,17 +85,18 @@ class AsyncioLoop:
         desert: Callable[[AnyWaiting], object],
     ) -> Optional[Cancellation]:
         first: Optional[asyncio.CancelledError] = None
-        while not waiting.done:
-            waiting.waiter = self._loop.create_future()
-            try:
-                await waiting.waiter
-            except asyncio.CancelledError as cancelled:
-                first = first or cancelled
-                if cancel is not None and not waiting.done:
-                    cancel(waiting)
-            except BaseException:  # GeneratorExit
-                desert(waiting)
-                raise
+        try:
+            while not waiting.done:
+                waiting.waiter = self._loop.create_future()
+                try:
+                    await waiting.waiter
+                except asyncio.CancelledError as cancelled:
+                    first = first or cancelled
+                    if cancel is not None and not waiting.done:
+                        cancel(waiting)
+        except BaseException:  # GeneratorExit
+            desert(waiting)
+            raise
         raising = None if first is None else _raising(first)
         first = None  # its traceback has this frame, and would keep all that is in it
         return raising
