@@ -159,6 +159,7 @@ void lua_values_free_redlatch_client_options(redlatch_client_options *options) {
         free_text(options->sentinel_username);
         free_text(options->sentinel_password);
         free_text(options->sharded_messages);
+        free_text(options->label);
         free(options);
     }
 }

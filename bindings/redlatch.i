@@ -243,7 +243,7 @@ OPTIONS(redlatch_semaphore_options)
 %typemap(memberin) const char *username, const char *password, const char *tls_ca_file, const char *tls_ca_dir,
     const char *tls_cert_file, const char *tls_key_file, const char *tls_server_name, const char *tls_verify,
     const char *tls_min_version, const char *sentinel_username,
-    const char *sentinel_password, const char *sharded_messages %{ lua_values_set_text(L, 2, &$1); %}
+    const char *sentinel_password, const char *sharded_messages, const char *label %{ lua_values_set_text(L, 2, &$1); %}
 %immutable redlatch_lock_options::key_template_size;
 %typemap(memberin) const char *key_template %{ arg1->key_template_size = lua_values_set_text(L, 2, &$1); %}
 %typemap(memberin) const char *name_prefix %{ arg1->name_prefix_size = lua_values_set_text(L, 2, &$1); %}

@@ -3,8 +3,8 @@
     stages.py [STAGE...]    what CI runs, or those named and what they need; --list names them
     stages.py --all         with them the dear ones: other servers
 
-Each stage has a log in build/logs, shown when it fails. The closing line adds up the tests of all stages; a stage that
-counts no tests of its own counts as one.
+Each stage has a log in build/logs, shown when it fails; its line says how long it took and how much processor time it
+used. The closing line adds up the tests of all stages; a stage that counts no tests of its own counts as one.
 
 Most tests wait more than they compute. Stages that only compute, and in which no clock is judged, run one after the
 other beside all that, at a low priority: they get what the others leave.
@@ -123,8 +123,8 @@ STAGES = [
     Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",)),
     # Always the same seed: what is new in a run is the code.
     Stage("fuzz", f"{PYTHON} tests/fuzz/fuzz.py --seed 1", ("build", "address"), alone=True),
-    # The same 12 mutants in every run, of what quick tests have to notice by themselves.
-    Stage("mutate", f"{PYTEST} tests/mutate && {PYTHON} tests/mutate/mutate.py --count 12 --areas protocol,scripts"
+    # The same 20 mutants in every run, of what quick tests have to notice by themselves.
+    Stage("mutate", f"{PYTEST} tests/mutate && {PYTHON} tests/mutate/mutate.py --count 20 --areas protocol,scripts"
                     f" --layers unit,simulation --at-least {MUTANTS_NOTICED}", ("build",), alone=True),
     Stage("e2e", f"{PYTEST} tests/e2e -n 6 --dist worksteal", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
@@ -204,6 +204,13 @@ def counts(log: str, good: bool) -> Tuple[int, int]:
     return passed, max(failed, 1)
 
 
+class Seconds(NamedTuple):
+    """How long a stage took, and how much of the processors its processes used; servers that left it do not count."""
+
+    passed: float
+    computed: float
+
+
 class Runner:
     """Starts stages when what they need is there, and keeps the totals."""
 
@@ -229,7 +236,7 @@ class Runner:
                 self.waiting.remove(stage)
                 missing = [need for need in stage.needs if need in self.bad]
                 if missing:
-                    self.enter(stage, False, 0.0, f"not run: {missing[0]} failed\n")
+                    self.enter(stage, False, Seconds(0.0, 0.0), f"not run: {missing[0]} failed\n")
                     continue
                 self.running[stage.name] = stage
                 threading.Thread(target=self.run_stage, args=(stage,), daemon=True).start()
@@ -258,11 +265,13 @@ class Runner:
             process = subprocess.Popen(["bash", "-c", command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
                                        stderr=subprocess.STDOUT, start_new_session=True)
             self.processes[stage.name] = process
-            status = process.wait()
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
         text = log.read_text(encoding="utf-8", errors="replace")
         with self.changed:
             del self.running[stage.name], self.processes[stage.name]
-            self.enter(stage, status == 0, time.monotonic() - started, text)
+            seconds = Seconds(time.monotonic() - started, used.ru_utime + used.ru_stime)
+            self.enter(stage, process.returncode == 0, seconds, text)
             self.changed.notify()
 
     def stop(self) -> None:
@@ -271,14 +280,15 @@ class Runner:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
 
-    def enter(self, stage: Stage, good: bool, seconds: float, log: str) -> None:
+    def enter(self, stage: Stage, good: bool, seconds: Seconds, log: str) -> None:
         """Prints and counts a result."""
         passed, failed = counts(log, good)
         good = good and failed == 0
         (self.good if good else self.bad).add(stage.name)
         self.passed += passed
         self.failed += failed
-        print(f"{'ok    ' if good else 'FAILED'} {seconds:7.1f} s  {stage.name:<20} {passed} passed, {failed} failed")
+        print(f"{'ok    ' if good else 'FAILED'} {seconds.passed:7.1f} s  {seconds.computed:7.1f} s of processors"
+              f"  {stage.name:<20} {passed} passed, {failed} failed")
         if not good:
             lines = log.splitlines()
             shown = [*[line for line in lines if FAILURE.match(line)][:SHOWN_LINES], "...", *lines[-SHOWN_LINES:]]

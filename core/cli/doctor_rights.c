@@ -37,7 +37,7 @@ static const struct right rights[] = {
      false,
      "what becomes of a command whose reply was lost is known only after one lease"},
     {{"CLIENT", "LIST"}, false, "messages and redlatch list do not show the host and process of a holder"},
-    {{"CLIENT", "SETNAME", "x"}, false, "others do not see the host and process of this user's locks"},
+    {{"CLIENT", "SETNAME", "x"}, false, "others do not see the host, process and label of this user's locks"},
 };
 
 static int send_right(struct doctor *doctor, const struct right *right, const char *key, const char *channel) {

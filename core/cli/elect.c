@@ -27,6 +27,7 @@ static const char usage[] =
     "      --grace TIME      the time from TERM to KILL after a loss (5)\n"
     "      --kind KIND       the kind of NAME, the same for all candidates: mutex; fenced, whose token is in\n"
     "                        REDLATCH_TOKEN; fair, granted in the order of arrival (mutex)\n"
+    "      --label TEXT      says to others who leads; default: REDLATCH_LABEL\n"
     "      --verbose         prints on standard error what happens\n"
     "  -u, --url URL         the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
     "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
@@ -39,11 +40,9 @@ static const char usage[] =
     "a signal that ends was passed on to CMD, 126 CMD cannot be run, 127 no such CMD.\n";
 
 static const struct option long_options[] = {
-    {"lease", required_argument, NULL, OPTION_LEASE},
-    {"grace", required_argument, NULL, OPTION_GRACE},
-    {"kind", required_argument, NULL, OPTION_KIND},
-    {"verbose", no_argument, NULL, OPTION_VERBOSE},
-    SERVER_OPTIONS,
+    {"lease", required_argument, NULL, OPTION_LEASE}, {"grace", required_argument, NULL, OPTION_GRACE},
+    {"kind", required_argument, NULL, OPTION_KIND},   {"label", required_argument, NULL, OPTION_LABEL},
+    {"verbose", no_argument, NULL, OPTION_VERBOSE},   SERVER_OPTIONS,
 };
 
 /* From a failure to the next attempt. */
@@ -63,6 +62,9 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         return read_duration("--grace", optarg, 0, SECONDS_MAX, &options->grace_ms);
     case OPTION_KIND:
         return read_kind("--kind", optarg, is_led_under, &options->kind);
+    case OPTION_LABEL:
+        options->label = optarg;
+        return true;
     case OPTION_VERBOSE:
         options->verbose = true;
         return true;

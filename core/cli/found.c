@@ -80,9 +80,19 @@ int found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_repor
 
 char *party_text(const redlatch_party *party) {
     char *text = NULL;
-    int size = party->pid ? asprintf(&text, "%s (process %lld on %s)", party->owner, (long long)party->pid, party->host)
+    const char *label = party->label;
+    int size = party->pid ? asprintf(&text, "%s (%s%s%sprocess %lld on %s)", party->owner, *label ? "label \"" : "",
+                                     label, *label ? "\", " : "", (long long)party->pid, party->host)
                           : asprintf(&text, "%s", party->owner);
     return size < 0 ? NULL : text;
+}
+
+void party_location(const redlatch_party *party, char text[LOCATION_SIZE]) {
+    text[0] = '\0';
+    if (party->pid) {
+        snprintf(text, LOCATION_SIZE, "%s%s%s:%lld", party->label, party->label[0] ? "@" : "", party->host,
+                 (long long)party->pid);
+    }
 }
 
 char *found_holder_text(const struct found *found) {

@@ -38,9 +38,14 @@ bool found_party(const struct found *found, uint64_t index, redlatch_party *part
  * lock, or another status of the library. */
 int found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_report **report_out);
 
-/* One party in words: its owner id, and where it is known its process and host. Memory of the caller's; NULL without.
- */
+/* One party in words: its owner id, and where they are known its label, process and host. Memory of the caller's; NULL
+ * without. */
 char *party_text(const redlatch_party *party);
+
+enum { LOCATION_SIZE = 176 };
+
+/* Where it is, for a table: [<label>@]<host>:<pid>; empty if that is not known. */
+void party_location(const redlatch_party *party, char text[LOCATION_SIZE]);
 
 /* The same of the first who holds the name, and how many more there are; NULL without a holder, or memory. */
 char *found_holder_text(const struct found *found);

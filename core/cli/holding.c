@@ -339,6 +339,8 @@ int run_with_holding(const struct run_options *options,
     if (options->lease_ms) {
         client_options.watchdog_lease_ms = options->lease_ms;
     }
+    const char *label = getenv("REDLATCH_LABEL");
+    client_options.label = options->label ? options->label : label && *label ? label : NULL;
     redlatch_client *client;
     int exit_status = open_client(&options->server, &client_options, &client);
     if (exit_status != STATUS_GOOD) {

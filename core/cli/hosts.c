@@ -1,5 +1,5 @@
-/* Hosts and processes of owners: a connection of redlatch is called redlatch:<host>:<pid>:<uuid>, and an owner id
- * begins with that uuid. SPDX-License-Identifier: Apache-2.0 */
+/* Hosts and processes of owners: a connection of redlatch is called redlatch:[<label>@]<host>:<pid>:<uuid>, and an
+ * owner id begins with that uuid. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "hosts.h"
 
@@ -20,7 +20,7 @@ static int compare(const void *one, const void *other) {
     return memcmp(((const struct host *)one)->uuid, ((const struct host *)other)->uuid, UUID_SIZE);
 }
 
-/* Takes a connection's name apart: host, process and uuid; false if it has another form. */
+/* Takes a connection's name apart: label, host, process and uuid; false if it has another form. */
 static bool read_host(const char *name, size_t size, struct host *host) {
     if (size < UUID_SIZE + 4 || name[size - UUID_SIZE - 1] != ':') {
         return false;
@@ -31,9 +31,13 @@ static bool read_host(const char *name, size_t size, struct host *host) {
         return false;
     }
     char *rest;
-    *host = (struct host){.uuid = end + 1, .name = name, .name_size = (size_t)(colon - name)};
+    const char *at = memrchr(name, '@', (size_t)(colon - name));
+    const char *begin = at ? at + 1 : name;
+    *host = (struct host){.uuid = end + 1, .name = begin, .name_size = (size_t)(colon - begin)};
+    host->label = name;
+    host->label_size = at ? (size_t)(at - name) : 0;
     host->pid = strtoll(colon + 1, &rest, 10);
-    return rest == end && host->pid > 0;
+    return rest == end && host->pid > 0 && host->name_size > 0;
 }
 
 static bool add(struct hosts *hosts, const struct host *host, size_t *capacity) {
@@ -81,6 +85,7 @@ void hosts_fill(const struct hosts *hosts, redlatch_party *party) {
     const struct host *found = bsearch(&sought, hosts->host, hosts->count, sizeof *hosts->host, compare);
     if (found) {
         snprintf(party->host, sizeof party->host, "%.*s", (int)found->name_size, found->name);
+        snprintf(party->label, sizeof party->label, "%.*s", (int)found->label_size, found->label);
         party->pid = found->pid;
     }
 }

@@ -14,6 +14,8 @@ struct hosts {
         const char *uuid; /* of 36 characters */
         const char *name;
         size_t name_size;
+        const char *label;
+        size_t label_size;
         long long pid;
     } *host; /* in the order of uuids */
     size_t count;
@@ -23,7 +25,7 @@ struct hosts {
 void hosts_load(struct hosts *hosts, redlatch_client *client);
 void hosts_free(struct hosts *hosts);
 
-/* Enters host and process of a party, if it is of redlatch, connected and not known already. */
+/* Enters host, process and label of a party, if it is of redlatch, connected and not known already. */
 void hosts_fill(const struct hosts *hosts, redlatch_party *party);
 
 /* Whether a party may be found. */

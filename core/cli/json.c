@@ -62,6 +62,9 @@ static int add_party(json_t *holders, json_t *waiters, const redlatch_party *par
         failed |= set_bytes(holder, "host", "host_hex", party->host, strlen(party->host));
         failed |= json_object_set_new(holder, "pid", json_integer(party->pid));
     }
+    if (party->label[0]) {
+        failed |= set_bytes(holder, "label", "label_hex", party->label, strlen(party->label));
+    }
     if (party->value[0]) {
         failed |= set_bytes(holder, "value", "value_hex", party->value, strlen(party->value));
     }

@@ -25,6 +25,7 @@ static void print_parties(const struct found *found) {
         int width;
         char *owner = text_shown(party.owner, strlen(party.owner), 0, &width);
         char *host = text_shown(party.host, strlen(party.host), 0, &width);
+        char *label = text_shown(party.label, strlen(party.label), 0, &width);
         char *value = text_shown(party.value, strlen(party.value), 0, &width);
         printf("%-8s %s", role_name(party.role), owner ? owner : "?");
         if (party.role != REDLATCH_WAITER) {
@@ -38,12 +39,16 @@ static void print_parties(const struct found *found) {
             text_ttl(party.ttl_ms, ttl);
             printf("  ttl %s", ttl);
         }
+        if (party.label[0]) {
+            printf("  label %s", label ? label : "?");
+        }
         if (party.pid) {
             printf("  process %lld on %s", (long long)party.pid, host ? host : "?");
         }
         putchar('\n');
         free(owner);
         free(host);
+        free(label);
         free(value);
     }
     if (found->facts.holders + found->facts.waiters > index) {

@@ -25,6 +25,7 @@ struct run_options {
     bool nonblock;            /* -n, which says the same as a wait */
     bool once;                /* not to obtain the lock is no failure */
     const char *key_template; /* of a plain lock, or NULL */
+    const char *label;        /* of the client; NULL: the environment's or the URL's */
     int permits;              /* how many permits of a semaphore to take; 0: not said, one */
     int limit;                /* how many a semaphore gets that nobody has made; 0: it is not made */
     bool verbose;

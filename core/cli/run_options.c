@@ -31,6 +31,7 @@ static const char usage[] =
     "      --permits N       how many permits of a semaphore to acquire (1), of a permit-semaphore at most 1000\n"
     "      --limit N         makes the semaphore with N permits unless it exists\n"
     "      --key-template TEXT   the key of a plain lock, with {name} once for the name\n"
+    "      --label TEXT      says to others who holds the lock; default: REDLATCH_LABEL\n"
     "  -q, --quiet           prints nothing if the lock was not acquired in time\n"
     "      --verbose         prints on standard error what happens\n"
     "  -u, --url URL         the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
@@ -68,6 +69,7 @@ static const struct option long_options[] = {
     {"permits", required_argument, NULL, OPTION_PERMITS},
     {"limit", required_argument, NULL, OPTION_LIMIT},
     {"key-template", required_argument, NULL, OPTION_KEY_TEMPLATE},
+    {"label", required_argument, NULL, OPTION_LABEL},
     {"verbose", no_argument, NULL, OPTION_VERBOSE},
     {"quiet", no_argument, NULL, 'q'},
     SERVER_OPTIONS,
@@ -106,6 +108,9 @@ static bool take_option(struct run_options *options, int letter, int *status_out
         return read_number("--limit", optarg, 1, REDLATCH_PERMITS_MAX, &options->limit);
     case OPTION_KEY_TEMPLATE:
         options->key_template = optarg;
+        return true;
+    case OPTION_LABEL:
+        options->label = optarg;
         return true;
     case OPTION_VERBOSE:
         options->verbose = true;

@@ -34,7 +34,7 @@ static char *cell(const struct found *found, int column) {
         break;
     case HOST:
         if (held && party.pid) {
-            snprintf(text, sizeof text, "%s:%lld", party.host, (long long)party.pid);
+            party_location(&party, text);
         } else {
             snprintf(text, sizeof text, "-");
         }

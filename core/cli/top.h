@@ -9,8 +9,8 @@ struct top_lock {
     char *name;
     size_t name_size;
     int detected_kind;
-    char owner[128]; /* of the first holder; empty: it is free */
-    char host[96];   /* with the process; empty: unknown */
+    char owner[128];          /* of the first holder; empty: it is free */
+    char host[LOCATION_SIZE]; /* of it; empty: unknown */
     uint64_t holders;
     uint64_t count;   /* the first holder's hold count */
     uint64_t waiters; /* in the server's queue */

@@ -108,7 +108,7 @@ static void note_host(struct top_lock *lock, const struct hosts *hosts) {
     snprintf(party.owner, sizeof party.owner, "%s", lock->owner);
     hosts_fill(hosts, &party);
     if (party.pid) {
-        snprintf(lock->host, sizeof lock->host, "%s:%lld", party.host, (long long)party.pid);
+        party_location(&party, lock->host);
     }
 }
 

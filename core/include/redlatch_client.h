@@ -75,6 +75,8 @@ typedef struct redlatch_client_options {
                                      "off": they go to all nodes; "auto": "on" where the node has it. All clients of a
                                      name must agree, else they do not wake each other. NULL: the URL's, else "auto" */
     int32_t after_fork;           /* enum redlatch_after_fork; AFTER_FORK_REOPEN */
+    const char *label;            /* whose locks these are, for reports and messages: a part of the name of the client's
+                                     connections. 1 to 64 visible ASCII characters; overrides the URL's; NULL: none */
 } redlatch_client_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_client_options). INVALID: `options` is NULL, or the size

@@ -64,6 +64,7 @@ typedef struct redlatch_party {
     int64_t pid;     /* the owner's process on that machine; else 0 */
     char value[24];  /* group: the digest of the value that is held; else empty */
     int64_t ttl_ms;  /* group, permit: time left of the lease of this value or permit; -1: it has none of its own */
+    char label[72];  /* beside `host`: the label that the owner's client was given; else empty */
 } redlatch_party;
 
 /* Asks the server what a name is: a lock of any library, or something else. Changes nothing.
@@ -73,8 +74,9 @@ typedef struct redlatch_party {
  * are; NULL: no owner in particular.
  * report_out: the report. The caller owns it and frees it with redlatch_report_free.
  *
- * Hosts and processes of redlatch's owners are found in the server's list of connections, if its access rules allow
- * that. A group with very many values takes the server longer if `owner` is given. Server statuses also. Since 0.1. */
+ * Hosts, processes and labels of redlatch's owners are found in the server's list of connections, if its access rules
+ * allow that. A group with very many values takes the server longer if `owner` is given. Server statuses also.
+ * Since 0.1. */
 REDLATCH_API int redlatch_client_inspect(redlatch_client *client, const char *name, size_t name_size, const char *owner,
                                          redlatch_report **report_out);
 

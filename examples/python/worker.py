@@ -2,12 +2,11 @@
 
     python worker.py [JOBS]
 
-SIGTERM ends it wherever it is: SystemExit leaves the block, which releases the lock, and the next worker goes on at
-once. After a loss it ends with status 75, for the supervisor to start it again.
+SIGTERM ends it wherever it is, with status 143: SystemExit leaves the block, which releases the lock, and the next
+worker goes on at once. After a loss it ends with status 75, for the supervisor to start it again.
 SPDX-License-Identifier: Apache-2.0
 """
 
-import signal
 import sys
 import time
 from typing import Iterable
@@ -32,14 +31,9 @@ def work(held: redlatch.Hold, jobs: Iterable[str]) -> None:
             do(job, step)
 
 
-def end(number: int, frame: object) -> None:
-    """Handles SIGTERM."""
-    sys.exit(0)
-
-
 def main() -> int:
     """The exit status."""
-    signal.signal(signal.SIGTERM, end)
+    redlatch.release_on_sigterm()
     jobs = [f"job {number}" for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 2)]
     with redlatch.connect() as client:
         try:

@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
+local election = require "redlatch.election"
 local event = require "redlatch.event"
 local latch = require "redlatch.latch"
 local lock = require "redlatch.lock"
@@ -124,6 +125,15 @@ end
 ---at_most and the lock was "lost"
 function Client:once(name, given, body)
     return once(self, name, given, body)
+end
+
+--- A candidate for the leadership of a name: one candidate of all programs leads. It campaigns at once, and lives on
+--- the events of this client; see Election:step().
+---@param name string
+---@param given? redlatch.ElectionOptions
+---@return redlatch.Election? candidate, string? message, string? code
+function Client:elect(name, given)
+    return election.new(self, name, given)
 end
 
 --- A number of permits that are taken and given back, by whomever.

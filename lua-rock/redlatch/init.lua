@@ -29,6 +29,7 @@ redlatch._VERSION = core.version()
 ---@class redlatch.ConnectOptions
 ---@field watchdog_lease? number seconds of a lease that is renewed; 30
 ---@field name_prefix? string is put before every name
+---@field label? string says to others who holds or leads, such as "billing": 1 to 64 visible ASCII characters
 ---@field lazy? boolean connects at the first use, for servers that may be down now
 ---@field username? string wins over the URL's
 ---@field password? string wins over the URL's

@@ -24,7 +24,7 @@ return function(client, name, given, body)
     if at_least_ms > at_most_ms then
         outcome.misuse("at_least is %s, at_most %s; expected at_least <= at_most", given.at_least, given.at_most)
     end
-    options.check_callable(body, "once")
+    options.check_callable(body, "the argument of once")
     local held, message, code = lock.new(client, core.MUTEX, name, {lease = given.at_most, timeout = 0}):acquire_hold()
     if not held then
         return nil, message, code

@@ -94,11 +94,11 @@ function options.amount(value, name, least)
 end
 
 --- What can be called.
-function options.check_callable(body, call)
+function options.check_callable(body, what)
     if type(body) ~= "function" then
         local meta = getmetatable(body)
         if type(meta) ~= "table" or not meta.__call then
-            misuse("the argument of %s is %s; expected a function", call or "with", shown(body))
+            misuse("%s is %s; expected a function", what or "the argument of with", shown(body))
         end
     end
 end
@@ -259,6 +259,7 @@ local OF_CLIENT = {
     sentinel_username = options.check_text,
     sentinel_password = options.check_text,
     name_prefix = options.bytes,
+    label = options.check_text,
     tuning = function(value, name)
         if type(value) ~= "table" then
             misuse("%s is %s, a %s; expected a table of options", name, shown(value), type(value))

@@ -12,6 +12,7 @@ local started = require "redlatch.started"
 ---@field count integer levels held; 0 for a waiter
 ---@field host? string the machine of an owner that is connected with redlatch; of inspect() only
 ---@field pid? integer its process there
+---@field label? string the label that its client was given
 ---@field value? string of a group: the value that is held, as it stands in Redis, a digest
 ---@field ttl? number of a group's value and of a permit: seconds left of its lease
 
@@ -68,6 +69,7 @@ local function party_of(record)
         count = record.count,
         host = record.host ~= "" and record.host or nil,
         pid = record.host ~= "" and record.pid or nil,
+        label = record.label ~= "" and record.label or nil,
         value = record.value ~= "" and record.value or nil,
         ttl = record.ttl_ms ~= -1 and record.ttl_ms / 1000 or nil,
     }

@@ -54,6 +54,7 @@ from redlatch.permits import NoPermit, Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import DetectedKind, Party, Report, Role
 from redlatch.semaphores import Semaphore
+from redlatch.sigterm import release_on_sigterm
 from redlatch.statuses import Status
 from redlatch.tuning import Tuning
 
@@ -107,6 +108,7 @@ __all__ = [
     "connect_like",
     "multi_lock",
     "redlock",
+    "release_on_sigterm",
 ]
 
 __version__: str = _text(_lib.redlatch_version())

@@ -5,8 +5,9 @@ A candidate is a thread of its own. Leading is holding a mutex that is renewed. 
     state        on the server           is_leader   what ends it
     campaigning  waits for the mutex     False       a grant: leading, then on_gain() is called
                                                      resign(), the end of the block: over
-                                                     an error that a repetition does not mend: over, and the error is
-                                                     raised by resign() or the end of the block
+                                                     an error that may pass: campaigning again, after a pause
+                                                     another error: over, and the error is raised by resign() or the
+                                                     end of the block
     leading      holds the mutex         True        a loss: on_loss() is called, then campaigning
                                                      resign(), the end of the block: on_loss() is called, the mutex is
                                                      released, then over
@@ -17,6 +18,10 @@ The thread calls on_gain() and on_loss() in turn, so they never overlap. is_lead
 lease is over or resign() is called, also while a callback still runs. A callback that raises ends the candidacy: the
 mutex is released, and the exception is raised by resign() or the end of the block. If it was on_gain(), on_loss() is
 not called.
+
+An error may pass if a repetition may mend it, or somebody at the server: a replica becomes a master, a password is set,
+a rule is granted. A name that is used for something else is a mistake of the program, and so is whatever the server had
+no part in.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -24,6 +29,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Type
 
@@ -34,7 +40,9 @@ from redlatch.errors import (
     LockLostError,
     LockName,
     RedlatchError,
+    ServerError,
     WaitCancelledError,
+    WrongTypeError,
     failure,
 )
 from redlatch.holds import Hold
@@ -54,8 +62,11 @@ Callback = Callable[[], object]
 
 _ACQUIRE = WaitCall(lib.redlatch_lock_begin_acquire, lib.redlatch_lock_start_acquire)
 
-# The pause after an error that a repetition may mend, in seconds.
+# The pause after an error that may pass, in seconds.
 RETRY = 1.0
+# An attempt that fails after so many seconds met an outage of its own: in one that goes on it would have failed before,
+# after the `unreachable_timeout` of 30 s.
+OUTAGE = 60.0
 
 
 def callback_of(value: Any, argument: str) -> Any:
@@ -63,6 +74,30 @@ def callback_of(value: Any, argument: str) -> Any:
     if value is not None and not callable(value):
         raise InvalidArgumentError(f"{argument} is {value!r}; expected a function without arguments, or None")
     return value
+
+
+def may_pass(error: RedlatchError) -> bool:
+    """Whether a candidate goes on after an error."""
+    return error.retryable or (isinstance(error, ServerError) and not isinstance(error, WrongTypeError))
+
+
+class Complaints:
+    """Logs the first error of each outage."""
+
+    def __init__(self, name: LockName) -> None:
+        self._name = name
+        self._complained = False
+        self._began = 0.0
+
+    def begin(self) -> None:
+        """An attempt begins."""
+        self._began = time.monotonic()
+
+    def failed(self, error: RedlatchError) -> None:
+        """It failed."""
+        if not self._complained or time.monotonic() - self._began > OUTAGE:
+            logger.warning("the candidate for %r goes on after: %s", self._name, error)
+        self._complained = True
 
 
 def leader_of(report: Report) -> Optional[Party]:
@@ -177,13 +212,14 @@ class Election:
     def _campaign(self) -> Optional[Hold]:
         """Waits for the mutex; None when the candidacy is over."""
         number, status = new_number(), new_status()
-        complained = False
+        complaints = Complaints(self.name)
         arguments = (self._lock._handle, number, LEASE_OF_LOCK, FOREVER)
 
         def undo(dispatcher: HubDispatcher, _call: Call) -> None:
             dispatcher.give_back(lib.redlatch_lock_start_release, self._lock._handle, number, kept=self._lock)
 
         while not self._resigned:
+            complaints.begin()
             try:
                 wait_for(
                     self._client, self.name, status, _ACQUIRE, *arguments,
@@ -195,11 +231,9 @@ class Election:
             except RedlatchError as error:
                 if isinstance(error, LockLostError):  # it was granted, and over before the reply came
                     lib.redlatch_lock_release_as(self._lock._handle, number)
-                elif not error.retryable:
+                elif not may_pass(error):
                     raise
-                if not complained:
-                    logger.warning("the candidate for %r goes on after: %s", self.name, error)
-                complained = True
+                complaints.failed(error)
                 self._changed.clear()
                 if not self._resigned:
                     self._changed.wait(RETRY)

@@ -23,6 +23,7 @@ def connect(
     *,
     watchdog_lease: Seconds = 30,
     name_prefix: LockName = "",
+    label: Optional[str] = None,
     lazy: bool = False,
     username: Optional[str] = None,
     password: Optional[str] = None,
@@ -52,11 +53,11 @@ def connect(
     """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas.
 
     Args:
-        url: redis://[user[:password]@]host[:port][/database], with rediss:// for TLS, unix://[user[:password]@]/path,
-            redis+sentinel://host[:port],.../service[/database] or redis+replicas://host[:port],...[/database]; None
-            means the environment's REDIS_URL, else redis://127.0.0.1:6379/0. Options win over the URL.
+        url: redis[s]://[user[:password]@]host[:port][/database], unix:///path, redis+sentinel://host,.../service or
+            redis+replicas://host,...; None means $REDIS_URL, else redis://127.0.0.1:6379/0. Options win over the URL.
         watchdog_lease: The lease of a lock that is renewed.
         name_prefix: Is put before every name.
+        label: Says to others who holds or leads, such as "billing": see Party.label. 1 to 64 visible ASCII characters.
         lazy: Connects at the first use, for servers that may be down now.
         username: For the server.
         password: For the server; is never shown.
@@ -71,8 +72,7 @@ def connect(
         fair_timeout: Waiters of a fair lock whose client is silent for this long lose their places; the same for all.
         min_replicas: A grant counts only when so many replicas acknowledged it; None means the URL's, else 0.
         replica_timeout: How long these may take; less than command_timeout, at most a third of watchdog_lease.
-        durable: Whether it must be in the server's append-only file on disk, too, which needs Redis 7.2 or newer; None
-            means the URL's, else False.
+        durable: Whether it must be in the append-only file on disk, too; Redis 7.2 and newer. None: the URL's, or no.
         release_on_close: Whether close() releases what is held, or leaves it to run out.
         after_fork: In a forked child: "reopen", usable with connections of its own; "refuse", calls raise ForkedError.
         tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.

@@ -129,7 +129,7 @@ _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
 _FILES = ("tls_ca_file", "tls_ca_dir", "tls_cert_file", "tls_key_file")
 _OF_SENTINELS = ("sentinel_username", "sentinel_password")
 _OF_TLS = (*_FILES, "tls_server_name", "tls_verify", "tls_min_version")
-_STRINGS = ("username", "password", *_OF_SENTINELS, *_OF_TLS, "sharded_messages")
+_STRINGS = ("username", "password", "label", *_OF_SENTINELS, *_OF_TLS, "sharded_messages")
 _OF_URL = (*_STRINGS, "database", "min_replicas", "durable")
 
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.

@@ -24,6 +24,7 @@ _ADVICE: Dict[str, str] = {
     "replace_ttl": "there is no such option: extend(seconds) always replaces what is left",
     "socket_timeout": "did you mean command_timeout={value}?",
     "socket_connect_timeout": "did you mean connect_timeout={value}?",
+    "client_name": "did you mean label={value}?",
     "db": "did you mean database={value}?",
     "host": "did you mean the URL redis://host:port/database?",
     "port": "did you mean the URL redis://host:port/database?",

@@ -41,6 +41,7 @@ class Party:
         pid: The process there, or None.
         value: Of a group the value that is held, as it stands in Redis, a digest; else None.
         ttl: Of a group's value and of a permit the seconds left of its lease; None if it has no lease of its own.
+        label: The `label` of connect() that the owner's client was given; None without, or where `host` is None.
     """
 
     role: Role
@@ -50,6 +51,7 @@ class Party:
     pid: Optional[int] = None
     value: Optional[str] = None
     ttl: Optional[float] = None
+    label: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,7 @@ def _party(party: CData) -> Party:
         count=party.count,
         host=host or None,
         pid=int(party.pid) if host else None,
+        label=text(party.label) or None,
         value=text(party.value) or None,
         ttl=None if party.ttl_ms == -1 else party.ttl_ms / 1000,
     )

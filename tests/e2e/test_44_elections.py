@@ -141,6 +141,78 @@ def test_a_candidate_outlives_errors(
     assert caplog.text.count("goes on after") == 1
 
 
+def cut_all(server: RedisServer) -> None:
+    for kind in ("normal", "pubsub"):
+        server.admin.execute_command("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
+
+
+def read_only(server: RedisServer) -> None:
+    server.admin.replicaof("127.0.0.1", "1")
+
+
+def writable(server: RedisServer) -> None:
+    server.admin.replicaof("NO", "ONE")
+
+
+def closed_to_all(server: RedisServer) -> None:
+    server.admin.config_set("requirepass", "word")
+    cut_all(server)
+
+
+def open_to_all(server: RedisServer) -> None:
+    server.admin.config_set("requirepass", "")
+
+
+def without_scripts(server: RedisServer) -> None:
+    server.admin.acl_setuser("default", commands=["-evalsha", "-eval"])
+
+
+def with_scripts(server: RedisServer) -> None:
+    server.admin.acl_setuser("default", commands=["+evalsha", "+eval"])
+
+
+# What is wrong with a server until somebody mends it.
+FLAWS = {
+    "read_only": (read_only, writable),
+    "authentication": (closed_to_all, open_to_all),
+    "no_permission": (without_scripts, with_scripts),
+}
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_a_candidate_goes_on_until_the_server_is_mended(
+    fresh_server: RedisServer,
+    lock_name: str,
+    flaw: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(elections, "RETRY", 0.05)
+    story, (spoil, mend) = Story(), FLAWS[flaw]
+    with redlatch.connect(fresh_server.url, unreachable_timeout=0.2) as client:
+        spoil(fresh_server)
+        with caplog.at_level(logging.WARNING, "redlatch"), story.candidate(client, lock_name, "one") as election:
+            wait_until(lambda: "goes on after" in caplog.text, SOON, "the complaint")
+            errors = client.stats()["scripts"]
+            wait_until(lambda: client.stats()["scripts"] > errors + 1 or flaw == "authentication", SOON, "it to repeat")
+            assert not election.is_leader and story.events == []
+            mend(fresh_server)
+            story.wait("one gain")
+    assert caplog.text.count("goes on after") == 1
+    assert story.events == ["one gain", "one loss"]
+
+
+def test_a_candidate_resigns_while_the_server_refuses(
+    fresh_server: RedisServer, lock_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with redlatch.connect(fresh_server.url, unreachable_timeout=0.2) as client:
+        read_only(fresh_server)
+        with client.elect(lock_name) as election:
+            wait_until(lambda: "goes on after" in caplog.text, SOON, "the complaint")
+            election.resign()
+            assert not election.is_leader
+
+
 def test_an_error_that_stays_ends_the_candidacy(
     server: RedisServer, clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str
 ) -> None:

@@ -14,7 +14,7 @@ import redlatch.aio
 from loops import RUNNERS, World, run
 from redlatch._ffi import lib
 from redlatch.aio import elections
-from support import Proxy, RedisServer
+from support import Proxy, RedisServer, wait_until
 from support.wire import fields, remaining_ms
 
 Run = Callable[..., Any]
@@ -225,6 +225,62 @@ def test_a_candidate_outlives_errors(
     with caplog.at_level(logging.WARNING, "redlatch"):
         run_in(main)
     assert caplog.text.count("goes on after") == 1
+
+
+def test_a_candidate_goes_on_until_the_server_is_mended(
+    run_in: Run,
+    fresh_server: RedisServer,
+    lock_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(elections, "RETRY", 0.05)
+
+    async def main(world: World) -> None:
+        story = Story(world)
+        async with redlatch.aio.connect(fresh_server.url, unreachable_timeout=0.2) as client:
+            fresh_server.admin.replicaof("127.0.0.1", "1")
+            async with story.candidate(client, lock_name, "one") as election:
+                await world.until(lambda: "goes on after" in caplog.text, "for the complaint")
+                scripts = client.stats()["scripts"]
+                await world.until(lambda: client.stats()["scripts"] > scripts + 1, "for it to repeat")
+                assert not election.is_leader and story.events == []
+                fresh_server.admin.replicaof("NO", "ONE")
+                await story.wait("one gain", "one gained")
+
+    with caplog.at_level(logging.WARNING, "redlatch"):
+        run_in(main)
+    assert caplog.text.count("goes on after") == 1
+
+
+@pytest.mark.parametrize("where", ["on_gain", "leading"])
+@pytest.mark.parametrize("loop", RUNNERS)
+def test_a_leader_whose_task_is_cancelled_calls_on_loss(
+    server: RedisServer, lock_name: str, loop: str, where: str
+) -> None:
+    """As a loop that ends does with all tasks; also with those that nobody waits for."""
+    events: List[str] = []
+
+    async def main(world: World) -> None:
+        async def gain() -> None:
+            events.append("gain")
+            if where == "on_gain":
+                await world.sleep(100)
+
+        async def loss() -> None:
+            await world.sleep(0.01)
+            events.append(f"loss {election.is_leader} {len(fields(server, lock_name))}")
+
+        client = await redlatch.aio.connect(server.url)
+        election = client.elect(lock_name, on_gain=gain, on_loss=loss)
+        await election.__aenter__()
+        await world.until(lambda: events, "for it to lead")
+        kept.append(client)
+
+    kept: List[redlatch.aio.Client] = []  # so that it is not the end of the client that releases
+    run(loop, main)
+    assert events == ["gain", "loss False 1"]
+    wait_until(lambda: fields(server, lock_name) == {})
 
 
 @pytest.mark.parametrize("which", ["on_gain", "on_loss"])

@@ -7,19 +7,18 @@ import gc
 import json
 import multiprocessing
 import os
-import signal
 import socket
 import subprocess
 import sys
 import textwrap
 import threading
 import time
-import traceback
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, List, Optional
 
 import pytest
 import redlatch
+from forks import in_child, refused
 from scenes import play, scenes_of
 from support import Monitor, Proxy, RedisServer, wait_until
 
@@ -32,29 +31,6 @@ INHERITED: Optional[redlatch.Lock] = None
 @pytest.mark.parametrize("scene", scenes_of("scenes_fork"))
 def test_fork_in_c(server: RedisServer, lock_name: str, scene: str) -> None:
     play("scenes_fork", scene, server.url, lock_name)
-
-
-def in_child(live: Callable[[], None]) -> None:
-    """Run a function in a forked child, as bare as os.fork() is; what it raises is shown, and fails the test."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.close(read_end)
-            signal.alarm(20)
-            live()
-            status = 0
-        except BaseException:
-            os.write(write_end, traceback.format_exc().encode()[-4000:])
-        finally:
-            os._exit(status)
-    os.close(write_end)
-    words = b""
-    while part := os.read(read_end, 65_536):
-        words += part
-    os.close(read_end)
-    assert os.waitpid(child, 0)[1] == 0, words.decode()
 
 
 # ------------------------------------------------------------------------------------------- a child that inherits --
@@ -167,14 +143,6 @@ def test_fork_while_threads_wait_and_hold(server: RedisServer, lock_name: str) -
 # ------------------------------------------------------------------------------------------------- a child that uses --
 
 
-def refused(calls: Dict[str, Callable[[], object]]) -> None:
-    """All of them speak of the parent."""
-    for name, call in calls.items():
-        with pytest.raises(redlatch.ForkedError, match="belongs to the parent") as caught:
-            call()
-        assert caught.value.status_name == "forked", name
-
-
 def test_a_child_uses_what_it_inherited(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     """Its connections are its own: the proxy sees no byte more on those of the parent."""
     with redlatch.connect(proxy.url) as client:
@@ -232,7 +200,9 @@ def test_a_hold_of_the_parent_is_never_taken_for_one_of_the_child(server: RedisS
             with lock as mine:
                 refused({"check": hold.check, "release": hold.release})
                 assert mine.count == 1
-            refused({"check": hold.check, "release": lock.release})
+            refused({"check": hold.check, "release of the hold": hold.release})
+            with pytest.raises(redlatch.NotOwnedError):
+                lock.release()
 
         in_child(live)
         with pytest.raises(redlatch.LockLostError):

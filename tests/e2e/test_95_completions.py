@@ -69,7 +69,7 @@ def test_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "unlock", "--f") == ["--force"]
     assert in_bash(server, "redlatch", "run", "--at") == ["--at-least"]
     assert in_bash(server, "redlatch", "run", "-w", "5", "ord") == locks
-    assert in_bash(server, "redlatch", "elect", "--l") == ["--lease"]
+    assert in_bash(server, "redlatch", "elect", "--l") == ["--lease", "--label"]
     assert in_bash(server, "redlatch", "elect", "--kind", "") == ["mutex", "fenced", "fair"]
     assert "printf" in in_bash(server, "redlatch", "run", "-n", "orders:1", "--", "print")
 

@@ -8,6 +8,7 @@ import contextlib
 import doctest
 import inspect
 import io
+import signal
 from types import ModuleType
 from typing import Any, Dict, Iterator, List
 
@@ -41,6 +42,14 @@ def documented(package: ModuleType, of: str) -> Iterator[Any]:
 
 DOCUMENTED: Dict[str, Any] = dict(documented(redlatch, "redlatch"))
 FOR_TASKS: Dict[str, Any] = dict(documented(redlatch.aio, "redlatch.aio"))
+
+
+@pytest.fixture(autouse=True)
+def same_sigterm() -> Iterator[None]:
+    """An example may handle SIGTERM."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)

@@ -97,6 +97,13 @@ def test_events(server: RedisServer, lua: str, scene: str, lock_name: str) -> No
     wait_until(lambda: server.admin.keys("*") == [])
 
 
+@pytest.mark.parametrize("scene", scenes_of("elections"))
+def test_elections(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
+    """One candidate leads, whatever ends it, and nothing is left when it is over."""
+    play(lua, "elections", scene, server.url, lock_name)
+    assert server.admin.keys("*") == []
+
+
 @pytest.mark.parametrize("loop", ["luv", "cqueues"])
 def test_loops(server: RedisServer, peer: RedissonShapedPeer, lua: str, loop: str, lock_name: str) -> None:
     """The example for a loop: two coroutines wait, the loop goes on, and both get the lock, one after the other."""

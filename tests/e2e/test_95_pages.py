@@ -41,7 +41,7 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("docs/learn/failover-and-redlock.md", "python"): ("two of three",),
     ("docs/learn/failover-and-redlock.md", "lua"): ("two of three",),
     ("docs/learn/leases-and-fencing.md", "python"): ("sum 7",),
-    ("docs/how-to/c.md", "c"): ("one holder", "the job ran", "token 1, safe for 59 s\nlost: missing"),
+    ("docs/how-to/c.md", "c"): ("one holder", "the job ran", "step 0\n", "token 1, safe for 59 s\nlost: missing"),
     ("docs/how-to/event-loops.md", "c"): ("call 1: ok\ncall 2: ok",),
     ("docs/how-to/lua.md", "lua"): (
         "one holder", "released at the end", "timeout", "the job ran\ntimeout", "false\tlost"
@@ -49,14 +49,17 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("docs/how-to/migrate.md", "python"): ("mean timeout=5?", "old and new exclude", "one import", "server: True"),
     ("docs/how-to/migrate.md", "bash"): ("no flock and no redlatch",),
     ("docs/how-to/python.md", "python"): (
-        "one holder", "lost: missing", "mutex True", "the loop goes on", "cancelled by the loss: missing"
+        "one holder", "lost: missing", "mutex True", "the loop goes on", "cancelled by the loss: missing",
+        "a SIGTERM releases",
     ),
     ("docs/how-to/semaphores-and-latches.md", "bash"): ("one of three", "is open"),
     ("docs/how-to/semaphores-and-latches.md", "c"): ("one of three",),
     ("docs/how-to/semaphores-and-latches.md", "lua"): ("permit\t", "all is done"),
     ("docs/how-to/semaphores-and-latches.md", "python"): ("one of three", "all is done"),
     ("docs/how-to/share-locks.md", "python"): ("they exclude each other",),
-    ("docs/how-to/shell-and-cron.md", "bash"): ("both locks", "ran\nskipped with status 75", "still held", "was free"),
+    ("docs/how-to/shell-and-cron.md", "bash"): (
+        "both locks", "ran\nskipped with status 75", "still held", "deploys", "was free"
+    ),
     ("docs/how-to/testing.md", "python"): ("own server: True",),
     ("docs/how-to/tls.md", "bash"): ("encrypted",),
     ("docs/how-to/tls.md", "c"): ("encrypted",),

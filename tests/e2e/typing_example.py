@@ -90,6 +90,9 @@ async def jobs_of_tasks(client: redlatch.aio.Client) -> None:
         return user_id > 0
 
     assert_type(await charge(7), bool)
+    assert_type(redlatch.release_on_sigterm(), bool)
+    async with redlatch.aio.release_on_sigterm() as handled:
+        assert_type(handled, bool)
     async with client.elect("scheduler") as election:
         assert_type(await election.leader(), Optional[redlatch.Party])
         await election.resign()
@@ -137,6 +140,7 @@ def all_options() -> None:
         command_timeout=0.5,
         unreachable_timeout=60,
         release_on_close=False,
+        label="typing",
         tuning=redlatch.Tuning(
             busy_poll=False, linger=0, dead_peer_timeout=5, close_timeout=timedelta(0), claim_timeout=10
         ),
@@ -149,8 +153,8 @@ def all_options() -> None:
         for report in client.scan("job:*"):
             assert_type(report, redlatch.Report)
             assert_type([party.owner for party in report.parties], List[str])
-            places = [(party.host, party.pid) for party in report.parties]
-            assert_type(places, List[Tuple[Optional[str], Optional[int]]])
+            places = [(party.label, party.host, party.pid) for party in report.parties]
+            assert_type(places, List[Tuple[Optional[str], Optional[str], Optional[int]]])
         assert_type(client.inspect(b"job").ttl, float)
         assert_type(client.inspect(b"job").locked, Optional[bool])
 

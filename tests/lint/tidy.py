@@ -1,4 +1,5 @@
-"""Runs clang-tidy over every C file of ours, each once, two at a time.
+"""Runs clang-tidy over every C file of ours, each once, two at a time. The analyzer, which takes nearly all of the
+time, follows the paths of the product only: those of tests run under the sanitizers.
 
     tidy.py BUILD    BUILD holds compile_commands.json
 SPDX-License-Identifier: Apache-2.0
@@ -48,7 +49,8 @@ def main() -> int:
     command = [program(), "--quiet", "-p", str(build / "tidy")]
 
     def check(path: str) -> Tuple[str, int, str]:
-        done = subprocess.run([*command, path], capture_output=True, text=True, check=False)
+        fewer = ["--checks=-clang-analyzer-*"] if ROOT / "tests" in Path(path).parents else []
+        done = subprocess.run([*command, *fewer, path], capture_output=True, text=True, check=False)
         return path, done.returncode, done.stdout if done.stdout.strip() else done.stderr
 
     failed = 0

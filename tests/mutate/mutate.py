@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAYERS = [Unit, Simulation, Python, Scenes, Conformance, Leaks, EndToEnd]
 EQUIVALENT_AT_MOST = 5.0  # per cent, judged in a run of many
 MANY = 100
+FEW = 40
 
 
 def arguments(words: List[str]) -> argparse.Namespace:
@@ -45,7 +46,7 @@ def arguments(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--files", action="append", default=[], metavar="GLOB", help="only of these files")
     parser.add_argument("--areas", default="", help=f"only of these: {','.join(AREAS)}")
     parser.add_argument("--layers", default="", help=f"asks only these: {','.join(layer.name for layer in LAYERS)}")
-    parser.add_argument("--jobs", type=int, default=2, help="mutants that are asked about at the same time (2)")
+    parser.add_argument("--jobs", type=int, default=2, help="what runs at the same time (2)")
     parser.add_argument("--at-least", type=float, metavar="PERCENT", help="fails when fewer are noticed")
     parser.add_argument("--fresh", action="store_true", help="forgets what earlier runs found")
     parser.add_argument("--map", action="store_true", help="records which end-to-end tests run which functions")
@@ -71,7 +72,9 @@ class Run:
         wanted = options.layers.split(",") if options.layers else [layer.name for layer in LAYERS]
         kinds = [layer for layer in LAYERS if layer.name in wanted]
         requested = frozenset(options.areas.split(",") if options.areas else AREAS)
-        self.slots = [Slot(ROOT, number, kinds, requested) for number in range(1, options.jobs + 1)]
+        # A second copy has to be built, too; a few mutants are done sooner when one copy has all jobs.
+        copies, jobs = (1, options.jobs) if options.count < FEW else (options.jobs, 1)
+        self.slots = [Slot(ROOT, number, kinds, requested, jobs) for number in range(1, copies + 1)]
         self.tree = self.slots[0].tree
         self.records = Records(self.tree.home / "records.jsonl")
         self.equivalents = equivalents.read()

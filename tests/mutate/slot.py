@@ -17,16 +17,18 @@ from worktree import Worktree
 class Slot:
     """One copy and its layers, the quickest first."""
 
-    def __init__(self, root: Path, number: int, kinds: Sequence[Type[Layer]], requested: FrozenSet[str]) -> None:
+    def __init__(self, root: Path, number: int, kinds: Sequence[Type[Layer]], requested: FrozenSet[str],
+                 jobs: int) -> None:
         self.tree = Worktree(root, number)
-        self.layers: List[Layer] = [kind(self.tree, 1, requested) for kind in kinds]
+        self.jobs = jobs
+        self.layers: List[Layer] = [kind(self.tree, jobs, requested) for kind in kinds]
 
     def prepare(self, jobs: int) -> None:
         """Lets every layer pass once without a mutant."""
         for layer in self.layers:
             layer.jobs = jobs
             layer.prepare()
-            layer.jobs = 1
+            layer.jobs = self.jobs
 
     def follow(self, first: "Slot") -> None:
         """Builds what the first slot has built."""

@@ -1,7 +1,7 @@
 """Runs the simulations of all kinds of locks, one after the other.
 
-    run.py seeds [N]    N seeds of each kind, else a thousand, with failovers half as many, of clusters fewer; every
-                        script must be run by some of them
+    run.py seeds [N]    N seeds of each kind, else a thousand, with failovers and of several servers half as many, of
+                        clusters fewer; every script must be run by some of them
     run.py faults       plants faults, one at a time; each must be found, and each kind has some
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import List, Set
+from typing import List, Optional, Set
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "tests" / "redlatch_sim"
@@ -39,7 +39,8 @@ CLUSTER = ["mutex", "plain", "fenced", "fair"]
 OF_ROUTING = {"mutex": 15, "fenced": 1}
 CALLS += [["--cluster", "--kind", kind] for kind in CLUSTER]
 FAULTS_AT_LEAST = 3
-SEEDS, OF_FAILOVER, OF_CLUSTER = "1000", "500", "200"  # every point must be reached in so many
+# Every point must be reached in so many.
+SEEDS, OF_SEVERAL, OF_FAILOVER, OF_CLUSTER = "1000", "500", "500", "200"
 
 # Scripts that no kind runs, and why.
 ELSEWHERE = {"inspect": "it writes nothing; tests/scripts records what it tells"}
@@ -60,10 +61,16 @@ def run_all(calls: List[List[str]]) -> List[str]:
         return list(pool.map(run, calls))
 
 
-def run_seeds(seeds: str, of_failover: str, of_cluster: str) -> None:
+def usual_seeds(words: List[str]) -> str:
+    """How many a call simulates in CI."""
+    if words[-1] in SEVERAL:
+        return OF_SEVERAL
+    return {"--failover": OF_FAILOVER, "--cluster": OF_CLUSTER}.get(words[0], SEEDS)
+
+
+def run_seeds(seeds: Optional[str]) -> None:
     """All kinds; then whether every script was run."""
-    numbers = {"--failover": of_failover, "--cluster": of_cluster}
-    output = run_all([[*words, "--seeds", numbers.get(words[0], seeds)] for words in CALLS])
+    output = run_all([[*words, "--seeds", seeds or usual_seeds(words)] for words in CALLS])
     ran: Set[str] = set(re.findall(r"^ *[1-9]\d*  script (\w+)$", "\n".join(output), re.MULTILINE))
     scripts = {path.stem for path in (ROOT / "core" / "src" / "scripts").glob("*.lua")}
     left_out = sorted(scripts - ran - set(ELSEWHERE))
@@ -90,9 +97,9 @@ def main(arguments: List[str]) -> int:
     if arguments == ["faults"]:
         run_faults()
     elif arguments == ["seeds"]:
-        run_seeds(SEEDS, OF_FAILOVER, OF_CLUSTER)
+        run_seeds(None)
     elif len(arguments) == 2 and arguments[0] == "seeds" and arguments[1].isdigit():
-        run_seeds(arguments[1], arguments[1], arguments[1])
+        run_seeds(arguments[1])
     else:
         raise SystemExit("usage: run.py seeds [N] | faults")
     return 0

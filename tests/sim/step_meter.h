@@ -17,7 +17,4 @@ void step_meter_arm(jmp_buf *out);
 /* Ends counting; how many there were. */
 uint64_t step_meter_disarm(void);
 
-/* The most that were counted at a time. */
-uint64_t step_meter_longest(void);
-
 #endif

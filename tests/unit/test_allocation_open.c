@@ -62,7 +62,7 @@ static int runs_until_all_is_well(const char *url, int usual) {
 
 static void clients_of_sentinels(void) {
     CHECK(runs_until_all_is_well("redis+sentinel://u:p@127.0.0.1:1,127.0.0.1:2/orders/3?sentinel_password=sp"
-                                 "&sentinel_username=su&name_prefix=x",
+                                 "&sentinel_username=su&name_prefix=x&label=x",
                                  REDLATCH_OK) > 15);
 }
 

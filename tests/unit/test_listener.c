@@ -93,7 +93,7 @@ static void check_received(int number, const char *expected) {
 
 /* What a sentinel without a password hears first. */
 static void check_requested(int number) {
-    char name[200];
+    char name[216];
     snprintf(name, sizeof name, "CLIENT SETNAME %s", client->connection_settings.name);
     check_received(number, name);
     check_received(number, "INFO server");

@@ -19,12 +19,13 @@ static redlatch_report *report_of(const char *holder, const char *waiter) {
     return report;
 }
 
-/* Where a party is by a list, as "host pid". */
+/* Where a party is by a list, as "host pid", or "label on host pid". */
 static const char *place_of(redlatch_report *report, uint64_t index) {
-    static char text[100];
+    static char text[200];
     redlatch_party party = {.struct_size = sizeof party};
     CHECK_EQ_INT(redlatch_report_party(report, index, &party), REDLATCH_OK);
-    snprintf(text, sizeof text, "%s %lld", party.host, (long long)party.pid);
+    snprintf(text, sizeof text, "%s%s%s %lld", party.label, party.label[0] ? " on " : "", party.host,
+             (long long)party.pid);
     return text;
 }
 
@@ -43,6 +44,31 @@ static void owners_are_found_by_their_uuid(void) {
     CHECK_STR(place_of(report, 0), "some-host 4711");
     CHECK_STR(place_of(report, 1), "h 1");
     redlatch_report_free(report);
+}
+
+static void labels_end_at_the_last_mark(void) {
+    static const struct {
+        const char *name;
+        const char *place;
+    } rows[] = {
+        {"billing@host:7:", "billing on host 7"},
+        {"a:1@b@host:7:", "a:1@b on host 7"},
+        {"@@host:7:", "@ on host 7"},
+        {"@host:7:", "host 7"},
+        {"0123456789012345678901234567890123456789012345678901234567890123@host:7:",
+         "0123456789012345678901234567890123456789012345678901234567890123 on host 7"},
+        {"label@:7:", " 0"},
+        {"label@host:", " 0"},
+        {"012345678901234567890123456789012345678901234567890123456789012345678901@host:7:", " 0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char list[300];
+        redlatch_report *report = report_of(OURS ":7", OTHER ":12");
+        snprintf(list, sizeof list, "id=4 name=redlatch:%s" OURS " age=1\n", rows[i].name);
+        find(report, list);
+        CHECK_STR(place_of(report, 0), rows[i].place);
+        redlatch_report_free(report);
+    }
 }
 
 static void redissons_owners_are_not_searched(void) {
@@ -77,6 +103,7 @@ static void names_of_another_shape_are_passed_over(void) {
 
 int main(void) {
     RUN(owners_are_found_by_their_uuid);
+    RUN(labels_end_at_the_last_mark);
     RUN(redissons_owners_are_not_searched);
     RUN(names_of_another_shape_are_passed_over);
     return unit_done();

@@ -199,6 +199,21 @@ static void names_tell_host_process_and_client(void) {
     CHECK_STR(redlatch_version(), REDLATCH_VERSION);
 }
 
+static void names_begin_with_the_label(void) {
+    begin(answer_well);
+    char url[200];
+    snprintf(url, sizeof url, "redis://%.90s?label=ur%%6c", server.url + strlen("redis://"));
+    use(url, NULL);
+    hears("CLIENT SETNAME redlatch:url@");
+    begin(answer_well);
+    redlatch_client_options options = defaults();
+    options.label = "a@b:c!012345678901234567890123456789012345678901234567890123456~";
+    snprintf(url, sizeof url, "redis://%.90s?label=url", server.url + strlen("redis://"));
+    use(url, &options);
+    hears("CLIENT SETNAME redlatch:a@b:c!012345678901234567890123456789012345678901234567890123456~@");
+    CHECK(!strstr(received, "url"));
+}
+
 int main(void) {
     unsetenv("REDIS_URL");
     RUN(servers_that_refuse);
@@ -208,5 +223,6 @@ int main(void) {
     RUN(options_win_over_the_url);
     RUN(the_environment_is_the_url_of_those_who_give_none);
     RUN(names_tell_host_process_and_client);
+    RUN(names_begin_with_the_label);
     return unit_done();
 }

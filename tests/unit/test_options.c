@@ -173,6 +173,26 @@ static void check_refused(redlatch_client_options options, const char *words) {
     CHECK_STR(redlatch_last_error(), words);
 }
 
+static void labels_that_no_connection_can_have(void) {
+    static const char *const rows[][2] = {
+        {"", ""},
+        {"two words", "two words"},
+        {"tab\t", "tab."},
+        {"\x7f", "."},
+        {"gr\xc3\xbc\xc3\x9f", "gr...."},
+        {"01234567890123456789012345678901234567890123456789012345678901234",
+         "012345678901234567890123456789012345678901234567890123456..."},
+    };
+    redlatch_client_options options = fresh();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char words[200];
+        snprintf(words, sizeof words, "label \"%s\": expected 1 to 64 visible ASCII characters, none of them a blank",
+                 rows[i][1]);
+        options.label = rows[i][0];
+        check_refused(options, words);
+    }
+}
+
 static void ranges_of_client_options(void) {
     redlatch_client_options options = fresh();
     CHECK_EQ_INT(open_lazily("unix:///nowhere", &options), REDLATCH_OK);
@@ -284,6 +304,7 @@ int main(void) {
     RUN(defaults_of_a_lock);
     RUN(ranges_of_durations);
     RUN(ranges_of_client_options);
+    RUN(labels_that_no_connection_can_have);
     RUN(ranges_of_a_back_off);
     RUN(options_of_semaphores);
     return unit_done();

@@ -81,7 +81,7 @@ static void replicas(void) {
 
 static void sentinels(void) {
     struct uri uri = parsed("redis+sentinel://u:p@one:1,two,[::1]:3,two:26379/my%20master/4"
-                            "?sentinel_username=su&sentinel_password=s%3fp&name_prefix=x");
+                            "?sentinel_username=su&sentinel_password=s%3fp&name_prefix=x&label=a%20%40");
     CHECK_EQ_INT(uri.servers.count, 3);
     check_endpoint(&uri, 0, "one", 1);
     check_endpoint(&uri, 1, "two", 26379);
@@ -94,6 +94,7 @@ static void sentinels(void) {
     CHECK_STR(uri.sentinel_username, "su");
     CHECK_STR(uri.sentinel_password, "s?p");
     CHECK_STR(uri.name_prefix, "x");
+    CHECK_STR(uri.label, "a @");
     CHECK_EQ_INT(uri.database, 4);
     uri_free(&uri);
     uri = parsed(
@@ -314,7 +315,8 @@ static const struct error_reply_row {
     {"redis+cluster://h?sharded_messages=", REDLATCH_INVALID, "sharded_messages \"\"", "auto, on or off"},
     {"redis+cluster://h?sharded=on", REDLATCH_INVALID, "URL option \"sharded\"",
      "address_map, sharded_messages or one"},
-    {"redis://h?sharded_messages=on", REDLATCH_INVALID, "URL option \"sharded_messages\"", "name_prefix or one of TLS"},
+    {"redis://h?sharded_messages=on", REDLATCH_INVALID, "URL option \"sharded_messages\"",
+     "name_prefix, label or one of TLS"},
     {"redis://h?durable=yes", REDLATCH_INVALID, "durable \"yes\"", "a number from 0 to 1"},
     {"redis://h?dead_peer_timeout=1,5", REDLATCH_INVALID, "dead_peer_timeout \"1,5\"", "seconds from 0.001"},
     {"redis://h?dns_interval=0", REDLATCH_INVALID, "dns_interval \"0\"", "seconds from 0.001"},

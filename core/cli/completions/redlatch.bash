@@ -79,13 +79,13 @@ _redlatch() {
         return
         ;;
     -u | --url | --prefix | --tls-server-name | -w | --wait | -d | --delay | -E | --conflict-exit-code | --lease | --max-hold | --at-least | --grace | \
-        --permits | --limit | --key-template | --owner)
+        --permits | --limit | --key-template | --label | --owner)
         return
         ;;
     esac
     case $command in
-    run) options="--nonblock --once --shared --wait --conflict-exit-code --lease --max-hold --at-least --grace --kind --permits --limit --key-template --quiet --verbose $place" ;;
-    elect) options="--lease --grace --kind --verbose $place" ;;
+    run) options="--nonblock --once --shared --wait --conflict-exit-code --lease --max-hold --at-least --grace --kind --permits --limit --key-template --label --quiet --verbose $place" ;;
+    elect) options="--lease --grace --kind --label --verbose $place" ;;
     list) options="--json $place" ;;
     show) options="--json --owner --mine $place" ;;
     wait) options="--wait --quiet --kind $place" ;;

@@ -61,4 +61,5 @@ complete -c redlatch -n "__fish_seen_subcommand_from wait" -l kind -x -a 'semaph
 complete -c redlatch -n "__fish_seen_subcommand_from run" -l permits -x -d 'Number of permits'
 complete -c redlatch -n "__fish_seen_subcommand_from run acquire" -l limit -x -d 'Make the semaphore with this many permits'
 complete -c redlatch -n "__fish_seen_subcommand_from run acquire" -l key-template -x -d 'The key of a plain lock'
+complete -c redlatch -n "__fish_seen_subcommand_from run elect" -l label -x -d 'Says to others who holds or leads'
 complete -c redlatch -n "__fish_seen_subcommand_from run elect" -l verbose -d 'Print what happens'

@@ -26,7 +26,7 @@ struct connection_settings {
     const struct uri *uri;
     const struct credentials *credentials; /* read for each greeting; NULL: none */
     int database;
-    char name[160];          /* for CLIENT SETNAME */
+    char name[200];          /* for CLIENT SETNAME */
     int64_t connect_timeout; /* microseconds */
     int64_t dead_peer_timeout;
     struct tls_context *tls;          /* NULL: without TLS */

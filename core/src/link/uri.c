@@ -135,8 +135,9 @@ static bool is_option(const char *key, size_t size) {
     return is(key, size, "connect_timeout") || is(key, size, "command_timeout") || is(key, size, "dead_peer_timeout") ||
            is(key, size, "dns_interval") || is(key, size, "address_map") || is(key, size, "db") ||
            is(key, size, "min_replicas") || is(key, size, "replica_timeout") || is(key, size, "durable") ||
-           is(key, size, "name_prefix") || is(key, size, "sharded_messages") || is(key, size, "sentinel_username") ||
-           is(key, size, "sentinel_password") || tls_option_of(key, size) >= 0 || sentinel_tls_option(key, size) >= 0;
+           is(key, size, "name_prefix") || is(key, size, "label") || is(key, size, "sharded_messages") ||
+           is(key, size, "sentinel_username") || is(key, size, "sentinel_password") || tls_option_of(key, size) >= 0 ||
+           sentinel_tls_option(key, size) >= 0;
 }
 
 /* What stands behind a ? may be the rest of a password in which it was not escaped. */
@@ -147,7 +148,7 @@ static int refuse_option(struct parse *parse, const char *key, size_t size, bool
 
 #define KNOWN_OPTIONS \
     "connect_timeout, command_timeout, dead_peer_timeout, dns_interval, replica_timeout, min_replicas, durable, " \
-    "db, name_prefix"
+    "db, name_prefix, label"
 #define OR_OF_TLS " or one of TLS, such as tls_ca_file"
 
 static int address_map(struct parse *parse, const char *value, size_t size) {
@@ -198,6 +199,9 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     }
     if (is(key, key_size, "name_prefix")) {
         return unescape(parse, "name_prefix", false, value, value_size, &uri->name_prefix);
+    }
+    if (is(key, key_size, "label")) {
+        return unescape(parse, "label", false, value, value_size, &uri->label);
     }
     int tls = tls_option_of(key, key_size);
     if (tls >= 0) {
@@ -478,6 +482,7 @@ void uri_free(struct uri *uri) {
     free(uri->path);
     uri_forget_secrets(uri);
     free(uri->name_prefix);
+    free(uri->label);
     tls_options_free(&uri->tls_options);
     free(uri->service);
     tls_options_free(&uri->sentinel_tls_options);

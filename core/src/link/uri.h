@@ -24,7 +24,8 @@ struct uri {
     char *username;
     char *password;
     char *name_prefix;
-    bool tls; /* rediss:// */
+    char *label; /* not checked here */
+    bool tls;    /* rediss:// */
     struct tls_options tls_options;
     bool cluster;  /* redis+cluster:// */
     char *service; /* redis+sentinel://: the name that the sentinels have for the master */

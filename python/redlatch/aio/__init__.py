@@ -31,6 +31,7 @@ from redlatch.aio.multi import MultiLock, RedLock, multi_lock, redlock
 from redlatch.aio.once import Once
 from redlatch.aio.permits import NoPermit, Permit, PermitSemaphore
 from redlatch.aio.semaphores import Semaphore
+from redlatch.aio.sigterm import release_on_sigterm
 
 __all__ = [
     "Client",
@@ -49,6 +50,7 @@ __all__ = [
     "connect",
     "multi_lock",
     "redlock",
+    "release_on_sigterm",
 ]
 
 

@@ -6,8 +6,10 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import asyncio
+import signal
+from contextlib import nullcontext
 from types import TracebackType
-from typing import Any, Callable, Coroutine, NoReturn, Optional, Set, Type, Union
+from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Set, Type, Union
 
 from redlatch.aio.loops import AnyWaiting, Cancellation, Event
 
@@ -72,6 +74,19 @@ class AsyncioLoop:
 
     def new_guard(self) -> _Guard:
         return _Guard()
+
+    def shield(self, seconds: float) -> ContextManager[object]:
+        return nullcontext()  # a cancellation strikes once
+
+    def on_signal(self, number: int, call: Callable[[], object]) -> Callable[[], None]:
+        before = signal.getsignal(number)
+        self._loop.add_signal_handler(number, call)
+
+        def end() -> None:
+            self._loop.remove_signal_handler(number)
+            signal.signal(number, before)
+
+        return end
 
     checks = False
 

@@ -1,5 +1,6 @@
 """Election: one of many candidates leads. The table of redlatch/elections.py holds here, too; a candidate is a task of
-its own, of asyncio or a system task of trio.
+its own, of asyncio or a system task of trio. The loop cancels that task when it ends: then a leader calls on_loss(),
+releases the mutex, and is over.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,7 +17,7 @@ from redlatch.aio.dispatch import Call
 from redlatch.aio.holds import Hold
 from redlatch.aio.locks import Lock
 from redlatch.aio.loops import Cancellation, Event, TaskLoop, current_task
-from redlatch.elections import RETRY, callback_of, leader_of
+from redlatch.elections import RETRY, Complaints, callback_of, leader_of, may_pass
 from redlatch.errors import ClosedError, LockLostError, LockName, RedlatchError, WaitCancelledError
 from redlatch.options import name_bytes
 from redlatch.owners import new_number
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from redlatch.aio.client import Client
 
 logger = logging.getLogger("redlatch")
+
+# How long on_loss() of a leader may take when trio ends, in seconds.
+LOSS_AT_END = 5.0
 
 # A function or a coroutine function.
 Callback = Callable[[], object]
@@ -174,8 +178,9 @@ class Election:
     async def _campaign(self, lock: Lock) -> Optional[Hold]:
         """Waits for the mutex; None when the candidacy is over."""
         number = new_number()
-        complained = False
+        complaints = Complaints(self._name)
         while not self._resigned:
+            complaints.begin()
             try:
                 return await self._obtain(lock, number)
             except WaitCancelledError:
@@ -184,11 +189,9 @@ class Election:
                 if isinstance(error, LockLostError):  # it was granted, and over before the reply came
                     start = lib.redlatch_lock_start_release
                     self._client._dispatcher.give_back(start, lock._handle, number, kept=lock)
-                elif not error.retryable:
+                elif not may_pass(error):
                     raise
-                if not complained:
-                    logger.warning("the candidate for %r goes on after: %s", self._name, error)
-                complained = True
+                complaints.failed(error)
                 await self._pause()
         return None
 
@@ -225,17 +228,25 @@ class Election:
         losses, dispatcher = self._client._losses, self._client._dispatcher
         losses.guard(hold._serial, self._waker)
         self._hold = hold
+        led = False  # and on_loss() is to be called
         try:
-            leads = self.is_leader  # it may have resigned at the moment of the grant
-            await _call(self._on_gain if leads else None)
+            led = self.is_leader  # it may have resigned at the moment of the grant
+            await _call(self._on_gain if led else None)
             while self.is_leader:
                 await self._waker.changed.wait()
                 self._waker.changed = self._loop.new_event()
-            await _call(self._on_loss if leads else None)
+            on_loss, led = self._on_loss if led else None, False
+            await _call(on_loss)
         except BaseException as error:
-            start = lib.redlatch_lock_start_release
-            given_back = dispatcher.give_back(start, lock._handle, hold._number, kept=lock)
-            if given_back is not None and isinstance(error, Exception):  # else the loop ends
+            # Of what is no Exception the loop ends; a task that is torn down without being cancelled cannot wait.
+            ends = not isinstance(error, Exception)
+            try:
+                if led and ends and not isinstance(error, GeneratorExit):
+                    await self._lose_at_end()
+            finally:
+                start = lib.redlatch_lock_start_release
+                given_back = dispatcher.give_back(start, lock._handle, hold._number, kept=lock)
+            if given_back is not None and not ends:
                 await dispatcher.finish(given_back)
             raise
         finally:
@@ -246,6 +257,16 @@ class Election:
         except RedlatchError as error:
             if error.status not in (lib.REDLATCH_LOST, lib.REDLATCH_CLOSED):
                 logger.warning("the leader for %r could not release: %s", self._name, error)
+
+    async def _lose_at_end(self) -> None:
+        """Calls on_loss() although the task is cancelled."""
+        assert self._loop is not None
+        self._resigned = True
+        try:
+            with self._loop.shield(LOSS_AT_END):
+                await _call(self._on_loss)
+        except Exception:
+            logger.exception("on_loss of the leader for %r failed", self._name)
 
     def __repr__(self) -> str:
         state = "leads" if self.is_leader else "over" if self._resigned else "does not lead"

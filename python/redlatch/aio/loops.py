@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any, Callable, Coroutine, NoReturn, Optional, Protocol, Type, TypeVar, Union
+from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Protocol, Type, TypeVar, Union
 
 # Raises the cancellation that a wait has outlived.
 Cancellation = Callable[[], NoReturn]
@@ -115,6 +115,11 @@ class TaskLoop(Loop, Protocol):
     def new_guard(self) -> Guard:
         """A guard of a block that the calling task begins."""
 
+    def shield(self, seconds: float) -> ContextManager[object]:
+        """A block in which the cancellation that the task has outlived does not strike again, for this time."""
+
+    def on_signal(self, number: int, call: Callable[[], object]) -> Callable[[], None]:
+        """Makes the call when the signal comes, in the main thread; what is returned ends that."""
 
 def running() -> TaskLoop:
     """The loop that runs in this thread."""

@@ -5,8 +5,9 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import signal
 from types import TracebackType
-from typing import Any, Callable, Coroutine, Optional, Type, Union
+from typing import Any, Callable, ContextManager, Coroutine, Optional, Type, Union
 
 import trio
 
@@ -79,6 +80,17 @@ class TrioLoop:
 
     def new_guard(self) -> _Guard:
         return _Guard()
+
+    def shield(self, seconds: float) -> ContextManager[object]:
+        return trio.CancelScope(shield=True, deadline=trio.current_time() + seconds)
+
+    def on_signal(self, number: int, call: Callable[[], object]) -> Callable[[], None]:
+        before = signal.signal(number, lambda _number, _frame: self._token.run_sync_soon(call))
+
+        def end() -> None:
+            signal.signal(number, before)
+
+        return end
 
     checks = True
 

@@ -406,6 +406,7 @@ local function notified(report)
     for place, party in ipairs(report.parties) do
         parties[place] = {
             role = party.role, owner = party.owner, count = party.count, host = party.host or "", pid = party.pid or 0,
+            label = party.label or "",
         }
     end
     return {

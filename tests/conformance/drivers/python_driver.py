@@ -374,7 +374,14 @@ def notified(report: redlatch.Report) -> Dict[str, Any]:
         "waiters": report.waiters,
         "count": report.count,
         "parties": [
-            {"role": each.role, "owner": each.owner, "count": each.count, "host": each.host or "", "pid": each.pid or 0}
+            {
+                "role": each.role,
+                "owner": each.owner,
+                "count": each.count,
+                "host": each.host or "",
+                "pid": each.pid or 0,
+                "label": each.label or "",
+            }
             for each in report.parties
         ],
     }

@@ -126,6 +126,10 @@ class Wait:
         return {"status": "ok"} if status == 0 else failure(status, message)
 
 
+# What `show` says of a waiter, its owner id apart.
+WAITER: Dict[str, Any] = {"role": "waiter", "count": 0, "host": "", "pid": 0, "label": ""}
+
+
 def notified(found: Dict[str, Any]) -> Dict[str, Any]:
     """A report of `show` and `list`."""
     parties = [
@@ -135,10 +139,11 @@ def notified(found: Dict[str, Any]) -> Dict[str, Any]:
             "count": holder["count"],
             "host": holder.get("host", ""),
             "pid": holder.get("pid", 0),
+            "label": holder.get("label", ""),
         }
         for holder in found["holders"]
     ]
-    parties += [{"role": "waiter", "owner": waiter, "count": 0, "host": "", "pid": 0} for waiter in found["waiters"]]
+    parties += [{**WAITER, "owner": waiter} for waiter in found["waiters"]]
     return {
         "name": {"hex": found["name_hex"]} if "name_hex" in found else found["name"],
         "detected_kind": found["kind"],
@@ -173,6 +178,7 @@ class Driver:
         if "name_prefix" in options:
             place += ["--prefix", text(options["name_prefix"])]
         run = ["--lease", seconds(options["watchdog_lease_ms"])] if "watchdog_lease_ms" in options else []
+        run += ["--label", options["label"]] if "label" in options else []
         if not options.get("lazy"):
             status, _, errors = done(["list", "--json", *place])
             if status:
@@ -282,7 +288,7 @@ class Driver:
         reports = [notified(found) for found in json.loads(output)]
         for report in reports:  # of a list the command asks for hosts, too; the other languages' scans do not
             for party in report["parties"]:
-                party.update(host="", pid=0)
+                party.update(host="", pid=0, label="")
         return {"status": "ok", "value": reports}
 
     def call_wait_free(self, call: Call) -> Outcome:

@@ -15,7 +15,7 @@ _REPORT: Dict[str, type] = {
     **dict.fromkeys(["detected_kind", "type"], str),
     **dict.fromkeys(["ttl_ms", "token", "holders", "waiters", "count"], int),
 }
-_PARTY: Dict[str, type] = {"role": str, "owner": str, "count": int, "host": str, "pid": int}
+_PARTY: Dict[str, type] = {"role": str, "owner": str, "count": int, "host": str, "pid": int, "label": str}
 # What a trace need not say.
 _USUAL: Dict[str, Any] = {"token": 0, "waiters": 0, "count": 0, "parties": []}
 
@@ -70,4 +70,5 @@ def _is_party(party: Dict[str, Any], wish: Dict[str, Any], owners: Owners) -> bo
     if not (connected if wish.get("connected") else unknown):
         return False
     same = party["owner"] == wish["id"] if "id" in wish else owners.matches(wish["owner"], party["owner"])
+    same = same and party["label"] == wish.get("label", "")
     return same and party["role"] == wish["role"] and party["count"] == wish.get("count", 0)

@@ -176,9 +176,10 @@ static void ended(struct caller *caller, const redlatch_event *event) {
     }
 }
 
+/* As a host does that waits for the event descriptor: it collects while the descriptor is readable. */
 static void collect(struct process *process, const struct member_client *client) {
     redlatch_event event = {.struct_size = sizeof event};
-    while (redlatch_client_next_event(client->handle, &event) == REDLATCH_OK) {
+    while (client->client->event_raised && redlatch_client_next_event(client->handle, &event) == REDLATCH_OK) {
         struct caller *caller = &process->callers[event.owner - owners[0]];
         if (event.kind == REDLATCH_EVENT_LOST) {
             cover(process->world, COVER_COMPOSITE_LOST);

@@ -122,6 +122,7 @@ static void note_location(struct client *client, struct finding *finding, const 
         return;
     }
     memcpy(finding->location.host, party.host, sizeof finding->location.host);
+    memcpy(finding->location.label, party.label, sizeof finding->location.label);
     finding->location.pid = party.pid;
     client_lock(client);
     memcpy(client->located_uuid, finding->owner, UUID_SIZE);

@@ -236,13 +236,27 @@ int request_failed(const struct client *client, const struct request *request, c
     return request_failed_of(client, request, verb, quoted, status);
 }
 
+/* ` (label "nightly", process 12 on web-3)`, as far as it is known. */
+static void show_location(const struct process_location *location, char text[200]) {
+    char host[64];
+    char label[64];
+    shown_name(location->host, strlen(location->host), host);
+    shown_name(location->label, strlen(location->label), label);
+    bool labelled = location->label[0];
+    text[0] = '\0';
+    if (location->pid) {
+        snprintf(text, 200, " (%s%s%sprocess %lld on %s)", labelled ? "label \"" : "", label, labelled ? "\", " : "",
+                 (long long)location->pid, host);
+    }
+}
+
 /* Who held what was waited for, as far as it was found out. */
 static int timed_out(const struct resource *resource, const struct request *request, const char *verb,
                      int64_t wait_ms) {
     const struct finding *finding = request->finding;
     char shown[64];
     char wait[32];
-    char where[128] = "";
+    char where[200];
     char others[40] = "";
     shown_name(resource->name, resource->name_size, shown);
     if (wait_ms == 0) {
@@ -259,11 +273,7 @@ static int timed_out(const struct resource *resource, const struct request *requ
     }
     char owner[64];
     shown_name(finding->owner, strlen(finding->owner), owner);
-    if (finding->location.pid) {
-        char host[64];
-        shown_name(finding->location.host, strlen(finding->location.host), host);
-        snprintf(where, sizeof where, " (process %lld on %s)", (long long)finding->location.pid, host);
-    }
+    show_location(&finding->location, where);
     if (finding->holders > 1) {
         snprintf(others, sizeof others, " and %llu more", (unsigned long long)finding->holders - 1);
     }

@@ -1,9 +1,10 @@
-/* Uuids, and names of connections.
+/* Uuids, labels, and names of connections.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "identity.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "errors.h"
@@ -28,12 +29,33 @@ int identity_draw(struct identity *identity_out) {
     return drawn ? REDLATCH_OK : fail_with(REDLATCH_SYSTEM, "the system has no random bytes");
 }
 
+/* What CLIENT SETNAME takes. */
+static bool is_visible(char byte) {
+    return byte > ' ' && byte <= '~';
+}
+
+int identity_check_label(const char *label) {
+    if (!label) {
+        return REDLATCH_OK;
+    }
+    size_t size = strlen(label);
+    bool good = size >= 1 && size <= LABEL_SIZE_MAX;
+    for (size_t i = 0; good && i < size; i++) {
+        good = is_visible(label[i]);
+    }
+    char shown[64];
+    return good ? REDLATCH_OK
+                : fail_with(REDLATCH_INVALID,
+                            "label \"%s\": expected 1 to %d visible ASCII characters, none of them a blank",
+                            shown_name(label, size, shown), LABEL_SIZE_MAX);
+}
+
 void identity_name(struct client *client) {
     char host[65] = "";
     gethostname(host, sizeof host - 1);
-    for (char *at = host; *at; at++) { /* CLIENT SETNAME takes no blanks */
-        *at = *at > ' ' && *at <= '~' ? *at : '_';
+    for (char *at = host; *at; at++) { /* a label ends at the last @ */
+        *at = is_visible(*at) && *at != '@' ? *at : '_';
     }
-    snprintf(client->connection_settings.name, sizeof client->connection_settings.name, "redlatch:%s:%ld:%s", host,
-             (long)getpid(), client->engine.uuid);
+    snprintf(client->connection_settings.name, sizeof client->connection_settings.name, "redlatch:%s%s%s:%ld:%s",
+             client->label, client->label[0] ? "@" : "", host, (long)getpid(), client->engine.uuid);
 }

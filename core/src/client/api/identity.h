@@ -14,7 +14,10 @@ struct identity {
 /* Draws one. OK, or SYSTEM with the last error set. */
 int identity_draw(struct identity *identity_out);
 
-/* Names the connections by host, process and uuid. */
+/* OK of a label that can be a part of a connection's name, and of NULL; else INVALID with the last error set. */
+int identity_check_label(const char *label);
+
+/* Names the connections: redlatch:[<label>@]<host>:<pid>:<uuid>. */
 void identity_name(struct client *client);
 
 #endif

@@ -1,5 +1,5 @@
-/* Finding owners in CLIENT LIST: a redlatch client's connections are called redlatch:<host>:<pid>:<uuid>, and an owner
- * is <uuid>:<number>. SPDX-License-Identifier: Apache-2.0 */
+/* Finding owners in CLIENT LIST: a redlatch client's connections are called redlatch:[<label>@]<host>:<pid>:<uuid>, and
+ * an owner is <uuid>:<number>. SPDX-License-Identifier: Apache-2.0 */
 #include "locations.h"
 
 #include <stdlib.h>
@@ -25,6 +25,23 @@ bool locations_wanted(const struct redlatch_report *report) {
     return false;
 }
 
+/* Host and label: `[<label>@]<host>`. A label may have an @ in it, a host has none. */
+static bool read_host(const char *text, size_t size, int64_t pid, struct process_location *location) {
+    size_t host = size;
+    while (host > 0 && text[host - 1] != '@') {
+        host--;
+    }
+    size_t label_size = host > 0 ? host - 1 : 0;
+    if (host == size || size - host >= sizeof location->host || label_size >= sizeof location->label) {
+        return false;
+    }
+    memset(location, 0, sizeof *location);
+    memcpy(location->host, text + host, size - host);
+    memcpy(location->label, text, label_size);
+    location->pid = pid;
+    return true;
+}
+
 /* A connection's name taken apart; false if it is not one of redlatch's. */
 static bool read_name(const char *name, size_t size, struct process_location *location, const char **uuid_out) {
     if (size < UUID_SIZE + 3 || name[size - UUID_SIZE - 1] != ':') {
@@ -38,14 +55,11 @@ static bool read_name(const char *name, size_t size, struct process_location *lo
         pid += unit * (name[--digits] - '0');
         unit *= 10;
     }
-    if (digits == end || digits < 2 || name[digits - 1] != ':' || digits > sizeof location->host) {
+    if (digits == end || digits == 0 || name[digits - 1] != ':') {
         return false;
     }
-    memset(location, 0, sizeof *location);
-    memcpy(location->host, name, digits - 1);
-    location->pid = pid;
     *uuid_out = name + size - UUID_SIZE;
-    return true;
+    return read_host(name, digits - 1, pid, location);
 }
 
 /* A party that may be found, by its uuid. */

@@ -10,7 +10,6 @@
 #include "guard.h"
 #include "inherited.h"
 #include "kinds.h"
-#include "lock_operations.h"
 #include "options.h"
 #include "owners.h"
 #include "preallocate.h"
@@ -38,36 +37,38 @@ int guard_lock(const struct redlatch_lock *handle) {
     return status;
 }
 
-/* Whether that owner held any of the members when the process was forked. */
-static bool was_held(const struct redlatch_lock *lock, uint64_t owner) {
+/* Whether the parent's hold is all that owner has of the members of a group. */
+static bool is_inherited_group(const struct composite_group *group, uint64_t owner) {
+    bool inherited = true;
+    for (uint32_t i = 0; i < group->set->count; i++) {
+        const struct set_member *member = &group->set->members[i];
+        inherited = inherited && inherited_has(group->client, member->resource, member->lock_kind, owner);
+    }
+    return inherited;
+}
+
+/* Whether the parent's hold is all that owner has of a lock: of a RedLock, if too few groups for a majority are left
+ * that this process may have been granted. */
+static bool is_inherited(const struct redlatch_lock *lock, uint64_t owner) {
     const struct composite *composite = lock->composite;
     if (!composite) {
         return inherited_has(lock->client, lock->resource, lock->kind, owner);
     }
-    bool held = false;
+    uint32_t inherited = 0;
     for (uint32_t i = 0; i < composite->group_count; i++) {
-        const struct name_set *set = composite->groups[i].set;
-        for (uint32_t j = 0; j < set->count; j++) {
-            const struct set_member *member = &set->members[j];
-            held = held || inherited_has(composite->groups[i].client, member->resource, member->lock_kind, owner);
-        }
+        inherited += is_inherited_group(&composite->groups[i], owner);
     }
-    return held;
+    return inherited >= composite->quorum;
 }
 
 int lock_check_inherited(const struct redlatch_lock *lock, uint64_t owner, const char *verb) {
     owner = lock_owner(lock, owner);
-    if (!was_held(lock, owner)) {
+    if (!is_inherited(lock, owner)) {
         return REDLATCH_OK;
     }
-    redlatch_hold hold = {.state = REDLATCH_NOT_HELD};
-    lock->operations->hold_status(lock, owner, &hold);
     char shown[64];
-    const struct resource *name = lock->resource;
-    return hold.state != REDLATCH_NOT_HELD
-               ? REDLATCH_OK
-               : fail_with(REDLATCH_FORKED, "%s \"%s\": the hold belongs to the parent process", verb,
-                           shown_name(name->name, name->name_size, shown));
+    return fail_with(REDLATCH_FORKED, "%s \"%s\": the hold belongs to the parent process", verb,
+                     shown_name(lock->resource->name, lock->resource->name_size, shown));
 }
 
 static int check_back_off(const redlatch_lock_options *options) {

@@ -34,8 +34,8 @@ int guard_lock_handle(const struct redlatch_lock *handle);
 /* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
 int guard_lock(const struct redlatch_lock *handle);
 
-/* FORKED with the last error set if the owner holds nothing, but did when the process was forked: that hold is the
- * parent's. Else OK. */
+/* FORKED with the last error set if the owner held the lock when the process was forked, and was not granted it since:
+ * that hold is the parent's. Else OK. */
 int lock_check_inherited(const struct redlatch_lock *lock, uint64_t owner, const char *verb);
 
 #endif

@@ -101,6 +101,9 @@ static int check_options(const redlatch_client_options *options) {
         return fail_with(REDLATCH_INVALID, "language is %d: expected one of enum redlatch_language",
                          (int)options->language);
     }
+    if ((status = identity_check_label(options->label)) != REDLATCH_OK) {
+        return status;
+    }
     if (options->name_prefix_size >= REDLATCH_NAME_SIZE_MAX) {
         return fail_with(REDLATCH_INVALID, "name_prefix has %llu bytes: expected fewer than %d",
                          (unsigned long long)options->name_prefix_size, REDLATCH_NAME_SIZE_MAX);
@@ -154,6 +157,7 @@ static int read_options(const redlatch_client_options *given, const struct uri *
         out->name_prefix = uri->name_prefix;
         out->name_prefix_size = strlen(uri->name_prefix);
     }
+    out->label = out->label ? out->label : uri->label;
     if (uri->cluster && out->database > 0) {
         return fail_with(REDLATCH_INVALID, "database is %d: expected 0, as a cluster has no other", (int)out->database);
     }
@@ -291,6 +295,7 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     client->busy_poll = options->busy_poll && system_processors() > 1;
     client->release_on_close = options->release_on_close != 0;
     client->language = options->language;
+    snprintf(client->label, sizeof client->label, "%s", options->label ? options->label : "");
     client->command_timeout = options->command_timeout_ms * MILLISECOND;
     client->close_timeout = options->close_timeout_ms * MILLISECOND;
     pthread_mutex_init(&client->mutex, NULL);

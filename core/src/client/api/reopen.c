@@ -26,7 +26,8 @@
  *   uuid, statistics, routes,          new, or empty
  *   script knowledge, addresses
  *   wire numbers                       go on, so that no hold here has the number of one of the parent's
- *   holds                              noted as the parent's (inherited.h): release and extension say so
+ *   holds                              noted as the parent's (inherited.h), until their owner is granted the same
+ *                                      here: release and extension say so
  *   started calls and their events,    leaked: parts are in the stacks of threads that are not there, and whoever
  *   a name that they keep, look-ups    would have collected them is not, either
  *   waits, scans, cancel objects       the parent's: their calls return FORKED

@@ -175,6 +175,7 @@ int redlatch_report_party(const redlatch_report *report, uint64_t index, redlatc
     next_party(report, &at, &party);
     if (report->locations) {
         memcpy(party.host, report->locations[index].host, sizeof party.host);
+        memcpy(party.label, report->locations[index].label, sizeof party.label);
         party.pid = report->locations[index].pid;
     }
     return answer_write(party_out, &party, sizeof party, "party_out");

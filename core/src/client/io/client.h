@@ -47,9 +47,12 @@ struct request {
     int32_t event;               /* asynchronous: enum redlatch_event_kind */
 };
 
+enum { LABEL_SIZE_MAX = 64 };
+
 /* Where a party of a report runs; all zero if unknown. */
 struct process_location {
     char host[72];
+    char label[72]; /* of its client; empty: none */
     int64_t pid;
 };
 
@@ -146,9 +149,10 @@ struct client {
     atomic_bool broken; /* by a defect of ours: its calls are INTERNAL */
     bool busy_poll;
     bool release_on_close;
-    bool credentials_change; /* the host has replaced them once: what is refused now may be let in later */
-    int32_t language;        /* enum redlatch_language */
-    int64_t command_timeout; /* microseconds */
+    bool credentials_change;        /* the host has replaced them once: what is refused now may be let in later */
+    char label[LABEL_SIZE_MAX + 1]; /* empty: none */
+    int32_t language;               /* enum redlatch_language */
+    int64_t command_timeout;        /* microseconds */
     int64_t close_timeout;
     int64_t replica_silence; /* for how long WAIT and WAITAOF may be silent; 0: they are not sent */
     char *name_prefix;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "inherited.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ struct inherited_hold {
     uint64_t owner;
     unsigned char permit[PERMIT_SIZE];
     uint8_t lock_kind;
+    atomic_bool over; /* its owner was granted the same since, in this process */
 };
 
 static size_t count_holds(const struct resource_table *table) {
@@ -58,14 +60,41 @@ bool inherited_note(struct client *client) {
     return true;
 }
 
+static bool is_of(const struct inherited_hold *entry, const struct resource *resource, uint8_t lock_kind,
+                  uint64_t owner) {
+    return entry->resource == resource && entry->lock_kind == lock_kind && entry->owner == owner;
+}
+
 bool inherited_has(const struct client *client, const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
     for (size_t i = 0; i < client->inherited.count; i++) {
         const struct inherited_hold *entry = &client->inherited.list[i];
-        if (entry->resource == resource && entry->lock_kind == lock_kind && entry->owner == owner) {
+        if (is_of(entry, resource, lock_kind, owner) && !atomic_load(&entry->over)) {
             return true;
         }
     }
     return false;
+}
+
+static void end(struct client *client, const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
+    for (size_t i = 0; i < client->inherited.count; i++) {
+        struct inherited_hold *entry = &client->inherited.list[i];
+        if (is_of(entry, resource, lock_kind, owner)) {
+            atomic_store(&entry->over, true);
+        }
+    }
+}
+
+void inherited_finished(struct client *client, const struct operation *operation) {
+    if (operation->kind != OPERATION_ACQUIRE || operation->status != REDLATCH_OK) {
+        return;
+    }
+    const struct name_set *set = operation->set;
+    if (!set) {
+        end(client, operation->resource, operation->lock_kind, operation->owner);
+    }
+    for (uint32_t i = 0; set && i < set->count; i++) {
+        end(client, set->members[i].resource, set->members[i].lock_kind, operation->owner);
+    }
 }
 
 bool inherited_has_permit(const struct client *client, const struct resource *resource,

@@ -7,7 +7,7 @@
 
 struct client;
 
-/* Grows when a client is set up anew in a child; nothing else changes it, so it is read without the mutex. */
+/* The list grows when a client is set up anew in a child, and at no other time, so it is read without the mutex. */
 struct inherited_holds {
     struct inherited_hold *list;
     size_t count;
@@ -16,8 +16,11 @@ struct inherited_holds {
 /* Notes every hold that the client's engine has; false without memory, and then none. */
 bool inherited_note(struct client *client);
 
-/* Whether an owner held a name as that kind of lock when the process was forked. */
+/* Whether an owner held a name as that kind of lock when the process was forked, and was not granted it since. */
 bool inherited_has(const struct client *client, const struct resource *resource, uint8_t lock_kind, uint64_t owner);
+
+/* An operation is finished. If it was granted locks, their owner has holds of its own from now on. With the mutex. */
+void inherited_finished(struct client *client, const struct operation *operation);
 
 /* Whether a permit was held then, by its id. */
 bool inherited_has_permit(const struct client *client, const struct resource *resource,

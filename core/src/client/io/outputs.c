@@ -92,7 +92,11 @@ void client_outputs(struct client *client, int64_t now) {
         give_up_broken(client);
     }
     while ((link = list_pop(&engine->finished)) != NULL) {
-        operation_finished(client, container_of(link, struct request, operation.link));
+        struct request *request = container_of(link, struct request, operation.link);
+        if (client->inherited.count > 0) {
+            inherited_finished(client, &request->operation);
+        }
+        operation_finished(client, request);
     }
     if (engine->losses[LOSS_SETS]) {
         composite_take_losses(client);

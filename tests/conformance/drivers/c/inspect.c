@@ -34,8 +34,8 @@ static json_t *party_of(const redlatch_report *report, uint64_t index) {
     static const char *const roles[] = {"", "holder", "reader", "writer", "waiter"};
     redlatch_party party = {.struct_size = sizeof party};
     redlatch_report_party(report, index, &party);
-    return json_pack("{s:s, s:s, s:I, s:s, s:I}", "role", roles[party.role], "owner", party.owner, "count",
-                     (json_int_t)party.count, "host", party.host, "pid", (json_int_t)party.pid);
+    return json_pack("{s:s, s:s, s:I, s:s, s:I, s:s}", "role", roles[party.role], "owner", party.owner, "count",
+                     (json_int_t)party.count, "host", party.host, "pid", (json_int_t)party.pid, "label", party.label);
 }
 
 json_t *shown_report(redlatch_report *report) {

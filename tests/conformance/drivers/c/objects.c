@@ -56,6 +56,8 @@ static void set_client_option(redlatch_client_options *options, const json_t *al
         options->username = json_string_value(value);
     } else if (strcmp(option, "password") == 0) {
         options->password = json_string_value(value);
+    } else if (strcmp(option, "label") == 0) {
+        options->label = json_string_value(value);
     } else if (strcmp(option, "name_prefix") == 0) {
         *text = text_of(all, option);
         options->name_prefix = text->bytes;

@@ -1,0 +1,188 @@
+--- Election: one of many candidates leads, in whatever process they are. What Client:elect() makes.
+--
+-- Leading is holding a mutex that is renewed. A candidate lives on the events of its client, so that it never blocks:
+--
+--     state        on the server         what ends it
+--     campaigning  waits for the mutex   its grant: on_gain(), leading. It fails: pausing. resign(): leaving
+--     pausing      nothing               the next step() without an event: campaigning. resign(): over
+--     leading      holds the mutex       its loss: on_loss(), clearing. resign(): on_loss(), leaving
+--     clearing     nothing               the event of the release of the lost hold: campaigning. resign(): leaving
+--     leaving      may hold the mutex    the event of the wait or of the release: over
+--     over         nothing               -
+-- SPDX-License-Identifier: Apache-2.0
+
+local core = require "redlatch.core"
+local lock = require "redlatch.lock"
+local methods = require "redlatch.methods"
+local options = require "redlatch.options"
+
+---@class redlatch.ElectionOptions
+---@field on_gain? fun() called when the candidate becomes the leader
+---@field on_loss? fun() called when it is the leader no longer: the lock was lost, or it resigns
+
+--- A candidate. It stands until it resigns; it may lead, lose and lead again.
+---@class redlatch.Election
+---@field package _client redlatch.Client
+---@field package _lock redlatch.Lock
+---@field package _on_gain fun()
+---@field package _on_loss fun()
+---@field package _state "campaigning"|"pausing"|"leading"|"clearing"|"leaving"|"over"
+---@field package _tag integer? of the call whose event is to come
+---@field package _hold redlatch.Hold?
+local Election = {}
+Election.__index = Election
+Election.__name = "redlatch.Election"
+
+local election = {}
+
+local OF_ELECTION = {on_gain = true, on_loss = true}
+
+local function nothing()
+end
+
+local function callback(value, name)
+    if value == nil then
+        return nothing
+    end
+    options.check_callable(value, name)
+    return value
+end
+
+local function campaign(self)
+    local tag, message, code = self._lock:start_acquire()
+    self._state, self._tag = tag and "campaigning" or "pausing", tag
+    return tag, message, code
+end
+
+-- Ends the hold, lost or not; what comes then is in the state.
+local function start_release(self, state)
+    self._hold = nil
+    self._tag = self._lock:start_release()
+    self._state = self._tag and state or "over"
+end
+
+local function granted(self)
+    self._hold = self._lock:held() or nil
+    if not self._hold then
+        self._state = "pausing"
+        return
+    end
+    self._state = "leading"
+    self._on_gain()
+end
+
+-- The started call is done, whose event this is.
+local function finished(self, event)
+    local state = self._state
+    self._tag = nil
+    if state == "campaigning" then
+        if event.ok then
+            granted(self)
+        elseif event.code == "lost" then -- it was granted, and over before its event was collected
+            start_release(self, "clearing")
+        else
+            self._state = "pausing"
+        end
+    elseif state == "clearing" then
+        campaign(self)
+    elseif event.kind == "acquired" and (event.ok or event.code == "lost") then -- granted as it resigned
+        start_release(self, "leaving")
+    else
+        self._state = "over"
+    end
+end
+
+function election.new(client, name, given)
+    given = options.check_known(given, OF_ELECTION)
+    local self = setmetatable({
+        _client = client,
+        _on_gain = callback(given.on_gain, "on_gain"),
+        _on_loss = callback(given.on_loss, "on_loss"),
+        _lock = lock.new(client, core.MUTEX, name),
+    }, Election)
+    local done, message, code = client:event_fd() -- from now on a loss is an event
+    if done then
+        done, message, code = campaign(self)
+    end
+    if not done then
+        return nil, message, code
+    end
+    return self
+end
+
+--- Hands an event of the client to the candidate; call it with each one. Call it without an event about once a second:
+--- then it begins again after an error. It never blocks. on_gain and on_loss are called from here, and an error that
+--- they raise goes on to the caller.
+---@param event? redlatch.Event|false
+---@return boolean taken whether the event was the candidate's
+function Election:step(event)
+    if not event then
+        if self._state == "pausing" then
+            campaign(self)
+        end
+        return false
+    end
+    if event.tag and event.tag == self._tag then
+        finished(self, event)
+        return true
+    end
+    if event.kind == "lost" and self._state == "leading" and event.serial == self._hold:serial() then
+        start_release(self, "clearing")
+        self._on_loss()
+        return true
+    end
+    return false
+end
+
+--- Whether this candidate leads, as far as is known: false as soon as its lease is over. Nothing is sent.
+---@return boolean
+function Election:is_leader()
+    return self._state == "leading" and self._hold:remaining() > 0
+end
+
+--- Asks the server who leads: a party as of a report, with host and process if the client is one of redlatch; false if
+--- nobody does. It blocks for a round trip.
+---@return redlatch.Party|false|nil leader, string? message, string? code
+function Election:leader()
+    local report, message, code = self._client:inspect(self._lock:name())
+    if not report then
+        return nil, message, code
+    end
+    local first = report.parties[1]
+    return first and first.role == "holder" and first or false
+end
+
+--- Ends the candidacy: calls on_loss if it leads, then starts the release. Returns at once; it is over when step() has
+--- got the event. Resigning twice is harmless. In Lua 5.1 itself on_loss may not yield here.
+function Election:resign()
+    local state = self._state
+    if state == "leading" then
+        self._state = "leaving"
+        local stopped, failure = pcall(self._on_loss) -- before the release: the next leader may begin right after it
+        start_release(self, "leaving")
+        if not stopped then
+            error(failure, 0)
+        end
+    elseif state == "campaigning" then
+        self._client:cancel(self._tag)
+        self._state = "leaving"
+    elseif state == "clearing" then
+        self._state = "leaving"
+    elseif state == "pausing" then
+        self._state = "over"
+    end
+end
+
+--- Whether the candidacy has ended, and nothing of it is left on the server.
+---@return boolean
+function Election:is_over()
+    return self._state == "over"
+end
+
+function Election:__tostring()
+    return string.format("redlatch.Election %q (%s)", self._lock:name(), self._state)
+end
+
+methods.guard(Election, "election")
+
+return election
