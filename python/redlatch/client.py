@@ -43,7 +43,7 @@ class Client(Jobs):
         self._losses = Losses(self._handle, renewal)
         # Runs at the latest when the interpreter ends, so that what is held is released then.
         self._renewal = renewal
-        self._end = weakref.finalize(self, _end, self._handle, self._losses, renewal)
+        self._end = weakref.finalize(self, _end, self._losses, renewal)
         searched = "+" in self._url.partition("://")[0]  # for a master, of which there may be another one
         if renewal is not None or searched:
             self._losses.watch()
@@ -418,7 +418,7 @@ class Client(Jobs):
             >>> client.wait_free("orders:42", timeout=5)
             True
         """
-        return wait_free(self._handle, name, name_bytes(name), wait_ms(timeout, "timeout"))
+        return wait_free(self, name, name_bytes(name), wait_ms(timeout, "timeout"))
 
     def stats(self) -> Dict[str, int]:
         """What the client has done since it was opened, by the names that redlatch.h explains.
@@ -471,7 +471,7 @@ class Client(Jobs):
             >>> other.closed
             True
         """
-        status: int = lib.redlatch_client_close(self._handle)
+        status = self._losses.close()
         self._end.detach()
         if self._renewal is not None:
             self._renewal.stop()
@@ -507,9 +507,9 @@ def stats_of(handle: CData) -> Dict[str, int]:
     return {name: getattr(record, name) for name in names if name not in ("struct_size", "reserved")}
 
 
-def _end(handle: CData, losses: Losses, renewal: Optional[Renewal]) -> None:
+def _end(losses: Losses, renewal: Optional[Renewal]) -> None:
     """Closes a client that nobody closed. In a forked child that closes what the child has made itself."""
-    lib.redlatch_client_close(handle)
+    losses.close()
     if renewal is not None:
         renewal.stop()
     losses.join()

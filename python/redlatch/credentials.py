@@ -139,6 +139,7 @@ class Renewal:
         if self._inherited:
             self._inherited = False
             self._resumed = True
+            self._stop = threading.Event()  # gevent may have patched the threads since the fork
             self._start()
 
     def stop(self) -> None:

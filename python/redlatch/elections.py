@@ -33,7 +33,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Type
 
-from redlatch._ffi import FOREVER, LEASE_OF_LOCK, CData, ffi, lib
+from redlatch._ffi import FOREVER, LEASE_OF_LOCK, ffi, lib
 from redlatch.errors import (
     ClosedError,
     InvalidArgumentError,
@@ -49,14 +49,18 @@ from redlatch.holds import Hold
 from redlatch.locks import Lock
 from redlatch.owners import new_number
 from redlatch.reports import Party, Report
-from redlatch.watching import new_status, wait_for
+from redlatch.watching import Cancel, WaitCall, new_status, wait_for
 
 if TYPE_CHECKING:
+    from redlatch.aio.dispatch import Call
     from redlatch.client import Client
+    from redlatch.hub import HubDispatcher
 
 logger = logging.getLogger("redlatch")
 
 Callback = Callable[[], object]
+
+_ACQUIRE = WaitCall(lib.redlatch_lock_begin_acquire, lib.redlatch_lock_start_acquire)
 
 # The pause after an error that may pass, in seconds.
 RETRY = 1.0
@@ -121,7 +125,7 @@ class Election:
         self._on_gain: Optional[Callback] = callback_of(on_gain, "on_gain")
         self._on_loss: Optional[Callback] = callback_of(on_loss, "on_loss")
         self._lock = Lock(client, lib.REDLATCH_MUTEX, name, None, None, None, "thread", "log")
-        self._cancel: Optional[CData] = None  # of the wait for the mutex
+        self._cancel: Optional[Cancel] = None  # of the wait for the mutex
         self._changed = threading.Event()  # there may be something to do
         self._resigned = False
         self._hold: Optional[Hold] = None
@@ -166,7 +170,8 @@ class Election:
     def __enter__(self) -> Election:
         if self._thread is not None or self._resigned:
             raise RuntimeError(f"the candidacy for {self.name!r} has begun before; expected another client.elect()")
-        self._cancel = _new_cancel()  # here, not before: a child of a fork cannot use what its parent made
+        # Here, not before: a child of a fork cannot use what its parent made, and gevent may patch in between.
+        self._cancel, self._changed = Cancel(), threading.Event()
         self._client._losses.watch()
         self._client._losses.wake_at_close(self._changed)
         self._thread = threading.Thread(target=self._run, name="redlatch-election", daemon=True)
@@ -187,7 +192,7 @@ class Election:
     def _end(self) -> None:
         self._resigned = True
         if self._cancel is not None:
-            lib.redlatch_cancel_fire(self._cancel)
+            self._cancel.fire()
         self._changed.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -209,10 +214,17 @@ class Election:
         number, status = new_number(), new_status()
         complaints = Complaints(self.name)
         arguments = (self._lock._handle, number, LEASE_OF_LOCK, FOREVER)
+
+        def undo(dispatcher: HubDispatcher, _call: Call) -> None:
+            dispatcher.give_back(lib.redlatch_lock_start_release, self._lock._handle, number, kept=self._lock)
+
         while not self._resigned:
             complaints.begin()
             try:
-                wait_for(self.name, status, lib.redlatch_lock_begin_acquire, *arguments, cancel=self._cancel)
+                wait_for(
+                    self._client, self.name, status, _ACQUIRE, *arguments,
+                    kept=self._lock, cancel=self._cancel, undo=undo,
+                )  # fmt: skip
                 return Hold(self._lock, number, ffi.buffer(self._lock._standing(number))[:])
             except WaitCancelledError:
                 return None
@@ -254,11 +266,3 @@ class Election:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a redlatch.Election cannot be pickled or copied: make one in each process")
-
-
-def _new_cancel() -> CData:
-    cancel_out = ffi.new("redlatch_cancel **")
-    status: int = lib.redlatch_cancel_new(cancel_out)
-    if status:
-        raise failure(status)
-    return ffi.gc(cancel_out[0], lib.redlatch_cancel_free)

@@ -16,6 +16,7 @@ from redlatch.errors import (
     LockLostError,
     LossReason,
     NotOwnedError,
+    RedlatchError,
     end_if_program_ends,
     failure,
     reason_name,
@@ -200,9 +201,14 @@ class Hold(BaseHold):
         if self._released or self._now() is None:
             self._raise_over()
         self._released = True
-        status: int = lib.redlatch_lock_release_as(self._lock._handle, self._number)
-        if status:
-            self._raise_failed(status)
+        dispatcher = self._lock._client._losses.dispatcher()
+        if dispatcher is not None:
+            _, error = dispatcher.release(self._lock, self._number)
+        else:
+            status: int = lib.redlatch_lock_release_as(self._lock._handle, self._number)
+            error = failure(status, self._lock.name) if status else None
+        if error is not None:
+            self._raise_failed(error)
         self._lock._client._losses.released(self._serial, self._lock, self._number)
 
     @explain_other_names
@@ -223,10 +229,9 @@ class Hold(BaseHold):
             self._raise_over()
         status: int = lib.redlatch_lock_extend(self._lock._handle, self._number, lease)
         if status:
-            self._raise_failed(status)
+            self._raise_failed(failure(status, self._lock.name))
 
-    def _raise_failed(self, status: int) -> NoReturn:
-        error = failure(status, self._lock.name)
+    def _raise_failed(self, error: RedlatchError) -> NoReturn:
         if isinstance(error, LockLostError):
             self._found_lost(error.reason)
         raise error

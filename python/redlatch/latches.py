@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Optional, Union
 from redlatch._ffi import lib
 from redlatch.counts import Counted, whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, wait_ms
-from redlatch.errors import LockName
-from redlatch.watching import new_status, wait_for
+from redlatch.errors import LockName, LockTimeoutError
+from redlatch.watching import WaitCall, new_status, wait_for
 
 if TYPE_CHECKING:
     from redlatch.client import Client
+
+_WAIT = WaitCall(lib.redlatch_latch_begin_wait, lib.redlatch_latch_start_wait)
 
 
 class Latch(Counted):
@@ -31,6 +33,7 @@ class Latch(Counted):
     """
 
     __slots__ = ("_wait_ms",)
+    _client: Client
 
     def __init__(self, client: Client, name: LockName, timeout: Optional[Seconds]) -> None:
         self._wait_ms = wait_ms(timeout, "timeout")
@@ -83,7 +86,11 @@ class Latch(Counted):
             True
         """
         wait = blocking_wait_ms(True, timeout, self._wait_ms)
-        return wait_for(self._name, new_status(), lib.redlatch_latch_begin_wait, self._handle, wait)
+        try:
+            wait_for(self._client, self._name, new_status(), _WAIT, self._handle, wait, kept=self)
+        except LockTimeoutError:
+            return False
+        return True
 
     def delete(self) -> bool:
         """Deletes the latch, which opens it for who waits with redlatch.

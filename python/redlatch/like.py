@@ -56,11 +56,14 @@ def connect_like(redis_client: Any, **options: Any) -> Client:
         ...     ours.url == client.url
         True
     """
+    return connect(**options_like(redis_client, options))
+
+
+def options_like(redis_client: Any, options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The arguments of connect() for the server of a redis-py client, with some that win."""
     if "url" in options:
         raise InvalidArgumentError("connect_like() takes the address from the redis-py client; expected no url")
-    pool = pool_of(redis_client)
-    taken = _taken(pool, options)
-    return connect(**{**taken, **options})
+    return {**_taken(pool_of(redis_client), options), **options}
 
 
 def pool_of(given: Any) -> Any:

@@ -9,7 +9,7 @@ import functools
 import math
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, List, Literal, NoReturn, Optional, Type, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, List, Literal, NoReturn, Optional, Tuple, Type, TypeVar, Union, cast
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib, new_record, text
 from redlatch.decorators import check_function
@@ -28,10 +28,12 @@ from redlatch.holds import BaseHold, Hold
 from redlatch.losses import OnLost, Opened
 from redlatch.options import lock_options, name_bytes, on_lost_option, value_list
 from redlatch.other_names import explain_other_names, refuse_other_names
-from redlatch.owners import Wait, current, pause
+from redlatch.owners import Caller, Wait, current
 
 if TYPE_CHECKING:
+    from redlatch.aio.dispatch import Call
     from redlatch.client import Client
+    from redlatch.hub import HubDispatcher
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -289,15 +291,19 @@ class Lock(LockHandle):
             redlatch.errors.NotOwnedError: release "orders:42": this owner does not hold the lock (the ...
         """
         number = self._number()
-        serial = ffi.new("uint64_t *")
-        status: int = lib.redlatch_release_named(self._handle, number, serial)
-        if status:
-            error = self._release_error(status)
-            if isinstance(error, LockLostError):
-                self._client._losses.found(serial[0], "lock", self._name, error.reason)
-            raise error
+        dispatcher = self._client._losses.dispatcher()
+        if dispatcher is not None:
+            serial, error = dispatcher.release(self, number)
+        else:
+            serial_out = ffi.new("uint64_t *")
+            status: int = lib.redlatch_release_named(self._handle, number, serial_out)
+            serial, error = serial_out[0], failure(status, self._name) if status else None
+        if isinstance(error, LockLostError):
+            self._client._losses.found(serial, "lock", self._name, error.reason)
+        if error is not None:
+            raise self._explained(error)
         if callable(self._on_lost):
-            self._client._losses.released(serial[0], self, number)
+            self._client._losses.released(serial, self, number)
 
     def state(self) -> LockState:
         """Asks the server about the lock, whoever holds it.
@@ -372,10 +378,7 @@ class Lock(LockHandle):
         return bool(released[0])
 
     def __enter__(self) -> Hold:
-        hold = self._obtain(self._wait_ms, LEASE_OF_LOCK, True)
-        if hold is None:
-            raise failure(_TIMEOUT, self._name)
-        return hold
+        return self._obtain(self._wait_ms, LEASE_OF_LOCK, True)  # type: ignore[return-value] # never None
 
     def __exit__(
         self,
@@ -386,7 +389,9 @@ class Lock(LockHandle):
         entered = self._entered
         hold: Optional[BaseHold] = None
         interrupted: Optional[BaseException] = None
+        dispatcher: Optional[HubDispatcher] = None
         try:
+            dispatcher = self._client._losses.dispatcher()
             number = 0 if self._by_handle else current().number
             while entered:
                 hold = self._innermost(number)
@@ -403,24 +408,32 @@ class Lock(LockHandle):
             error = interrupted = interrupt
         # From here to the release nothing that Ctrl-C can come in between.
         number = number if hold is None else hold._number
-        status: int = 0 if hold is not None and hold._released else _release_as(self._handle, number)
+        failed: Optional[RedlatchError] = None
+        if hold is None or not hold._released:
+            if dispatcher is None:
+                status: int = _release_as(self._handle, number)
+                failed = failure(status, self._name) if status else None
+            else:
+                _, failed = dispatcher.release(self, number)
         if hold is not None:
             hold._caller = None
-        if status:
-            self._release_failed(status, hold, error)
+        if failed is not None:
+            self._release_failed(failed, hold, error)
         elif callable(self._on_lost) and hold is not None:
             self._client._losses.released(hold._serial, self, number)
         if interrupted is not None:
             raise interrupted
 
-    def _release_error(self, status: int) -> RedlatchError:
-        error = failure(status, self._name)
+    def _explained(self, error: RedlatchError) -> RedlatchError:
+        """The error of a release."""
         if isinstance(error, NotOwnedError) and not self._by_handle:
             error.args = (f'{error} (the calling thread is the owner; with owner="handle" any thread may release)',)
         return error
 
-    def _release_failed(self, status: int, hold: Optional[BaseHold], error: Optional[BaseException]) -> None:
-        failed = self._release_error(status)
+    def _release_failed(
+        self, failed: RedlatchError, hold: Optional[BaseHold], error: Optional[BaseException]
+    ) -> None:
+        failed = self._explained(failed)
         if self._on_lost != "log" or not isinstance(failed, LockLostError):
             self._left_badly(failed, hold, error)
         elif hold is not None:
@@ -438,13 +451,17 @@ class Lock(LockHandle):
         return cast(Function, locked)
 
     def _obtain(self, wait_ms: int, lease_ms: int, entering: bool, owner: Optional[int] = None) -> Optional[Hold]:
-        """Acquires for an owner, usually the lock's own, or returns None after a time-out. Whatever exception comes in
-        between, Ctrl-C above all, leaves nothing held or queued, so a grant is in a caller's hands only after the last
-        line of the `try`."""
+        """Acquires for an owner, usually the lock's own. After a time-out it returns None, or raises if a block was to
+        be entered. Whatever exception comes in between, Ctrl-C above all, leaves nothing held or queued, so a grant is
+        in a caller's hands only after the last line of the `try`."""
         caller = current()
-        if self._client._losses._thread is None:  # in a forked child
-            self._client._losses.watch()
+        losses = self._client._losses
         number = (0 if self._by_handle else caller.number) if owner is None else owner
+        dispatcher = losses.dispatcher()
+        if dispatcher is not None:
+            return self._obtain_in_hub(dispatcher, number, (lease_ms, wait_ms), caller if entering else None)
+        if losses._thread is None:  # in a forked child
+            losses.watch()
         wait = caller.idle_wait
         if wait is None:
             wait = Wait(caller.max_block_ms)
@@ -456,25 +473,55 @@ class Lock(LockHandle):
             record.status = _IDLE
             status: int = _acquire(record, self._handle, number, lease_ms, wait_ms)
             while status == _AGAIN:
-                pause()
                 status = _acquire(record, self._handle, number, lease_ms, wait_ms)
             if not status:
                 hold = Hold(self, number, wait.hold[:])
-                if entering:
-                    hold._caller = caller
-                    self._entered.append(hold)
-                if self._noted:
-                    self._note_granted(hold)
-            elif status != _TIMEOUT:
+                self._granted(hold, caller if entering else None)
+            elif entering or status != _TIMEOUT:
                 raise failure(status, self._name)
             caller.idle_wait = wait
             return hold
         except BaseException:
             caller.idle_wait = None
             _abandon(record, self._handle, number)
-            if entering and hold is not None and hold in self._entered:
-                self._entered.remove(hold)
+            self._forget_entered(hold)
             raise
+
+    def _obtain_in_hub(
+        self, dispatcher: HubDispatcher, number: int, times: Tuple[int, int], entering: Optional[Caller]
+    ) -> Optional[Hold]:
+        """The same where threads are greenlets; `times` are those of the lease and of the wait."""
+
+        def undo(dispatcher: HubDispatcher, _call: Call) -> None:
+            dispatcher.give_back(lib.redlatch_lock_start_release, self._handle, number, kept=self)
+
+        start = lib.redlatch_lock_start_acquire
+        call = dispatcher.make(start, self._handle, number, *times, name=self._name, kept=self, undo=undo)
+        if call.status:
+            if entering is not None:
+                raise call.failure(self._name)
+            return None
+        hold = None
+        try:
+            hold = Hold(self, number, ffi.buffer(self._standing(number))[:])
+            self._granted(hold, entering)
+            return hold
+        except BaseException:
+            undo(dispatcher, call)
+            self._forget_entered(hold)
+            raise
+
+    def _granted(self, hold: Hold, entering: Optional[Caller]) -> None:
+        """Notes a hold that has begun, and who enters a block with it."""
+        if entering is not None:
+            hold._caller = entering
+            self._entered.append(hold)
+        if self._noted:
+            self._note_granted(hold)
+
+    def _forget_entered(self, hold: Optional[Hold]) -> None:
+        if hold is not None and hold in self._entered:
+            self._entered.remove(hold)
 
     def _note_granted(self, hold: Hold) -> None:
         """For what is to be logged and called when the hold is lost."""

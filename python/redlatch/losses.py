@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
-import time
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Callable, Dict, List, Literal, Optional, Protocol, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Protocol, Tuple, Union
 
 from redlatch._ffi import FOREVER, CData, lib, new_record, text
 from redlatch.errors import LockName, LossReason, reason_name
-from redlatch.owners import GREEN
+from redlatch.green import hub_here, patched, refuse_eventlet
 
 if TYPE_CHECKING:
     from redlatch.credentials import Renewal
+    from redlatch.hub import HubDispatcher
     from redlatch.holds import Hold
     from redlatch.locks import Lock
 
@@ -40,12 +41,12 @@ END = 1.0
 LEFT_TO_WATCH = 0.2
 # Of so many holds what is to be called is kept; then those are forgotten that are over.
 SWEEP = 64
-# Where threads are greenlets, the watching thread must not stay in a call at all: it looks this often, in seconds.
-GREEN_POLL = 0.05
 
 
 class KnownLosses:
     """The losses of one client that were seen and logged."""
+
+    ACTOR = "thread"  # what owns locks that no handle owns
 
     def __init__(self, uuid: str) -> None:
         self._uuid = uuid
@@ -53,6 +54,13 @@ class KnownLosses:
         self._owners: OrderedDict[int, str] = OrderedDict()  # of holds of several names, whose serials are no owner ids
         self._logged: OrderedDict[int, None] = OrderedDict()  # the serials of losses that were logged
         self._logging = threading.Condition()
+
+    def begin(self, loop: Any, uuid: str) -> None:
+        """From now on a loop takes the events. The uuid is another one than at first in a forked child."""
+        self._uuid = uuid
+
+    def closed(self) -> None:
+        """The client was closed."""
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Remembers that a hold is lost, and why. Any thread, any number of times."""
@@ -119,7 +127,8 @@ class Opened(Protocol):
 
 class Losses(KnownLosses):
     """The losses of a client that threads use. A daemon thread waits for them from the first lock on, from the first
-    new credentials on, or where the server may become another one, from the beginning."""
+    new credentials on, or where the server may become another one, from the beginning. Where threads are greenlets, a
+    dispatcher in the hub takes their place."""
 
     def __init__(self, handle: CData, renewal: Optional[Renewal] = None) -> None:
         super().__init__(text(lib.redlatch_client_uuid(handle)))
@@ -129,6 +138,7 @@ class Losses(KnownLosses):
         self._guard = threading.RLock()  # a signal handler, or a finaliser, may come in between and make a lock, too
         self._starting = False
         self._thread: Optional[threading.Thread] = None
+        self._dispatcher: Optional[HubDispatcher] = None
         self._calls: Dict[int, List[Tuple[Call, Hold]]] = {}  # by serial
         self._sweep_at = SWEEP
         self._at_close: weakref.WeakSet[threading.Event] = weakref.WeakSet()
@@ -142,6 +152,19 @@ class Losses(KnownLosses):
         self._starting = False
         self._thread = None
         self._calls = {}  # of holds of the parent
+        if self._dispatcher is not None:
+            self._dispatcher.begin_child()
+            self._dispatcher = None
+
+    def dispatcher(self) -> Optional[HubDispatcher]:
+        """What makes the calls of a greenlet; None if the caller is a thread, or of another hub (see green.py)."""
+        if "gevent.monkey" not in sys.modules or hub_here() is None:  # the first is quick, and suffices mostly
+            return None
+        if self._dispatcher is None:
+            from redlatch.hub import HubDispatcher
+
+            self._dispatcher = HubDispatcher(self._handle, self, self._renewal)
+        return self._dispatcher if self._dispatcher.is_here() else None
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""
@@ -151,9 +174,12 @@ class Losses(KnownLosses):
             event.set()
 
     def found(self, serial: int, what: str, name: LockName, reason: Optional[LossReason]) -> None:
-        """Leaves it to the watching thread for a moment to log since when a lease is over."""
+        """Leaves it for a moment to whoever watches to log since when a lease is over."""
         self.note(serial, reason)
-        if reason != "missing" and self._thread is not None and self._thread.is_alive():
+        dispatcher = self.dispatcher()
+        if dispatcher is not None:
+            dispatcher.collect()
+        elif reason != "missing" and self._thread is not None and self._thread.is_alive():
             with self._logging:
                 self._logging.wait_for(lambda: serial in self._logged, LEFT_TO_WATCH)
         super().found(serial, what, name, reason)
@@ -204,6 +230,12 @@ class Losses(KnownLosses):
         """Calls what is to be called of a hold that is lost; once."""
         with self._guard:
             calls = self._calls.pop(serial, [])
+        if calls and hub_here() is not None:  # they may wait, and the dispatcher must not
+            threading.Thread(target=self._make, args=(calls,), daemon=True).start()
+        else:
+            self._make(calls)
+
+    def _make(self, calls: List[Tuple[Call, Hold]]) -> None:
         for call, hold in calls:
             try:
                 call(hold)
@@ -222,6 +254,12 @@ class Losses(KnownLosses):
         for event in events:
             event.set()
 
+    def close(self) -> int:
+        """Closes the client; the status of the core."""
+        dispatcher = self._dispatcher
+        status: int = lib.redlatch_client_close(self._handle) if dispatcher is None else dispatcher.close()
+        return status
+
     def join(self) -> None:
         """Lets the thread end, after the client was closed; at most for a moment."""
         thread = self._thread
@@ -231,6 +269,10 @@ class Losses(KnownLosses):
     def _watch(self) -> None:
         if self._thread is not None or self._starting:
             return
+        if patched():  # a thread would be a greenlet, and halt the hub in the core
+            self.dispatcher()
+            return
+        refuse_eventlet()
         self._starting = True
         try:
             # The core keeps losses from the first such call on, so none is missed while the thread is starting.
@@ -264,22 +306,19 @@ def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
     wakes it, and the client's end."""
     record = new_record("redlatch_event")
     while True:
-        if GREEN:
-            time.sleep(GREEN_POLL)
-        status: int = lib.redlatch_client_wait_lost(handle, 0 if GREEN else FOREVER, record)
+        status: int = lib.redlatch_client_wait_lost(handle, FOREVER, record)
         losses = losses_of()
         if losses is None:
             return
-        if status not in (lib.REDLATCH_OK, lib.REDLATCH_AGAIN):
+        if status:
             losses.closed()
             return
-        if status == lib.REDLATCH_OK:
-            take_event(record, losses, "thread")
+        take_event(record, losses)
         del losses
 
 
-def take_event(record: CData, losses: KnownLosses, actor: str) -> None:
-    """Notes and logs an event that completes no call; `actor` is what owns locks that no handle owns."""
+def take_event(record: CData, losses: KnownLosses) -> None:
+    """Notes and logs an event that completes no call."""
     if record.kind == lib.REDLATCH_EVENT_MOVED:
         logger.warning("the client moved from %s to %s", text(record.old_address), text(record.new_address))
         return
@@ -295,6 +334,7 @@ def take_event(record: CData, losses: KnownLosses, actor: str) -> None:
     losses.note(serial, reason)  # before a handler of the log takes its time
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
         # Nobody renews it any more: whoever works under it has to stop, though its last lease is not over yet.
+        actor = losses.ACTOR
         logger.warning("lock %r is no longer renewed: owner %s, the %s that held it has ended", name, owner, actor)
     else:
         over = "was not over" if reason == "missing" else f"had been over for {record.number / 1000:.3f} s"

@@ -1,15 +1,15 @@
 """Who owns: a number of our own for every thread, since the system's thread numbers repeat.
 
-The number lives in a threading.local(), which gevent replaces, so a greenlet is an owner as a thread is. It is passed
-with every call; the core is never left to find out by itself which thread calls.
+The number lives in a threading.local(). gevent replaces that, so a greenlet is an owner as a thread is. The number is
+passed with every call; the core is never left to find out by itself which thread calls.
 SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
-import time
 from typing import Callable, Optional
 
 from redlatch._ffi import FOREVER, CData, ffi, lib
@@ -17,13 +17,6 @@ from redlatch.errors import failure
 
 # Python runs signal handlers in the main thread, between two calls into the core; Ctrl-C must be seen within 100 ms.
 MAX_BLOCK_MS = 50
-
-# Where threads are greenlets, a call into the core halts them all, the one that holds the lock included. There a wait
-# is made of short calls with pauses in between, in which the others run.
-GREEN = threading.local.__module__ != "_thread"
-GREEN_MAX_BLOCK_MS = 1
-GREEN_PAUSE = 0.005
-
 
 def new_number() -> int:
     """The number of an owner, which never was one and never will be one again."""
@@ -69,35 +62,38 @@ class Caller:
 
 def max_block_ms() -> int:
     """How long the calling thread may stay inside the core while it waits."""
-    if GREEN:
-        return GREEN_MAX_BLOCK_MS
     return MAX_BLOCK_MS if threading.current_thread() is threading.main_thread() else FOREVER
 
 
-def pause() -> None:
-    """To be called between two calls that belong to one wait."""
-    if GREEN:
-        time.sleep(GREEN_PAUSE)
-
-
 _local = threading.local()
+_unpatched: Optional[threading.local] = None  # what that was before gevent patched the threads
 
 
 def current() -> Caller:
     """The calling thread's record."""
+    global _local, _unpatched
+    if type(_local) is not threading.local:
+        _unpatched, _local = _local, threading.local()
     try:
         caller: Caller = _local.caller
     except AttributeError:
-        caller = _local.caller = Caller()
+        caller = _local.caller = _from_before() or Caller()
     return caller
+
+
+def _from_before() -> Optional[Caller]:
+    """The record that the thread had before it was patched is that of its first greenlet."""
+    if _unpatched is None or sys.modules["greenlet"].getcurrent().parent is not None:
+        return None
+    return getattr(_unpatched, "caller", None)
 
 
 def _begin_child() -> None:
     # The thread that forked is the main thread of the child, whatever it was in the parent. It stays the same owner: so
     # the core knows which holds of the parent it would take for its own.
-    global _local
+    global _local, _unpatched
     caller: Optional[Caller] = getattr(_local, "caller", None)
-    _local = threading.local()
+    _local, _unpatched = threading.local(), None
     if caller is not None:
         _local.caller = Caller(caller.number)
 

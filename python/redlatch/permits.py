@@ -27,11 +27,14 @@ from redlatch.errors import (
 )
 from redlatch.other_names import refuse_other_names
 from redlatch.owners import current
-from redlatch.watching import new_status, wait_for
+from redlatch.watching import WaitCall, new_status, wait_for
 
 if TYPE_CHECKING:
+    from redlatch.aio.dispatch import Call
     from redlatch.client import Client
+    from redlatch.hub import HubDispatcher
 
+_ACQUIRE = WaitCall(lib.redlatch_permit_semaphore_begin_acquire, lib.redlatch_permit_semaphore_start_acquire)
 _release = lib.redlatch_permit_semaphore_release
 _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
@@ -326,11 +329,11 @@ class PermitSemaphore(PermitHandle):
         """
         if others:
             refuse_other_names("acquire", others)
-        permits = self.acquire_many(1, blocking=blocking, timeout=timeout, lease=lease)
-        if permits:
-            return permits[0]
-        shown = text(lib.redlatch_last_error())
-        return NoPermit(LockTimeoutError(shown, lock_name=self._name))
+        wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
+        try:
+            return self._take(self._handle, 1, wait, self._lease_of_each(lease))[0]
+        except LockTimeoutError as timed_out:
+            return NoPermit(timed_out)
 
     def acquire_many(
         self,
@@ -359,16 +362,28 @@ class PermitSemaphore(PermitHandle):
         """
         count = whole(permits, "permits", 1, lib.REDLATCH_PERMITS_AT_ONCE_MAX)
         wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
-        lease_of_each: int = lib.REDLATCH_LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease")
-        return self._take(self._handle, count, wait, lease_of_each)
+        try:
+            return self._take(self._handle, count, wait, self._lease_of_each(lease))
+        except LockTimeoutError:
+            return []
+
+    @staticmethod
+    def _lease_of_each(lease: Optional[Seconds]) -> int:
+        return lib.REDLATCH_LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease")
 
     def _take(self, handle: CData, count: int, wait: int, lease_of_each: int) -> List[Permit]:
         self._client._losses.watch()  # in a forked child, from the first use on
         status, serial = new_status(), ffi.new("uint64_t *")
-        begin = lib.redlatch_permit_semaphore_begin_acquire
+        arguments = (handle, count, lease_of_each, wait)
+
+        def undo(dispatcher: HubDispatcher, call: Call) -> None:
+            for i in range(count):
+                release = lib.redlatch_permit_semaphore_start_release
+                dispatcher.give_back(release, handle, call.serial + i, kept=self)
+
         try:
-            granted = wait_for(self._name, status, begin, handle, count, lease_of_each, wait, serial=serial)
-            return [Permit(self, serial[0] + i) for i in range(count)] if granted else []
+            wait_for(self._client, self._name, status, _ACQUIRE, *arguments, kept=self, serial=serial, undo=undo)
+            return [Permit(self, serial[0] + i) for i in range(count)]
         except BaseException:
             if status[0] == 0:
                 for i in range(count):
@@ -506,8 +521,6 @@ class PermitSemaphore(PermitHandle):
         entry = permit = None
         try:
             permits = self._take(self._scoped_handle, 1, self._wait_ms, lib.REDLATCH_LEASE_OF_LOCK)
-            if not permits:
-                raise failure(lib.REDLATCH_TIMEOUT, self._name)
             permit = permits[0]
             entry = (current().number, permit)
             entered.append(entry)

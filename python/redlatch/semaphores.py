@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, NoReturn, Optional, Type, Union
 from redlatch._ffi import CData, lib
 from redlatch.counts import Limited, whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, limit_ms
-from redlatch.errors import LockName, failure, left_badly
+from redlatch.errors import LockName, LockTimeoutError, failure, left_badly
 from redlatch.other_names import refuse_other_names
-from redlatch.watching import new_status, wait_for
+from redlatch.watching import WaitCall, new_status, wait_for
 
 if TYPE_CHECKING:
+    from redlatch.aio.dispatch import Call
     from redlatch.client import Client
+    from redlatch.hub import HubDispatcher
 
 _release = lib.redlatch_semaphore_release
+_ACQUIRE = WaitCall(lib.redlatch_semaphore_begin_acquire, lib.redlatch_semaphore_start_acquire)
 
 
 class Semaphore(Limited):
@@ -40,6 +43,7 @@ class Semaphore(Limited):
     """
 
     __slots__ = ()
+    _client: Client
 
     def __init__(
         self,
@@ -97,12 +101,21 @@ class Semaphore(Limited):
         if others:
             refuse_other_names("acquire", others)
         count = whole(permits, "permits", 0)
-        return self._take(self._handle, count, blocking_wait_ms(blocking, timeout, self._wait_ms))
-
-    def _take(self, handle: CData, count: int, wait: int) -> bool:
-        status = new_status()
+        wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
         try:
-            return wait_for(self._name, status, lib.redlatch_semaphore_begin_acquire, handle, count, wait)
+            self._take(self._handle, count, wait)
+        except LockTimeoutError:
+            return False
+        return True
+
+    def _take(self, handle: CData, count: int, wait: int) -> None:
+        status = new_status()
+
+        def undo(dispatcher: HubDispatcher, _call: Call) -> None:
+            dispatcher.give_back(lib.redlatch_semaphore_start_release, handle, count, kept=self)
+
+        try:
+            wait_for(self._client, self._name, status, _ACQUIRE, handle, count, wait, kept=self, undo=undo)
         except BaseException:
             if status[0] == 0:
                 lib.redlatch_semaphore_release(handle, count)
@@ -178,8 +191,7 @@ class Semaphore(Limited):
         return self._flag(lib.redlatch_semaphore_delete)
 
     def __enter__(self) -> Semaphore:
-        if not self._take(self._scoped_handle, 1, self._wait_ms):
-            raise failure(lib.REDLATCH_TIMEOUT, self._name)
+        self._take(self._scoped_handle, 1, self._wait_ms)
         return self
 
     def __exit__(

@@ -5,14 +5,56 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 from redlatch._ffi import CData, ffi, lib
-from redlatch.errors import LockName, failure
-from redlatch.owners import max_block_ms, pause
+from redlatch.errors import LockName, LockTimeoutError, failure
+from redlatch.owners import max_block_ms
+
+if TYPE_CHECKING:
+    from redlatch.aio.dispatch import Call
+    from redlatch.client import Client
+    from redlatch.hub import HubDispatcher
 
 _AGAIN: int = lib.REDLATCH_AGAIN
 _continue = lib.redlatch_python_continue
+
+
+class WaitCall(NamedTuple):
+    """A call of the core that waits."""
+
+    begin: Callable[..., int]  # makes a resumable wait
+    start: Callable[..., int]  # starts the same; of its arguments only the last one is another one
+
+
+# Starts to give back what a call was granted and nobody takes.
+Undo = Callable[["HubDispatcher", "Call"], object]
+
+
+class Cancel:
+    """Ends a wait, from any thread. It belongs to one wait at a time."""
+
+    def __init__(self) -> None:
+        cancel_out = ffi.new("redlatch_cancel **")
+        status: int = lib.redlatch_cancel_new(cancel_out)
+        if status:
+            raise failure(status)
+        self.handle: CData = ffi.gc(cancel_out[0], lib.redlatch_cancel_free)
+        self._fired = False
+        self._end: Optional[Callable[[], object]] = None  # of a wait in the hub
+
+    def fire(self) -> None:
+        """Ends the wait, or else the next one."""
+        self._fired = True
+        lib.redlatch_cancel_fire(self.handle)
+        if self._end is not None:
+            self._end()
+
+    def expect(self, end: Callable[[], object]) -> None:
+        """A wait in the hub has begun, which this ends."""
+        self._end = end
+        if self._fired:
+            end()
 
 
 def new_status() -> CData:
@@ -21,32 +63,52 @@ def new_status() -> CData:
 
 
 def wait_for(
+    client: Client,
     name: LockName,
     status: CData,
-    begin: Callable[..., int],
+    waits: WaitCall,
     *arguments: Any,
+    kept: Any,
     serial: CData = ffi.NULL,
-    cancel: CData = ffi.NULL,
-) -> bool:
-    """Makes a wait and goes on with it to its end, in short calls where Python has to see its signals in between.
-    Whatever exception comes, Ctrl-C above all, the wait is over; a grant is the caller's to give back if `status` is 0.
+    cancel: Optional[Cancel] = None,
+    undo: Optional[Undo] = None,
+) -> None:
+    """Makes a wait and goes on with it to its end: in the hub where threads are greenlets, else in short calls where
+    Python has to see its signals in between. `kept` is what has the handle. Whatever exception comes, Ctrl-C above all,
+    the wait is over; a grant is the caller's to give back if `status` is 0.
 
-    Returns:
-        False after a time-out.
+    Raises:
+        LockTimeoutError: After a time-out.
     """
+    dispatcher = client._losses.dispatcher()
+    if dispatcher is not None:
+        call = dispatcher.make(waits.start, *arguments, name=name, kept=kept, cancel=cancel, undo=undo)
+        if serial != ffi.NULL:
+            serial[0] = call.serial
+        status[0] = call.status
+        if call.status:
+            raise call.failure(name)
+        return
     wait_out = ffi.new("redlatch_wait **")
-    begun = begin(*arguments, cancel, wait_out)
+    begun = waits.begin(*arguments, ffi.NULL if cancel is None else cancel.handle, wait_out)
     if begun:
         raise failure(begun, name)
     max_block = max_block_ms()
     with ffi.gc(wait_out[0], lib.redlatch_wait_drop) as wait:  # the end of which ends the wait
         while _continue(status, wait, max_block, serial) == _AGAIN:
-            pause()
-    if status[0] and status[0] != lib.REDLATCH_TIMEOUT:
+            pass
+    if status[0]:
         raise failure(status[0], name)
-    return not status[0]
 
 
-def wait_free(client: CData, name: LockName, data: bytes, wait_ms: int) -> bool:
+_WAIT_FREE = WaitCall(lib.redlatch_client_begin_wait_free, lib.redlatch_client_start_wait_free)
+
+
+def wait_free(client: Client, name: LockName, data: bytes, wait_ms: int) -> bool:
     """Whether the name became free in time."""
-    return wait_for(name, new_status(), lib.redlatch_client_begin_wait_free, client, data, len(data), wait_ms)
+    arguments = (client._handle, data, len(data), wait_ms)
+    try:
+        wait_for(client, name, new_status(), _WAIT_FREE, *arguments, kept=client)
+    except LockTimeoutError:
+        return False
+    return True

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Set
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set
 
 import redlatch
 from support import bound, free_port, wait_until
@@ -140,12 +140,12 @@ class Programs:
 
 
 class Sites:
-    """Two web servers of one recipe, and requests to them."""
+    """Web servers of one recipe, and requests to them."""
 
-    def __init__(self, programs: Programs, *arguments: str) -> None:
-        """`{port}` in an argument is the server's."""
+    def __init__(self, programs: Programs, *arguments: str, names: Sequence[str] = "ab") -> None:
+        """`{port}` in an argument is the server's. A name of several letters is of as many workers."""
         self.ports: List[int] = []
-        for name in "ab":
+        for name in names:
             port = free_port()
             programs.start(name, *(each.format(port=port) for each in arguments))
             self.ports.append(port)
@@ -166,9 +166,13 @@ class Sites:
             return 0
 
     def post(self, path: str, times: int) -> List[int]:
-        """The statuses of requests that come to both servers at the same time."""
+        """The statuses of requests that come at the same time, to the servers in turn."""
+
+        def post(number: int) -> int:
+            return self.status(self.ports[number % len(self.ports)], path, "POST")
+
         with ThreadPoolExecutor(8) as threads:
-            return list(threads.map(lambda number: self.status(self.ports[number % 2], path, "POST"), range(times)))
+            return list(threads.map(post, range(times)))
 
 
 def lose_on_the_server(client: redlatch.Client, name: str) -> None:

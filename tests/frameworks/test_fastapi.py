@@ -23,6 +23,17 @@ def test_requests_follow_each_other(programs: Programs, endpoint: str) -> None:
 
 
 @pytest.mark.excludes
+@pytest.mark.parametrize("endpoint", ["by-task", "by-thread"])
+def test_workers_of_one_server_exclude_each_other(programs: Programs, endpoint: str) -> None:
+    sites = Sites(programs, *COMMAND, "--workers", "2", names=["ab"])
+
+    def send(batch: int) -> None:
+        assert sites.post(f"/accounts/1/{endpoint}", batch) == [200] * batch
+
+    programs.check(programs.send_until_both_work(send, 20))
+
+
+@pytest.mark.excludes
 def test_endpoints_of_all_kinds_exclude_each_other(programs: Programs) -> None:
     sites = Sites(programs, *COMMAND)
     with ThreadPoolExecutor(len(ENDS)) as threads:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""redis-py's own tests of its lock, run with the Lock of redlatch.compat.redis_py in its place.
+"""redis-py's own tests of its locks, run with those of redlatch.compat.redis_py and redis_py_asyncio in their place.
 
     run.py [PYTEST ARGUMENT...]
 
@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Tuple
 
+import swap
 from support import RedisServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,11 +71,12 @@ def main() -> int:
     """The exit status."""
     folder = fetched()
     settings = folder / "pytest.ini"
-    settings.write_text("[pytest]\n", encoding="utf-8")
+    settings.write_text("[pytest]\nasyncio_mode = auto\n", encoding="utf-8")
     with RedisServer() as server:
         command = [
             sys.executable, "-m", "pytest", "-c", str(settings), "--rootdir", str(folder), "-p", "swap", "-q", "-rx",
-            "--timeout=120", "--color=no", "--redis-url", server.url, *sys.argv[1:], str(folder / "tests/test_lock.py"),
+            "--timeout=120", "--color=no", "--redis-url", server.url, *sys.argv[1:],
+            *(str(folder / swap.path(module)) for module in swap.MODULES),
         ]  # fmt: skip
         paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
         return subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, check=False).returncode

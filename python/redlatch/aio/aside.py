@@ -43,16 +43,15 @@ async def run_aside(loop: Loop, work: Callable[[], Result], discard: Callable[[R
         if (aside.left or not loop.post(arrive)) and aside.error is None:
             discard(aside.result)
 
-    def leave() -> None:
+    def leave(aside: _Aside) -> None:
         aside.left = aside.done = True
         _wake(loop, aside)
 
-    threading.Thread(target=run, name="redlatch-aside", daemon=True).start()
-    try:
-        cancellation = await loop.wait(aside, leave)
-    except BaseException:  # the task is torn down
+    def desert(aside: _Aside) -> None:
         aside.left = True
-        raise
+
+    threading.Thread(target=run, name="redlatch-aside", daemon=True).start()
+    cancellation = await loop.wait(aside, leave, desert)
     if cancellation is not None:
         if not aside.left and aside.error is None:
             discard(aside.result)
@@ -82,7 +81,7 @@ async def finish_aside(loop: Loop, work: Callable[[], Result]) -> Optional[Cance
             loop.post(arrive)
 
     threading.Thread(target=run, name="redlatch-aside", daemon=True).start()
-    return await loop.wait(aside, None)
+    return await loop.wait(aside, None, lambda _: None)
 
 
 def _wake(loop: Loop, aside: _Aside) -> None:

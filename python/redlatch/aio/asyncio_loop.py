@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from types import TracebackType
 from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Set, Type, Union
 
-from redlatch.aio.loops import Cancellation, Event, Waiting
+from redlatch.aio.loops import AnyWaiting, Cancellation, Event
 
 
 class AsyncioLoop:
@@ -88,19 +88,30 @@ class AsyncioLoop:
 
         return end
 
+    checks = False
+
     async def check(self) -> None:
         """A task learns that it is cancelled when it waits."""
 
-    async def wait(self, waiting: Waiting, cancel: Optional[Callable[[], None]]) -> Optional[Cancellation]:
+    async def wait(
+        self,
+        waiting: AnyWaiting,
+        cancel: Optional[Callable[[AnyWaiting], object]],
+        desert: Callable[[AnyWaiting], object],
+    ) -> Optional[Cancellation]:
         first: Optional[asyncio.CancelledError] = None
-        while not waiting.done:
-            waiting.waiter = self._loop.create_future()
-            try:
-                await waiting.waiter
-            except asyncio.CancelledError as cancelled:
-                first = first or cancelled
-                if cancel is not None and not waiting.done:
-                    cancel()
+        try:
+            while not waiting.done:
+                waiting.waiter = self._loop.create_future()
+                try:
+                    await waiting.waiter
+                except asyncio.CancelledError as cancelled:
+                    first = first or cancelled
+                    if cancel is not None and not waiting.done:
+                        cancel(waiting)
+        except BaseException:  # GeneratorExit
+            desert(waiting)
+            raise
         raising = None if first is None else _raising(first)
         first = None  # its traceback has this frame, and would keep all that is in it
         return raising

@@ -20,10 +20,10 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, Generic, List, Optional, Tuple, TypeVar
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
-from redlatch.aio.loops import Cancellation, Event, Loop, Waker, running
+from redlatch.aio.loops import Cancellation, Event, Loop, TaskLoop, Waker, running
 from redlatch.client import stats_of
 from redlatch.errors import ForkedError, LockName, LossReason, RedlatchError, error_of, failure, reason_name
 from redlatch.locks import LockHandle
@@ -32,6 +32,8 @@ from redlatch.reports import own_report
 
 if TYPE_CHECKING:
     from redlatch.credentials import Renewal
+
+AnyLoop = TypeVar("AnyLoop", bound=Loop)
 
 _next_event = lib.redlatch_client_next_event
 _OK: int = lib.REDLATCH_OK
@@ -50,13 +52,17 @@ class Call:
     """A call that was started, and what its event said."""
 
     __slots__ = (
-        "done", "waiter", "tag", "kept", "undo", "left", "status", "number", "serial", "message", "reason", "value",
+        "done", "waiter", "tag", "arguments", "kept", "undo", "left", "status", "number", "serial", "message", "reason",
+        "value",
     )  # fmt: skip
 
-    def __init__(self, tag: int, kept: Any, undo: Optional[Callable[[Call], object]]) -> None:
+    def __init__(
+        self, tag: int, arguments: Tuple[Any, ...], kept: Any, undo: Optional[Callable[[Call], object]]
+    ) -> None:
         self.done = False
         self.waiter: Any = None  # of the loop
         self.tag = tag
+        self.arguments = arguments  # of the core's function
         self.kept = kept  # until the event has come: the core may need the handle
         self.undo = undo  # gives back what was granted to nobody
         self.left = False  # nobody waits for it any more
@@ -75,17 +81,19 @@ class Call:
 class TaskLosses(KnownLosses):
     """The losses of a client that tasks use."""
 
+    ACTOR = "task"
+
     def __init__(self, uuid: str) -> None:
         super().__init__(uuid)
         self._events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
         self._guards: Dict[int, List[Waker]] = {}
         self._at_close: weakref.WeakSet[Waker] = weakref.WeakSet()
-        self._loop: Optional[Loop] = None
+        self._loop: Optional[TaskLoop] = None
 
-    def begin(self, loop: Loop, uuid: str) -> None:
-        """From now on events are made in this loop. The uuid is another one than at first in a forked child."""
+    def begin(self, loop: TaskLoop, uuid: str) -> None:
+        """Also makes events in this loop."""
+        super().begin(loop, uuid)
         self._loop = loop
-        self._uuid = uuid
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""
@@ -100,7 +108,7 @@ class TaskLosses(KnownLosses):
         event = self._events.get(serial)
         if event is not None:
             event.set()
-        for guard in self._guards.get(serial, ()):
+        for guard in self._guards.get(serial, [])[:]:  # one may leave
             guard.cancel()
 
     def guard(self, serial: int, guard: Waker) -> None:
@@ -136,13 +144,14 @@ class TaskLosses(KnownLosses):
         return event
 
 
-class Dispatcher:
+class AnyDispatcher(Generic[AnyLoop]):
     """Belongs to one client, and from the first call on to one loop."""
+
+    losses: KnownLosses
 
     def __init__(self, handle: CData, renewal: Optional[Renewal]) -> None:
         self.handle = handle
-        self.losses = TaskLosses(text(lib.redlatch_client_uuid(handle)))
-        self.loop: Optional[Loop] = None
+        self.loop: Optional[AnyLoop] = None
         self._renewal = renewal
         self._pid = 0  # of the process that the loop is in
         self._guard = threading.Lock()  # of the choice of the loop
@@ -151,7 +160,11 @@ class Dispatcher:
         self._last_tag = 0  # 0 is of calls whose end is of no interest
         self._collecting = False
 
-    def bind(self) -> Loop:
+    def _running(self) -> AnyLoop:
+        """The loop that runs here."""
+        raise NotImplementedError
+
+    def bind(self) -> AnyLoop:
         """The client's loop, which has to be the one that runs here; the first one becomes it."""
         loop = self.loop
         if loop is None:
@@ -159,7 +172,7 @@ class Dispatcher:
         self.check_process()
         if not loop.runs_here():
             stats_of(self.handle)  # which fails in a forked child, and when the client is closed
-            running()  # tells that there is none here
+            self._running()  # tells that there is none here
             raise RuntimeError(
                 "the client belongs to another event loop, the first in which it was used; expected a client that is "
                 "opened in this loop"
@@ -178,10 +191,10 @@ class Dispatcher:
         """Whether its loop is that of a process from which this one was forked."""
         return self._pid not in (0, os.getpid())
 
-    def _begin(self) -> Loop:
+    def _begin(self) -> AnyLoop:
         with self._guard:
             if self.loop is None:
-                loop = running()
+                loop = self._running()
                 descriptor = ffi.new("int *")
                 status: int = lib.redlatch_client_event_fd(self.handle, descriptor)
                 if status:
@@ -200,16 +213,16 @@ class Dispatcher:
         *arguments: Any,
         name: Optional[LockName],
         kept: Any,
-        undo: Optional[Callable[[Call], Optional[Call]]] = None,
+        undo: Optional[Callable[[Call], object]] = None,
     ) -> Call:
         """Starts a call of the core. `undo` starts to give back what it was granted."""
         self._last_tag += 1
         tag = self._last_tag
-        call = self._calls[tag] = Call(tag, kept, undo)
+        call = self._calls[tag] = Call(tag, arguments, kept, undo)
         try:
             status = function(*arguments, tag)
         except KeyboardInterrupt:  # maybe when it is started
-            self._desert(call, True)
+            self._desert(call)
             raise
         except BaseException:
             del self._calls[tag]
@@ -219,12 +232,11 @@ class Dispatcher:
             raise failure(status, name)
         return call
 
-    def _desert(self, call: Call, waits: bool) -> None:
-        """Nobody will wait for the call; `waits` says whether it may be a wait, which then ends."""
+    def _desert(self, call: Call) -> None:
+        """Nobody will wait for the call. If it is a wait it ends."""
         if not call.done:
             call.left = True
-            if waits:
-                lib.redlatch_client_cancel(self.handle, call.tag)
+            lib.redlatch_client_cancel(self.handle, call.tag)
         elif call.undo is not None and not call.status:
             call.undo(call)
 
@@ -249,26 +261,24 @@ class Dispatcher:
         if call.waiter is not None and self.loop is not None:
             self.loop.wake(call.waiter)
 
-    async def finish(
+    def finish(
         self, call: Call, cancel: Optional[Callable[[Call], None]] = None
-    ) -> Optional[Cancellation]:
+    ) -> Coroutine[Any, Any, Optional[Cancellation]]:
         """Waits for the end of a call; `cancel` says what a cancellation of the task does to it.
 
         Returns:
-            The cancellation, which is to be raised.
+            The cancellation, which is to be raised; to be awaited.
         """
         assert self.loop is not None
-        try:
-            return await self.loop.wait(call, None if cancel is None else lambda: cancel(call))
-        except BaseException:  # GeneratorExit: the task is torn down
-            self._desert(call, cancel is not None)
-            raise
+        return self.loop.wait(call, cancel, self._desert)
 
     async def ask(
         self, function: Callable[..., int], *arguments: Any, name: Optional[LockName], kept: Any
     ) -> Call:
         """Makes a call that a cancellation leaves alone."""
-        await self.bind().check()
+        loop = self.bind()
+        if loop.checks:
+            await loop.check()
         call = self.start(function, *arguments, name=name, kept=kept)
         cancellation = await self.finish(call, self.leave)
         if cancellation is not None:
@@ -280,7 +290,9 @@ class Dispatcher:
     async def step(self, function: Callable[..., int], *arguments: Any, kept: Any) -> Call:
         """Makes a call that may end with AGAIN: it is to be made once more. It is done to its end, after which another
         one may be made."""
-        await self.bind().check()
+        loop = self.bind()
+        if loop.checks:
+            await loop.check()
         call = self.start(function, *arguments, name=None, kept=kept)
         cancellation = await self.finish(call)
         if cancellation is not None:
@@ -311,7 +323,9 @@ class Dispatcher:
         undo: Optional[Callable[[Call], Optional[Call]]] = None,
     ) -> Call:
         """Makes a call that waits, and ends with OK or TIMEOUT. `undo` starts to give back what it was granted."""
-        await self.bind().check()
+        loop = self.bind()
+        if loop.checks:
+            await loop.check()
         call = self.start(function, *arguments, name=name, kept=kept, undo=undo)
         cancellation = await self.finish(call, self.cancel)
         if cancellation is not None:
@@ -350,7 +364,7 @@ class Dispatcher:
 
     def _take(self, record: CData) -> None:
         if record.kind in _UNASKED:
-            take_event(record, self.losses, "task")
+            take_event(record, self.losses)
             return
         # Nothing of the record is valid after the next event.
         report = own_report(record.report) if record.report else None
@@ -390,3 +404,16 @@ class Dispatcher:
             call.message = text(lib.redlatch_strerror(status))
             self._conclude(call, status)
         self.losses.closed()
+
+
+class Dispatcher(AnyDispatcher[TaskLoop]):
+    """That of a client that tasks use."""
+
+    losses: TaskLosses
+
+    def __init__(self, handle: CData, renewal: Optional[Renewal]) -> None:
+        super().__init__(handle, renewal)
+        self.losses = TaskLosses(text(lib.redlatch_client_uuid(handle)))
+
+    def _running(self) -> TaskLoop:
+        return running()

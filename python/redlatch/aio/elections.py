@@ -16,7 +16,7 @@ from redlatch._ffi import FOREVER, LEASE_OF_LOCK, ffi, lib
 from redlatch.aio.dispatch import Call
 from redlatch.aio.holds import Hold
 from redlatch.aio.locks import Lock
-from redlatch.aio.loops import Cancellation, Event, Loop, current_task
+from redlatch.aio.loops import Cancellation, Event, TaskLoop, current_task
 from redlatch.elections import RETRY, Complaints, callback_of, leader_of, may_pass
 from redlatch.errors import ClosedError, LockLostError, LockName, RedlatchError, WaitCancelledError
 from redlatch.options import name_bytes
@@ -82,7 +82,7 @@ class Election:
         self._error: Optional[BaseException] = None
         self._task: Any = None
         self._ends: List[_End] = []
-        self._loop: Optional[Loop] = None  # from the beginning of the block on
+        self._loop: Optional[TaskLoop] = None  # from the beginning of the block on
         self._waker = _Waker()
 
     @property
@@ -154,7 +154,7 @@ class Election:
             return None
         end = _End()
         self._ends.append(end)
-        return await self._loop.wait(end, None)
+        return await self._loop.wait(end, None, lambda _: None)
 
     async def _run(self, lock: Lock) -> None:
         self._task = current_task()

@@ -194,7 +194,14 @@ class Lock(LockHandle):
         if hold is not None:
             number = hold._number
             self._entered.remove(hold)
-        await self._leave_block(cast(Optional[Hold], hold), lambda: self._release(number), kind, error, traceback)
+        if isinstance(hold, Hold) and hold._guard is not None:
+            await self._leave_guarded(hold, hold._guard, lambda: self._release(number), kind, error, traceback)
+            return
+        try:
+            if hold is None or not hold._released:
+                await self._releasing(number)
+        except RedlatchError as failed:
+            self._left_badly(failed, hold, error)
 
     async def _leave_block(
         self,
@@ -270,23 +277,31 @@ class Lock(LockHandle):
         call = await self._obtain(self._number() if caller is None else caller, wait, lease)
         return call.status == 0
 
-    async def _obtain(self, number: int, wait: int, lease: int) -> Call:
+    def _obtain(self, number: int, wait: int, lease: int) -> Coroutine[Any, Any, Call]:
         """Acquires; its status is OK or TIMEOUT."""
-        dispatcher = self._client._dispatcher
-
-        def undo(call: Call) -> Optional[Call]:
-            return dispatcher.give_back(_start_release, self._handle, number, kept=self)
-
         arguments = (self._handle, number, lease, wait)
-        call = await dispatcher.wait(_start_acquire, *arguments, name=self._name, kept=self, undo=undo)
-        if not call.status and self._kind in SEVERAL:
+        wait_for = self._client._dispatcher.wait
+        obtaining = wait_for(_start_acquire, *arguments, name=self._name, kept=self, undo=self._give_back)
+        return self._obtain_several(obtaining, number) if self._kind in SEVERAL else obtaining
+
+    def _give_back(self, obtained: Call) -> Optional[Call]:
+        """Starts to release what a call has obtained and nobody takes."""
+        _, number, *_ = obtained.arguments
+        return self._client._dispatcher.give_back(_start_release, self._handle, number, kept=self)
+
+    async def _obtain_several(self, obtaining: Coroutine[Any, Any, Call], number: int) -> Call:
+        call = await obtaining
+        if not call.status:
             record = self._standing(number)  # has to live while its owner is read
             self._client._losses.note_owner(call.serial, text(record.owner))
         return call
 
     async def _release(self, caller: Optional[int]) -> None:
-        number = self._number() if caller is None else caller
-        await self._client._dispatcher.change(_start_release, self._handle, number, name=self._name, kept=self)
+        await self._releasing(self._number() if caller is None else caller)
+
+    def _releasing(self, number: int) -> Coroutine[Any, Any, Call]:
+        dispatcher = self._client._dispatcher
+        return dispatcher.change(_start_release, self._handle, number, name=self._name, kept=self)
 
     async def _call(self, function: Callable[..., int], *arguments: Any) -> Call:
         """Makes a call on the lock that neither waits nor releases."""

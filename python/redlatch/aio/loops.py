@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Protocol, Type, Union
+from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Protocol, Type, TypeVar, Union
 
 # Raises the cancellation that a wait has outlived.
 Cancellation = Callable[[], NoReturn]
@@ -58,8 +58,12 @@ class Waiting(Protocol):
     waiter: Any  # of the loop: who is to be woken
 
 
+AnyWaiting = TypeVar("AnyWaiting", bound=Waiting)
+
+
 class Loop(Protocol):
-    """An event loop. All but post() and end_watch() are called by the thread of the loop."""
+    """What a dispatcher needs of an event loop. All but post() and TaskLoop.end_watch() are called by the thread of the
+    loop."""
 
     def runs_here(self) -> bool:
         """Whether the calling thread is inside this loop."""
@@ -70,14 +74,34 @@ class Loop(Protocol):
     def unwatch(self) -> None:
         """Ends watch(). The descriptor may be closed afterwards."""
 
-    def end_watch(self, close: Callable[[], None]) -> None:
-        """Ends watch() from wherever it is called, and closes."""
-
     def wake(self, waiter: Any) -> None:
         """Wakes the task of a wait."""
 
     def post(self, call: Callable[[], object]) -> bool:
         """Has the loop make a call, from any thread; False if the loop has ended."""
+
+    checks: bool  # whether the loop knows a cancellation before the task waits
+
+    async def check(self) -> None:
+        """Raises the cancellation of the calling task, if the loop knows one."""
+
+    def wait(
+        self,
+        waiting: AnyWaiting,
+        cancel: Optional[Callable[[AnyWaiting], object]],
+        desert: Callable[[AnyWaiting], object],
+    ) -> Coroutine[Any, Any, Optional[Cancellation]]:
+        """Waits until it is done. A cancellation does not end the wait: it calls `cancel`, which may, and is returned.
+
+        When the loop is torn down and the task with it, the exception that does so comes at once, after `desert`.
+        """
+
+
+class TaskLoop(Loop, Protocol):
+    """What tasks need of it, too."""
+
+    def end_watch(self, close: Callable[[], None]) -> None:
+        """Ends watch() from wherever it is called, and closes."""
 
     def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Starts a task that raises nothing but its cancellation, when the loop ends."""
@@ -97,17 +121,7 @@ class Loop(Protocol):
     def on_signal(self, number: int, call: Callable[[], object]) -> Callable[[], None]:
         """Makes the call when the signal comes, in the main thread; what is returned ends that."""
 
-    async def check(self) -> None:
-        """Raises the cancellation of the calling task, if the loop knows one before a task waits."""
-
-    async def wait(self, waiting: Waiting, cancel: Optional[Callable[[], None]]) -> Optional[Cancellation]:
-        """Waits until it is done. A cancellation does not end the wait: it calls `cancel`, which may, and is returned.
-
-        When the loop is torn down and the task with it, the exception that does so comes at once.
-        """
-
-
-def running() -> Loop:
+def running() -> TaskLoop:
     """The loop that runs in this thread."""
     trio = sys.modules.get("trio")
     if trio is not None and _is_in(trio.lowlevel.current_trio_token):

@@ -11,7 +11,7 @@ from typing import Any, Callable, ContextManager, Coroutine, Optional, Type, Uni
 
 import trio
 
-from redlatch.aio.loops import Cancellation, Event, Waiting
+from redlatch.aio.loops import AnyWaiting, Cancellation, Event
 
 
 class TrioLoop:
@@ -92,23 +92,34 @@ class TrioLoop:
 
         return end
 
+    checks = True
+
     async def check(self) -> None:
         await trio.lowlevel.checkpoint_if_cancelled()
 
-    async def wait(self, waiting: Waiting, cancel: Optional[Callable[[], None]]) -> Optional[Cancellation]:
+    async def wait(
+        self,
+        waiting: AnyWaiting,
+        cancel: Optional[Callable[[AnyWaiting], object]],
+        desert: Callable[[AnyWaiting], object],
+    ) -> Optional[Cancellation]:
         first: Optional[Cancellation] = None
 
         def abort(raise_cancel: Any) -> trio.lowlevel.Abort:
             nonlocal first
             first = raise_cancel
             if cancel is not None:
-                cancel()  # may end the wait, which reschedules the task
+                cancel(waiting)  # may end the wait, which reschedules the task
             return trio.lowlevel.Abort.FAILED
 
         if waiting.done:
             return None
         waiting.waiter = trio.lowlevel.current_task()
-        await trio.lowlevel.wait_task_rescheduled(abort)
+        try:
+            await trio.lowlevel.wait_task_rescheduled(abort)
+        except BaseException:
+            desert(waiting)
+            raise
         return first
 
 

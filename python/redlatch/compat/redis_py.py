@@ -13,90 +13,31 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import logging
 import math
-import os
-import threading
-import weakref
 from types import TracebackType
-from typing import Any, Dict, NoReturn, Optional, Type, Union, cast
+from typing import Any, Optional, Type, Union, cast
 
 import redis
 from redis import exceptions
 
-from redlatch._ffi import FOREVER, RENEWED, lib
+from redlatch import locks
+from redlatch._ffi import lib
 from redlatch.client import Client
-from redlatch.durations import span_ms, wait_ms
-from redlatch.errors import (
-    LockLostError,
-    NotOwnedError,
-    RedlatchError,
-    ServerError,
-    UnreachableError,
-    UnsupportedError,
-)
+from redlatch.compat.redis_py_base import BaseLock, Clients, Number, lock_error, translated
+from redlatch.errors import LockLostError, NotOwnedError, ServerError, UnreachableError
 from redlatch.holds import Hold
-from redlatch.like import connect_like, pool_of
-from redlatch.locks import LockState
+from redlatch.like import connect_like
 from redlatch.owners import new_number
-from redlatch.statuses import Status
 
 __all__ = ["Lock", "Redis"]
 
-logger = logging.getLogger("redlatch")
 
-Number = Union[int, float]
-
-
-class _Clients:
-    """The redlatch client of each connection pool of redis-py: one, which lives as long as the pool."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._of_pool: weakref.WeakKeyDictionary[Any, Client] = weakref.WeakKeyDictionary()
-
-    def of(self, given: Any) -> Client:
-        """A redlatch client for what a Lock is given. It connects at its first use. When it is closed, what is held
-        runs out, as it does when redis-py's client is closed."""
-        if isinstance(given, Client):
-            return given
-        if type(given).__module__.startswith("redis.asyncio"):
-            raise TypeError(f"redis is {given!r}; expected redis.Redis: this Lock blocks, and would block the loop")
-        pool = pool_of(given)
-        with self._guard:
-            client = self._of_pool.get(pool)
-            if client is None or client.closed:
-                client = self._of_pool[pool] = connect_like(given, lazy=True, release_on_close=False)
-        return client
+_clients: Clients[Client] = Clients(
+    lambda given: connect_like(given, lazy=True, release_on_close=False), lambda client: not client.closed
+)
 
 
-_clients = _Clients()
-
-
-def _begin_child() -> None:
-    # The clients are the parent's, and so are their connections.
-    global _clients
-    _clients = _Clients()
-
-
-os.register_at_fork(after_in_child=_begin_child)
-
-
-class _Held:
-    """What Lock.local has when all threads share it."""
-
-    token: Optional[bytes] = None
-    hold: Optional[Hold] = None
-
-
-class _HeldByThread(threading.local):
-    """What Lock.local has when each thread has its own."""
-
-    token: Optional[bytes] = None
-    hold: Optional[Hold] = None
-
-
-class Lock:
+class Lock(BaseLock[Hold]):
     """A lock by name with redis-py's arguments and methods.
 
     `redis` is a client of redis-py, whose address and credentials are taken, or a redlatch.Client. Each acquire has an
@@ -111,40 +52,18 @@ class Lock:
         True
     """
 
-    def __init__(
-        self,
-        redis: Any,
-        name: Union[str, bytes],
-        timeout: Optional[Number] = None,
-        sleep: Number = 0.1,
-        blocking: bool = True,
-        blocking_timeout: Optional[Number] = None,
-        thread_local: bool = True,
-        raise_on_release_error: bool = True,
-    ) -> None:
-        """Makes a lock; nothing is sent.
+    _lock: locks.Lock
 
-        Args:
-            redis: A redis-py client, its connection pool, or a redlatch.Client.
-            name: The key.
-            timeout: Seconds after which the lock ends by itself; None or 0 means that it is renewed until release().
-            sleep: A blocking_timeout that is shorter than this tries once.
-            blocking: Whether acquire() waits.
-            blocking_timeout: How long; None means for ever.
-            thread_local: Whether only the thread that acquired can release.
-            raise_on_release_error: Whether the end of a `with` raises when the lock was lost, or logs.
-        """
-        self.redis = redis
-        self.name = name
-        self.timeout = timeout
-        self.sleep = sleep
-        self.blocking = blocking
-        self.blocking_timeout = blocking_timeout
-        self.thread_local = bool(thread_local)
-        self.raise_on_release_error = raise_on_release_error
-        self.local: Union[_Held, _HeldByThread] = _HeldByThread() if thread_local else _Held()
-        self._lease_ms()
-        self._lock = _clients.of(redis).plain_lock(name)
+    def _new_lock(self) -> locks.Lock:
+        given = self.redis
+        if isinstance(given, Client):
+            return given.plain_lock(self.name)
+        if type(given).__module__.startswith("redis.asyncio"):
+            raise TypeError(
+                f"redis is {given!r}; expected redis.Redis: this Lock blocks, and would block the loop; "
+                "redlatch.compat.redis_py_asyncio has one that does not"
+            )
+        return _clients.of(given).plain_lock(self.name)
 
     def acquire(
         self,
@@ -164,17 +83,11 @@ class Lock:
         Returns:
             Whether the lock was obtained.
         """
-        if token is not None:
-            raise UnsupportedError(f"token is {token!r}; expected None: redlatch makes the value of the key itself")
-        wait = _wait_ms(
-            self.sleep if sleep is None else sleep,
-            self.blocking if blocking is None else blocking,
-            self.blocking_timeout if blocking_timeout is None else blocking_timeout,
-        )
+        wait = self._wait_ms(sleep, blocking, blocking_timeout, token)
         try:
             hold = self._lock._obtain(wait, self._lease_ms(), False, new_number())
         except (UnreachableError, ServerError) as error:
-            raise _translated(error) from error
+            raise translated(error) from error
         if hold is None:
             return False
         self._keep(hold)
@@ -188,14 +101,13 @@ class Lock:
             redis.exceptions.LockError: The caller has not acquired it.
             redis.exceptions.LockNotOwnedError: The caller has lost it.
         """
-        hold = self._held("release")
-        self.local.token = self.local.hold = None
+        hold = self._taken()
         try:
             hold.release()
         except (LockLostError, NotOwnedError) as error:
             self._raise_lost("release", error)
         except (UnreachableError, ServerError) as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     def extend(self, additional_time: Number, replace_ttl: bool = False) -> bool:
         """Adds seconds to what is left of the lock's time, or with `replace_ttl` lets it end so many seconds from now.
@@ -237,12 +149,12 @@ class Lock:
 
     def owned(self) -> bool:
         """Asks the server whether the caller holds the lock."""
-        hold = self.local.hold
+        hold: Optional[Hold] = self.local.hold
         return self._state().owner == hold.owner if hold is not None else False
 
     def __enter__(self) -> Lock:
         if not self.acquire():
-            raise _lock_error(exceptions.LockError, "the lock was not obtained in time", self.name)
+            raise lock_error(exceptions.LockError, "the lock was not obtained in time", self.name)
         return self
 
     def __exit__(
@@ -254,36 +166,13 @@ class Lock:
         try:
             self.release()
         except exceptions.LockError as failed:
-            if self.raise_on_release_error:
-                raise
-            logger.warning("%s", failed)
+            self._left(failed)
 
-    def _lease_ms(self) -> int:
-        return span_ms(self.timeout, "timeout") if self.timeout else RENEWED
-
-    def _state(self) -> LockState:
+    def _state(self) -> locks.LockState:
         try:
             return self._lock.state()
         except (UnreachableError, ServerError) as error:
-            raise _translated(error) from error
-
-    def _keep(self, hold: Hold) -> None:
-        self.local.token = hold.owner.encode()
-        self.local.hold = hold
-
-    def _held(self, what: str) -> Hold:
-        """What the caller has acquired, to `what` it."""
-        hold = self.local.hold
-        if hold is None:
-            message = f"cannot {what} the lock: the caller has not acquired it"
-            raise _lock_error(exceptions.LockError, message, self.name)
-        return hold
-
-    def _held_for_a_time(self, what: str) -> Hold:
-        hold = self._held(what)
-        if self.timeout is None:
-            raise _lock_error(exceptions.LockError, f"cannot {what} the lock: it has no timeout", self.name)
-        return hold
+            raise translated(error) from error
 
     def _extend(self, hold: Hold, seconds: Number, what: str) -> bool:
         try:
@@ -291,13 +180,9 @@ class Lock:
         except (LockLostError, NotOwnedError) as error:
             self._raise_lost(what, error)
         except (UnreachableError, ServerError) as error:
-            raise _translated(error) from error
+            raise translated(error) from error
         self._keep(hold)  # an extension whose reply was lost may have changed the owner id
         return True
-
-    def _raise_lost(self, what: str, error: Optional[RedlatchError]) -> NoReturn:
-        message = f"cannot {what} the lock: the caller no longer holds it"
-        raise _lock_error(exceptions.LockNotOwnedError, message, self.name) from error
 
 
 class Redis(redis.Redis):
@@ -330,34 +215,3 @@ class Redis(redis.Redis):
 def _forget(hold: Hold) -> None:
     """The owner of a hold that is lost acquires nothing else, and may never release it."""
     lib.redlatch_owner_end(hold._number)
-
-
-_BY_STATUS: Dict[Status, Type[exceptions.RedisError]] = {
-    Status.NO_REPLY: exceptions.TimeoutError,
-    Status.READ_ONLY: exceptions.ReadOnlyError,
-    Status.SERVER_OUT_OF_MEMORY: exceptions.OutOfMemoryError,
-    Status.LOADING: exceptions.BusyLoadingError,
-    Status.AUTHENTICATION: exceptions.AuthenticationError,
-    Status.NO_PERMISSION: exceptions.NoPermissionError,
-}
-
-
-def _translated(error: Union[UnreachableError, ServerError]) -> exceptions.RedisError:
-    """redis-py's exception for what the server or the network did."""
-    usual = exceptions.ConnectionError if isinstance(error, UnreachableError) else exceptions.ResponseError
-    return _BY_STATUS.get(error.status, usual)(str(error))
-
-
-def _lock_error(kind: Any, message: str, name: Union[str, bytes]) -> exceptions.LockError:
-    """An exception of redis-py, whose constructors have no types."""
-    error: exceptions.LockError = kind(message, lock_name=name)
-    return error
-
-
-def _wait_ms(sleep: Number, blocking: bool, blocking_timeout: Optional[Number]) -> int:
-    """How long an acquire waits. redis-py gives up at once where its first pause would end too late."""
-    if not blocking:
-        return 0
-    if blocking_timeout is None:
-        return FOREVER
-    return 0 if blocking_timeout <= 0 or sleep > blocking_timeout else wait_ms(blocking_timeout, "blocking_timeout")

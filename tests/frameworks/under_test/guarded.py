@@ -2,7 +2,7 @@
 """What the recipes do under their locks when they are tested: it shows when two are at it at the same time.
 
     GUARDED_FOLDER      where the counter, the intervals and the events are
-    GUARDED_PROGRAM     a name for this program
+    GUARDED_PROGRAM     a name for this program; of several letters each worker process takes one
     GUARDED_UNLOCKED=1  locks exclude nobody: the tests must notice that
 
 The counter is read, and a moment later written: who does that beside another one takes back what the other one has
@@ -23,7 +23,23 @@ import redlatch
 import redlatch.aio
 
 FOLDER = Path(os.environ["GUARDED_FOLDER"])
-PROGRAM = os.environ["GUARDED_PROGRAM"]
+
+
+def _name() -> str:
+    """The first letter that no other process has taken."""
+    letters = os.environ["GUARDED_PROGRAM"]
+    if len(letters) == 1:
+        return letters
+    for letter in letters:
+        try:
+            os.close(os.open(FOLDER / f"is-{letter}", os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            continue
+        return letter
+    raise RuntimeError(f"there are more processes than {letters!r} has letters")
+
+
+PROGRAM = _name()
 DIGITS = 12
 PAUSE = 0.01
 # Work on this account does not end by itself.
