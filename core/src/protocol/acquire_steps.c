@@ -57,7 +57,8 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
 
 void acquire_contended(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
     operation_contended(engine, operation);
-    if (operation->non_blocking) {
+    bool overtook = resource_unconfirmed_hold(operation->resource) != NULL; /* it waits for the reply to that release */
+    if (operation->non_blocking && !overtook) {
         machine_for(engine, operation)->end(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (operation->seen != operation->resource->queue->sequence &&
                !PLANTED(FAULT_MESSAGE_MISSED_WHILE_REQUESTING)) {

@@ -120,6 +120,22 @@ static void fill_loss(const struct hold *hold, redlatch_event *event) {
     fill_hold(hold, event);
 }
 
+static void fill_failed_release(const struct hold *hold, redlatch_event *event) {
+    event->kind = REDLATCH_EVENT_RELEASE_FAILED;
+    event->status = hold->release_status;
+    event->reason = hold->reason;
+    fill_hold(hold, event);
+}
+
+static void put_failed_release_text(redlatch_event *event, struct error_text *error) {
+    char shown[64];
+    size_t size = event->name_size < sizeof event->name - 1 ? event->name_size : sizeof event->name - 1;
+    shown_name(event->name, size, shown);
+    const char *why = event->status == REDLATCH_LOST ? reason_text(event->reason) : "it ends with its lease";
+    snprintf(error->text, sizeof error->text, "release \"%s\": %s: %s", shown, redlatch_strerror(event->status), why);
+    event->message = error->text;
+}
+
 static void put_loss_text(const struct client *client, bool permit, redlatch_event *event, struct error_text *error) {
     char shown[64];
     char id[REDLATCH_PERMIT_ID_SIZE];
@@ -136,6 +152,12 @@ static void put_loss_text(const struct client *client, bool permit, redlatch_eve
 static bool take_loss(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct hold *hold = engine_first_loss(&client->engine, queue);
     bool permit = hold && kind_has_permit_ids(hold->lock_kind);
+    if (hold && hold->release_status != REDLATCH_OK) {
+        fill_failed_release(hold, event);
+        engine_loss_taken(&client->engine, queue);
+        put_failed_release_text(event, &client->event_errors[queue]);
+        return true;
+    }
     if (hold) {
         fill_loss(hold, event);
         engine_loss_taken(&client->engine, queue);

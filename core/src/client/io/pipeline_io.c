@@ -43,7 +43,7 @@ short io_poll_events(const struct pipeline_io *io) {
 
 /* Whether its callers wait for each other's commands and replies. */
 bool io_is_shared(const struct pipeline_io *io) {
-    return io->pipeline->in_flight >= SHARED_FROM;
+    return io->pipeline->in_flight - io->pipeline->unconfirmed >= SHARED_FROM;
 }
 
 static bool expects_replies(const struct pipeline_io *io) {
@@ -53,6 +53,13 @@ static bool expects_replies(const struct pipeline_io *io) {
 bool io_has_work(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
     return expects_replies(io) || !list_is_empty(&pipeline->unsent) || !list_is_empty(&pipeline->in_doubt);
+}
+
+bool io_has_awaited_work(const struct pipeline_io *io) {
+    const struct pipeline *pipeline = io->pipeline;
+    bool only_unconfirmed = !io->authentication.pending && pipeline->in_flight == pipeline->unconfirmed &&
+                            list_is_empty(&pipeline->unsent) && list_is_empty(&pipeline->in_doubt);
+    return io_has_work(io) && !only_unconfirmed;
 }
 
 /* Whether something is to be given back for which nobody waits any more: another may wait for it. */
@@ -239,7 +246,9 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
     }
     bool at_once = io->pipeline->role == PIPELINE_BACKGROUND || io_is_lent(io) ||
                    (io->pipeline->role == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
-    if (at_once || io->unread_since + UNREAD_LIMIT < client->background_wakes_at) {
+    int64_t limit = io->unread_since + UNREAD_LIMIT;
+    if (at_once || limit < client->background_wakes_at) {
+        client->unread_until = limit;
         client_kick_background(client);
     }
 }

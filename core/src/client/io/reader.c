@@ -15,10 +15,12 @@
 
 #include "client_lock.h"
 #include "pipeline_io.h"
+#include "wait_queue.h"
 
 static struct request *waiting_request_of(const struct list *list) {
     for (struct list_link *link = list_first(list); link; link = list_next(list, link)) {
-        struct operation *operation = container_of(link, struct command, link)->operation;
+        const struct command *command = container_of(link, struct command, link);
+        struct operation *operation = command->operation ? command->operation : receiver_of(command);
         if (operation && !operation->asynchronous && operation->phase != PHASE_DONE) {
             struct request *request = container_of(operation, struct request, operation);
             if (request->inside) {
