@@ -20,6 +20,7 @@ from redlatch.errors import (
     failure,
     reason_name,
 )
+from redlatch.options import confirmation
 from redlatch.other_names import explain_other_names
 
 if TYPE_CHECKING:
@@ -188,8 +189,11 @@ class Hold(BaseHold):
                 self._lost_event.set()
         return self._lost_event
 
-    def release(self) -> None:
+    def release(self, confirm: Optional[bool] = None) -> None:
         """Releases one acquire. A `with` block whose Hold was released does not release it again when it is left.
+
+        Args:
+            confirm: As of Lock.release().
 
         Example:
             >>> with client.lock("orders:42") as hold:
@@ -197,10 +201,11 @@ class Hold(BaseHold):
             ...     hold.count
             0
         """
+        confirmed = confirmation(confirm)
         if self._released or self._now() is None:
             self._raise_over()
         self._released = True
-        status: int = lib.redlatch_lock_release_as(self._lock._handle, self._number)
+        status: int = lib.redlatch_lock_release_with(self._lock._handle, self._number, confirmed)
         if status:
             self._raise_failed(status)
         self._lock._client._losses.released(self._serial, self._lock, self._number)

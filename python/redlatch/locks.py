@@ -26,7 +26,7 @@ from redlatch.durations import (
 from redlatch.errors import LockLostError, LockName, NotOwnedError, RedlatchError, failure, left_badly
 from redlatch.holds import BaseHold, Hold
 from redlatch.losses import OnLost, Opened
-from redlatch.options import lock_options, name_bytes, on_lost_option, value_list
+from redlatch.options import confirmation, lock_options, name_bytes, on_lost_option, value_list
 from redlatch.other_names import explain_other_names, refuse_other_names
 from redlatch.owners import Wait, current, pause
 
@@ -275,8 +275,14 @@ class Lock(LockHandle):
         wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
         return self._obtain(wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease"), False) is not None
 
-    def release(self) -> None:
+    def release(self, confirm: Optional[bool] = None) -> None:
         """Releases one acquire.
+
+        Args:
+            confirm: False does not wait for the server's reply: the call returns when the command was written. What
+                the reply says is logged if it is not good, on the logger `redlatch`. This thread may acquire again at
+                once. Whoever learns in another way that this was called may find the lock held. Client.close() and
+                the end of the process wait for the reply. None is as the lock's `confirm_release` says.
 
         Raises:
             NotOwnedError: The caller does not hold the lock.
@@ -290,7 +296,7 @@ class Lock(LockHandle):
         """
         number = self._number()
         serial = ffi.new("uint64_t *")
-        status: int = lib.redlatch_release_named(self._handle, number, serial)
+        status: int = lib.redlatch_release_named(self._handle, number, confirmation(confirm), serial)
         if status:
             error = self._release_error(status)
             if isinstance(error, LockLostError):

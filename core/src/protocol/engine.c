@@ -406,7 +406,8 @@ static const struct reply *followed_reply(const struct engine *engine, const str
 }
 
 void engine_replied(struct engine *engine, struct pipeline *pipeline, const struct reply *reply, int64_t now) {
-    if (engine->broken || !INVARIANT(&engine->broken, list_first(&pipeline->sent))) {
+    struct list_link *link = list_first(&pipeline->sent);
+    if (engine->broken || !INVARIANT(&engine->broken, link)) {
         return;
     }
     struct command *command = take_oldest_sent(pipeline);

@@ -248,7 +248,7 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
                    (io->pipeline->role == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
     int64_t limit = io->unread_since + UNREAD_LIMIT;
     if (at_once || limit < client->background_wakes_at) {
-        client->unread_until = limit;
+        client->unread_until = io_has_awaited_work(io) ? client->unread_until : limit;
         client_kick_background(client);
     }
 }
