@@ -86,6 +86,8 @@ REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
  *   AGAIN               there is no event now                                 poll the descriptor
  *   INTERNAL            redlatch found a bug in itself, and all completions   close the client; report the bug
  *                       were handed out; the holds' leases run out
+ *   CLOSED              the client is closed, and all losses and failed       -
+ *                       releases were handed out
  *
  * Since 0.1. */
 REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_event *event_out);
@@ -96,7 +98,7 @@ REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_ev
  *
  * wait_ms: how long to wait; REDLATCH_FOREVER: without a deadline.
  *
- * AGAIN: nothing was lost until the deadline. Losses are kept for this call from its first use on. It and
+ * AGAIN: nothing was lost until the deadline. CLOSED: as of redlatch_client_next_event. Losses are kept for this call from its first use on. It and
  * redlatch_client_next_event both report every loss, failed release, move and refusal. A late renewal that was not collected before the
  * next one of its hold is one event with it. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);

@@ -86,7 +86,9 @@ _IDLE: int = lib.REDLATCH_PYTHON_IDLE
 class LockHandle:
     """A lock's handle, and what can be asked without the server, by threads and by tasks."""
 
-    __slots__ = ("_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "__weakref__")
+    __slots__ = (
+        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_confirms", "_entered", "__weakref__",
+    )  # fmt: skip
 
     PACKAGE = "redlatch"
     ACTOR = "thread"  # what owns it unless this object does
@@ -120,6 +122,7 @@ class LockHandle:
         if status:
             raise failure(status, name)
         self._set_up(client, cast(LockKind, text(lib.redlatch_kind_name(kind))), name, lock_out[0], wait, owner)
+        self._confirms = bool(options.confirm_release)
 
     def _set_up(
         self, client: Opened, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
@@ -130,6 +133,7 @@ class LockHandle:
         self._kind: LockKind = kind
         self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
+        self._confirms = True  # whether a release waits for the server's reply
         self._entered: List[BaseHold] = []  # of the `with` blocks that are open, the innermost last
 
     @property

@@ -521,6 +521,7 @@ class Client(Jobs):
         dispatcher.collect()
         loop.unwatch()
         cancellation = await finish_aside(loop, lambda: lib.redlatch_client_close(dispatcher.handle))
+        dispatcher.collect()  # what closing found out, such as a release that failed
         dispatcher.end(lib.REDLATCH_CLOSED)
         if cancellation is not None:
             cancellation()

@@ -294,8 +294,10 @@ class Lock(LockHandle):
 
     async def _release(self, caller: Optional[int], confirmed: int = _CONFIRM_OF_LOCK) -> None:
         number = self._number() if caller is None else caller
+        at_once = confirmed == 0 or (confirmed == _CONFIRM_OF_LOCK and not self._confirms)
         arguments = (self._handle, number, confirmed)
-        await self._client._dispatcher.change(_start_release_with, *arguments, name=self._name, kept=self)
+        change = self._client._dispatcher.change
+        await change(_start_release_with, *arguments, name=self._name, kept=self, at_once=at_once)
 
     async def _call(self, function: Callable[..., int], *arguments: Any) -> Call:
         """Makes a call on the lock that neither waits nor releases."""

@@ -211,6 +211,18 @@ static bool take_refused(struct client *client, enum loss_queue queue, redlatch_
     return true;
 }
 
+/* What a closed client still has to report: losses, and the failures of unconfirmed releases. */
+static int take_after_close(struct client *client, enum loss_queue queue, redlatch_event *event_out) {
+    redlatch_event event = {.message = ""};
+    bool found = false;
+    if (!client_is_inherited(client) && answer_check(event_out, "event_out") == REDLATCH_OK) {
+        client_lock(client);
+        found = !atomic_load(&client->broken) && take_loss(client, queue, &event);
+        client_unlock(client);
+    }
+    return found ? answer_write(event_out, &event, sizeof event, "event_out") : client_status(client);
+}
+
 /* Reads a host's pipeline on the host's own thread, unless the background thread does. */
 static void poll_host_pipeline(struct pipeline_io *io, int64_t now) {
     if (io->connection.state != CONNECTION_READY || io_is_read(io)) {
@@ -253,6 +265,9 @@ static int hand_out(redlatch_event *event_out, const redlatch_event *event) {
 int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_out) {
     redlatch_event event = {.message = ""};
     int status = begin_collecting(handle, event_out);
+    if (status == REDLATCH_CLOSED) {
+        return take_after_close(handle->client, LOSS_EVENTS, event_out);
+    }
     if (status != REDLATCH_OK) {
         return status;
     }
@@ -288,7 +303,7 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     int status = guard_client(handle);
     if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
         (status = begin_for(handle, event_out, &client)) != REDLATCH_OK) {
-        return status;
+        return status == REDLATCH_CLOSED ? take_after_close(handle->client, LOSS_THREADS, event_out) : status;
     }
     int64_t until = wait_ms == REDLATCH_FOREVER ? NEVER : system_now() + wait_ms * MILLISECOND;
     client->engine.losses_wanted[LOSS_THREADS] = true;
