@@ -35,6 +35,10 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
         int reason = hold->reason;
         operation->id = hold->id;
         hold_lower_count(engine, hold, 1, now);
+        if (PLANTED(FAULT_UNCONFIRMED_AFTER_DEADLINE) && operation->unconfirmed) {
+            finish(engine, operation, REDLATCH_OK);
+            return;
+        }
         finish_lost(engine, operation, reason);
     } else if (hold->busy) {
         hold_wait_for(engine, hold, operation);

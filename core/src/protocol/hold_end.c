@@ -102,6 +102,9 @@ static void report_loss(struct engine *engine, struct hold *hold) {
 }
 
 void hold_release_failed(struct engine *engine, struct hold *hold, int status, int reason) {
+    if (PLANTED(FAULT_UNCONFIRMED_UNREPORTED)) {
+        return;
+    }
     hold->release_status = status;
     hold->reason = (uint8_t)reason;
     report(engine, hold, LOSS_EVENTS);
