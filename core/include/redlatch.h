@@ -354,6 +354,7 @@ REDLATCH_API void redlatch_wait_drop(redlatch_wait *wait);
  * If the connection breaks before the reply, the release is sent again. It then returns OK also if the server knows
  * no hold: the first release ran, or the hold was lost meanwhile. If the connection had ended before, a new one is made
  * first, and the status is certain. The release of the last acquire ends the renewal even if it fails on the server.
+ * With the option confirm_release 0 it does not wait for the reply: see redlatch_lock_release_with.
  * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_lock_release(redlatch_lock *lock);
 

@@ -98,9 +98,9 @@ REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_ev
  *
  * wait_ms: how long to wait; REDLATCH_FOREVER: without a deadline.
  *
- * AGAIN: nothing was lost until the deadline. CLOSED: as of redlatch_client_next_event. Losses are kept for this call from its first use on. It and
- * redlatch_client_next_event both report every loss, failed release, move and refusal. A late renewal that was not collected before the
- * next one of its hold is one event with it. Since 0.1. */
+ * AGAIN: nothing was lost until the deadline. CLOSED: as of redlatch_client_next_event. Losses are kept for this call
+ * from its first use on. It and redlatch_client_next_event both report every loss, failed release, move and refusal. A
+ * late renewal that was not collected before the next one of its hold is one event with it. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
 
 /* Starts redlatch_lock_acquire_as. It completes with an ACQUIRED event.

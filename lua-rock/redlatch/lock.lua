@@ -296,9 +296,9 @@ local function confirmation(self, given)
     return confirm == nil and self._confirm or options.flag(confirm, "confirm")
 end
 
---- Releases one acquire. With `confirm = false` it does not wait for the server's reply and returns when the command was
---- written: a reply that is not good becomes an event "release_failed". The owner may acquire again at once. Whoever
---- learns in another way that this was called may find the lock held. Client:close() waits for the reply.
+--- Releases one acquire. With `confirm = false` it does not wait for the server's reply and returns when the command
+--- was written: a reply that is not good becomes an event "release_failed". The owner may acquire again at once.
+--- Whoever learns in another way that this was called may find the lock held. Client:close() waits for the reply.
 ---@param given? redlatch.ReleaseOptions
 ---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost,
 ---string? reason why it was lost

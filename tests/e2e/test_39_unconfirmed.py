@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -172,6 +173,29 @@ def test_closing_waits_within_its_timeout(proxy: Proxy, lock_name: str) -> None:
     lock.release()
     Call(client.close).result()
     stalled.release()
+
+
+def test_a_forked_child_does_not_take_it_for_a_hold(
+    server: RedisServer, proxy: Proxy, through: redlatch.Client, lock_name: str
+) -> None:
+    lock = through.lock(lock_name, owner="handle", confirm_release=False)
+    assert lock.acquire()
+    reply = proxy.hold_reply(RELEASE)
+    lock.release()
+    reply.wait_hit()
+    child = os.fork()
+    if child == 0:
+        try:
+            free = not lock.owned() and through.stats()["unconfirmed"] == 0 and lock.acquire(blocking=False)
+            lock.release()
+            through.close()
+            os._exit(0 if free else 1)
+        finally:
+            os._exit(2)
+    reply.release()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    wait_until(is_confirmed(through))
+    assert not counts(server, lock_name)
 
 
 PROGRAM = """

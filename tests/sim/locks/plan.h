@@ -47,7 +47,7 @@ struct plan {
     uint32_t impatient; /* per thousand waits that are cancelled */
     uint32_t extends, reenters, forces, queries, owner_ends, strays;
     uint32_t unconfirmed; /* per thousand releases */
-    bool writers_only; /* of read-write locks only one side is used */
+    bool writers_only;    /* of read-write locks only one side is used */
     bool drift;
     bool foreign;
     bool kill_denied;

@@ -47,8 +47,12 @@ enum { CROWDED = 32 };
 /* Between two looks at the socket. */
 enum { PAUSES = 16 };
 
+/* Nothing is under way but unconfirmed releases, for whose replies nobody waits. */
 static bool is_free(const struct pipeline_io *io) {
-    return !io_is_read(io) && !io->writing && !io_has_awaited_work(io);
+    const struct pipeline *pipeline = io->pipeline;
+    return !io_is_read(io) && !io->writing && !io->authentication.pending &&
+           pipeline->in_flight == pipeline->unconfirmed && list_is_empty(&pipeline->unsent) &&
+           list_is_empty(&pipeline->in_doubt);
 }
 
 /* A pipeline that is lent to an operation: the server reads nothing from it while it waits for replicas. One that

@@ -55,13 +55,6 @@ bool io_has_work(const struct pipeline_io *io) {
     return expects_replies(io) || !list_is_empty(&pipeline->unsent) || !list_is_empty(&pipeline->in_doubt);
 }
 
-bool io_has_awaited_work(const struct pipeline_io *io) {
-    const struct pipeline *pipeline = io->pipeline;
-    bool only_unconfirmed = !io->authentication.pending && pipeline->in_flight == pipeline->unconfirmed &&
-                            list_is_empty(&pipeline->unsent) && list_is_empty(&pipeline->in_doubt);
-    return io_has_work(io) && !only_unconfirmed;
-}
-
 /* Whether something is to be given back for which nobody waits any more: another may wait for it. */
 static bool needs_release(const struct list *list) {
     for (const struct list_link *link = list_first(list); link; link = list_next(list, link)) {
@@ -248,7 +241,7 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
                    (io->pipeline->role == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
     int64_t limit = io->unread_since + UNREAD_LIMIT;
     if (at_once || limit < client->background_wakes_at) {
-        client->unread_until = io_has_awaited_work(io) ? client->unread_until : limit;
+        client->unread_until = io->pipeline->unconfirmed > 0 ? limit : client->unread_until;
         client_kick_background(client);
     }
 }

@@ -13,9 +13,6 @@ static inline bool io_is_read(const struct pipeline_io *io) {
 void io_flush(struct pipeline_io *io);
 short io_poll_events(const struct pipeline_io *io);
 bool io_has_work(const struct pipeline_io *io);
-
-/* The same, unless all of it are unconfirmed releases that were sent. */
-bool io_has_awaited_work(const struct pipeline_io *io);
 bool io_is_opening(const struct pipeline_io *io);
 bool io_is_callers(const struct pipeline_io *io);
 
