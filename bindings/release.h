@@ -7,9 +7,9 @@
 
 /* bindings: begin */
 
-/* redlatch_lock_release_as; when it says LOST, `lost_serial_out` gets the hold that was lost, 0 if unknown. After that
- * nobody else can tell. */
-int redlatch_release_named(redlatch_lock *lock, uint64_t owner, uint64_t *lost_serial_out);
+/* redlatch_lock_release_with; when it says LOST, `lost_serial_out` gets the hold that was lost, 0 if unknown. After
+ * that nobody else can tell. */
+int redlatch_release_named(redlatch_lock *lock, uint64_t owner, int32_t confirm, uint64_t *lost_serial_out);
 
 /* bindings: end */
 

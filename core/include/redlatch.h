@@ -148,10 +148,11 @@ REDLATCH_API const char *redlatch_version(void);
 /* ---------------------------------------------------------------------------------------------- special numbers -- */
 
 enum {
-    REDLATCH_FOREVER = -1,       /* as a wait: without a deadline */
-    REDLATCH_RENEWED = -1,       /* as a lease: the watchdog lease, renewed for as long as the lock is held */
-    REDLATCH_LEASE_OF_LOCK = -2, /* as a lease: the one in the options of the lock or semaphore */
-    REDLATCH_DEFAULT = -3        /* as an option: the URL's value, or else this version's default */
+    REDLATCH_FOREVER = -1,        /* as a wait: without a deadline */
+    REDLATCH_RENEWED = -1,        /* as a lease: the watchdog lease, renewed for as long as the lock is held */
+    REDLATCH_LEASE_OF_LOCK = -2,  /* as a lease: the one in the options of the lock or semaphore */
+    REDLATCH_DEFAULT = -3,        /* as an option: the URL's value, or else this version's default */
+    REDLATCH_CONFIRM_OF_LOCK = -4 /* as `confirm` of a release: the lock's option confirm_release */
 };
 
 enum {
@@ -231,6 +232,7 @@ typedef struct redlatch_lock_options {
     int32_t reserved;            /* 0 */
     uint64_t owner; /* OWNER_HANDLE: a number of redlatch_owner_new, which several handles may share, such as the read
                        and the write lock of a name; 0: a number of the handle's own. 0 */
+    int32_t confirm_release; /* 0: a release does not wait for the server's reply, see redlatch_lock_release_with; 1 */
 } redlatch_lock_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_lock_options). INVALID: `options` is NULL, or the size is
@@ -352,11 +354,40 @@ REDLATCH_API void redlatch_wait_drop(redlatch_wait *wait);
  * If the connection breaks before the reply, the release is sent again. It then returns OK also if the server knows
  * no hold: the first release ran, or the hold was lost meanwhile. If the connection had ended before, a new one is made
  * first, and the status is certain. The release of the last acquire ends the renewal even if it fails on the server.
+ * With the option confirm_release 0 it does not wait for the reply: see redlatch_lock_release_with.
  * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_lock_release(redlatch_lock *lock);
 
 /* Releases one acquire of an explicit owner; 0: the lock's own. Statuses as redlatch_lock_release. Since 0.1. */
 REDLATCH_API int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner);
+
+/* Releases one acquire of an owner, and waits for the server's reply or not.
+ *
+ * owner: 0 for the lock's own.
+ * confirm: 1 waits. 0 does not wait: an unconfirmed release. REDLATCH_CONFIRM_OF_LOCK: as the option of the lock.
+ *
+ * An unconfirmed release returns when its command was handed to the socket. If the socket takes nothing now, or there
+ * is no connection, the client keeps the command and sends it later. NOT_OWNED and LOST by the clock are returned as by
+ * a confirmed release. What the reply says comes later: a RELEASE_FAILED event, or nothing after a success. If the
+ * connection breaks before the reply, the release is sent again, as by a confirmed release.
+ *
+ * - The owner may acquire again at once: the acquire runs after the release. Whoever learns in another way that the
+ *   release was called may find the lock held.
+ * - Closing the client waits for these releases, for the close timeout at most. A process that ends without closing its
+ *   client does not wait: what the server did not receive does not run, and the lease runs out.
+ * - The release of a nested acquire sends nothing. The server learns the hold count with the hold's next command.
+ * - If an earlier command of the hold is in progress, the call waits for its end.
+ *
+ *   status              when                                                  what to do
+ *   NOT_OWNED           the owner does not hold the lock                      -
+ *   LOST                the owner's hold was lost                             release as often as acquired
+ *   UNSUPPORTED         a multi lock or a RedLock, or the client has          confirm it
+ *                       min_replicas or durable
+ *   UNREACHABLE         an earlier command of the hold did not end in time;   do not release again
+ *                       the release goes on in the background
+ *
+ * With `confirm` 1 statuses as redlatch_lock_release. Since 0.1. */
+REDLATCH_API int redlatch_lock_release_with(redlatch_lock *lock, uint64_t owner, int32_t confirm);
 
 /* Sets the lease of an owner's hold to end lease_ms (1 ms to 10 years) from now, earlier or later than before. A
  * renewed hold continues to be renewed.

@@ -202,6 +202,7 @@ typedef struct redlatch_stats {
     uint64_t waiters;        /* gauge: waits in progress */
     uint64_t subscriptions;  /* gauge: channels subscribed to */
     uint64_t connections;    /* gauge: sockets open */
+    uint64_t unconfirmed;    /* gauge: unconfirmed releases to which the server has not replied */
 } redlatch_stats;
 
 /* Copies the counters to `stats_out`, whose struct_size the caller sets. Sends nothing. Since 0.1. */

@@ -40,16 +40,18 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_MOVED = 10,    /* redis+sentinel: the client moved to another master; see old_address */
     REDLATCH_EVENT_CREDENTIALS_REFUSED = 11, /* the server refused the user or the password; see message and
                                                 redlatch_client_set_credentials */
-    REDLATCH_EVENT_RENEWED_LATE = 12 /* a lease was renewed after more than half of it; redlatch_client_wait_lost alone
-                                        reports it */
+    REDLATCH_EVENT_RENEWED_LATE = 12, /* a lease was renewed after more than half of it; redlatch_client_wait_lost alone
+                                         reports it */
+    REDLATCH_EVENT_RELEASE_FAILED = 13 /* an unconfirmed release failed; see status, and reason if it is LOST */
 };
 
 /* An event: the completion of a started call, a loss, or what became of the client. Since 0.1. */
 typedef struct redlatch_event {
     uint32_t struct_size;
     int32_t kind;   /* enum redlatch_event_kind */
-    int32_t status; /* completion: the status of the blocking call */
-    int32_t reason; /* enum redlatch_reason; of LOST, ABANDONED, and a completion whose status is LOST */
+    int32_t status; /* completion, RELEASE_FAILED: the status of the blocking call */
+    int32_t reason; /* enum redlatch_reason; of LOST, ABANDONED, and a completion or RELEASE_FAILED whose status is
+                       LOST */
     uint64_t tag;   /* completion: the number passed to the start call */
     uint64_t owner;
     uint64_t serial;                /* the serial of the hold or permit; 0 if none */
@@ -84,18 +86,21 @@ REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
  *   AGAIN               there is no event now                                 poll the descriptor
  *   INTERNAL            redlatch found a bug in itself, and all completions   close the client; report the bug
  *                       were handed out; the holds' leases run out
+ *   CLOSED              the client is closed, and all losses and failed       -
+ *                       releases were handed out
  *
  * Since 0.1. */
 REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_event *event_out);
 
-/* Waits until a hold of this client is lost, abandoned or renewed late, the client moves to another master, or the
- * server refuses its user or password, and hands out that event. One thread at a time may call it.
+/* Waits until a hold of this client is lost, abandoned or renewed late, an unconfirmed release fails, the client moves
+ * to another master, or the server refuses its user or password, and hands out that event. One thread at a time may
+ * call it.
  *
  * wait_ms: how long to wait; REDLATCH_FOREVER: without a deadline.
  *
- * AGAIN: nothing was lost until the deadline. Losses are kept for this call from its first use on. It and
- * redlatch_client_next_event both report every loss, move and refusal. A late renewal that was not collected before the
- * next one of its hold is one event with it. Since 0.1. */
+ * AGAIN: nothing was lost until the deadline. CLOSED: as of redlatch_client_next_event. Losses are kept for this call
+ * from its first use on. It and redlatch_client_next_event both report every loss, failed release, move and refusal. A
+ * late renewal that was not collected before the next one of its hold is one event with it. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
 
 /* Starts redlatch_lock_acquire_as. It completes with an ACQUIRED event.
@@ -111,6 +116,11 @@ REDLATCH_API int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner
 /* Starts redlatch_lock_release_as. It completes with a RELEASED event. owner: as of redlatch_lock_start_acquire.
  * Since 0.1. */
 REDLATCH_API int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t tag);
+
+/* Starts redlatch_lock_release_with. It completes with a RELEASED event; of an unconfirmed release that event is there
+ * as soon as the command was handed to the socket. owner: as of redlatch_lock_start_acquire. UNSUPPORTED also.
+ * Since 0.1. */
+REDLATCH_API int redlatch_lock_start_release_with(redlatch_lock *lock, uint64_t owner, int32_t confirm, uint64_t tag);
 
 /* Starts redlatch_lock_extend. It completes with an EXTENDED event. owner: as of redlatch_lock_start_acquire.
  * Since 0.1. */

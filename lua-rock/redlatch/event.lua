@@ -7,10 +7,11 @@ local started = require "redlatch.started"
 
 ---@class redlatch.Event
 ---@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned"|"moved"|
----"credentials_refused" which started call is done, "answered" for all that ask or change something, or what became of
----a hold or a permit, or "moved": the sentinels have made another server the master, or "credentials_refused": the
----server refused the user or the password
----@field ok boolean whether the call succeeded; false for "lost", "abandoned" and "credentials_refused"
+---"credentials_refused"|"release_failed" which started call is done, "answered" for all that ask or change something,
+---or what became of a hold or a permit, or "moved": the sentinels have made another server the master, or
+---"credentials_refused": the server refused the user or the password, or "release_failed": a release that was not to be
+---confirmed failed
+---@field ok boolean whether the call succeeded; false for "lost", "abandoned", "credentials_refused", "release_failed"
 ---@field message? string what went wrong, with which lock, on which server
 ---@field code? string what went wrong, such as "timeout"
 ---@field tag? integer of a call that was started: what it returned
@@ -40,9 +41,10 @@ local KINDS = {
     [core.EVENT_ANSWERED] = "answered",
     [core.EVENT_MOVED] = "moved",
     [core.EVENT_CREDENTIALS_REFUSED] = "credentials_refused",
+    [core.EVENT_RELEASE_FAILED] = "release_failed",
 }
 -- What comes without a call that was started.
-local UNASKED = {lost = true, abandoned = true, credentials_refused = true}
+local UNASKED = {lost = true, abandoned = true, credentials_refused = true, release_failed = true}
 local event = {}
 
 --- The event in a record of the core, with the report or the state that it brings. The client learns which call is done

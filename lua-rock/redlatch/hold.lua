@@ -106,8 +106,9 @@ local function release_in_time(self, now)
 end
 
 --- Releases the lock once. `with` and `<close>` do not release it again.
+---@param given? redlatch.ReleaseOptions
 ---@return true? released, string? message, string? code "lost" if the hold was lost meanwhile, string? reason why
-function Hold:release()
+function Hold:release(given)
     local now, message, status = now_of(self)
     if self._released or not now then
         self._released = true
@@ -117,7 +118,7 @@ function Hold:release()
     if self._at_least_ms then
         return release_in_time(self, now)
     end
-    return self._lock:release()
+    return self._lock:release(given)
 end
 
 --- Lets the lease end so many seconds from now, also if that is sooner than it was.

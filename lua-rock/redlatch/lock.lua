@@ -20,12 +20,16 @@ local started = require "redlatch.started"
 ---@field owner? table|thread|userdata who holds the lock, such as a coroutine: lock objects of the same client, name
 ---and owner let each other in, and what they hold is released when all of them are gone; the lock object itself
 ---@field reentrant? boolean whether the owner may acquire it again; true
+---@field confirm_release? boolean whether a release waits for the server's reply, see Lock:release(); true
 ---@field token_from_time? boolean of a fenced lock: no token is smaller than the server's time in microseconds, so that
 ---tokens go on rising when the server loses their counter; to be the same for all who use the name; false
 ---@field back_off_initial? number of a spin lock: the first pause between two attempts; 0.001
 ---@field back_off_max? number of a spin lock: the longest, or as long as the first for pauses of one length; 0.128
 ---@field back_off_multiplier? integer of a spin lock: by what a pause is longer than the one before; 2
 ---@field key_template? string of a plain lock: the key, with {name} in it once; "{name}"
+
+---@class redlatch.ReleaseOptions
+---@field confirm? boolean whether to wait for the server's reply; as the lock's confirm_release
 
 ---@alias redlatch.LockKind
 ---| "mutex"
@@ -47,6 +51,7 @@ local started = require "redlatch.started"
 ---@field package _kind redlatch.LockKind
 ---@field package _wait_ms integer
 ---@field package _lease_ms integer
+---@field package _confirm integer whether releases wait for the server's reply, as the core says it
 ---@field package _owner table|thread|userdata|nil kept alive for as long as the lock is
 ---@field package _shared table? keeps the handle that lock objects of one owner share
 ---@field package _members redlatch.Lock[]? of several: kept alive, with their clients
@@ -56,7 +61,7 @@ Lock.__name = "redlatch.Lock"
 
 local lock = {}
 
-local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = true}
+local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = true, confirm_release = true}
 
 -- What only some kinds of locks know: what makes it fit, the core's field if that has another name, and the kinds.
 local SETTINGS = {
@@ -82,6 +87,7 @@ local function of_lock(kind)
 end
 
 local OF_ACQUIRE = {timeout = true, lease = true}
+local OF_RELEASE = {confirm = true}
 local OF_TRY = {lease = true}
 
 -- As the number of an owner: the handle itself.
@@ -92,6 +98,7 @@ local function new_handle(client, kind, name, max_hold_ms, given, values, number
     record.owner_mode = core.OWNER_HANDLE
     record.owner = number or 0
     record.max_hold_ms = max_hold_ms
+    record.confirm_release = given.confirm_release == false and 0 or 1
     for setting, value in pairs(given) do
         local known = SETTINGS[setting]
         if known then
@@ -178,6 +185,7 @@ function lock.new(client, kind, name, given, values)
     if given.max_hold ~= nil then
         max_hold_ms = options.limit(given.max_hold, "max_hold")
     end
+    local confirm = given.confirm_release == nil and 1 or options.flag(given.confirm_release, "confirm_release")
     local status, handle, shared
     if given.owner ~= nil then
         status, handle, shared = shared_handle(client, kind, name, max_hold_ms, given, values)
@@ -195,6 +203,7 @@ function lock.new(client, kind, name, given, values)
         _kind = core.kind_name(kind),
         _wait_ms = wait_ms,
         _lease_ms = lease_ms,
+        _confirm = confirm,
         _owner = given.owner,
         _shared = shared,
     }, Lock)
@@ -241,6 +250,7 @@ function lock.composite(members, majority, given)
         _kind = majority and "redlock" or "multi",
         _wait_ms = given.timeout == nil and core.FOREVER or options.wait(given.timeout, "timeout"),
         _lease_ms = given.lease == nil and core.RENEWED or options.lease(given.lease, "lease"),
+        _confirm = core.CONFIRM_OF_LOCK,
         _members = members,
     }, Lock)
 end
@@ -280,11 +290,20 @@ function Lock:try_acquire(given)
     return obtain(self, lease_ms, 0)
 end
 
---- Releases one acquire.
+-- Whether a release is to wait for the server's reply.
+local function confirmation(self, given)
+    local confirm = options.check_known(given, OF_RELEASE).confirm
+    return confirm == nil and self._confirm or options.flag(confirm, "confirm")
+end
+
+--- Releases one acquire. With `confirm = false` it does not wait for the server's reply and returns when the command
+--- was written: a reply that is not good becomes an event "release_failed". The owner may acquire again at once.
+--- Whoever learns in another way that this was called may find the lock held. Client:close() waits for the reply.
+---@param given? redlatch.ReleaseOptions
 ---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost,
 ---string? reason why it was lost
-function Lock:release()
-    local status, message, reason, serial = core.release_named(self._handle, SELF)
+function Lock:release(given)
+    local status, message, reason, serial = core.release_named(self._handle, SELF, confirmation(self, given))
     local state = status == core.LOST and self._client._states[serial]
     if state then
         state.lost, state.reason = true, reason
@@ -442,9 +461,10 @@ function Lock:start_acquire(given)
 end
 
 --- Starts a release and returns at once. Its event is "released".
+---@param given? redlatch.ReleaseOptions
 ---@return integer? tag, string? message, string? code
-function Lock:start_release()
-    return start(self, core.lock_start_release)
+function Lock:start_release(given)
+    return start(self, core.lock_start_release_with, confirmation(self, given))
 end
 
 --- Starts an extend and returns at once. Its event is "extended".

@@ -61,6 +61,7 @@ class Client(Jobs):
         owner: Literal["thread", "handle"] = "thread",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
     ) -> Lock:
         """A mutex.
 
@@ -74,13 +75,16 @@ class Client(Jobs):
                 raise a LockLostError, and "log" not. A callable is called once with the Hold, by another thread, and
                 the end of the `with` raises.
             reentrant: False makes a second acquire by the owner an AlreadyHeldError.
+            confirm_release: False has a release, that at the end of the `with` too, not wait for the server's reply:
+                see Lock.release().
 
         Example:
             >>> with client.lock("orders:42", timeout=5) as hold:
             ...     hold.count
             1
         """
-        return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, on_lost, reentrant=reentrant)
+        more = {"reentrant": reentrant, "confirm_release": confirm_release}
+        return Lock(self, lib.REDLATCH_MUTEX, name, timeout, lease, max_hold, owner, on_lost, **more)
 
     @explain_other_names
     def fenced_lock(
@@ -93,6 +97,7 @@ class Client(Jobs):
         owner: Literal["thread", "handle"] = "thread",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
         token_from_time: bool = False,
     ) -> Lock:
         """A mutex whose holds have a fencing token, `hold.token`: greater than that of every hold before. A resource
@@ -106,6 +111,7 @@ class Client(Jobs):
             owner: "thread" or "handle".
             on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
+            confirm_release: Whether a release waits for the server's reply.
             token_from_time: No token is smaller than the server's time in microseconds, so that tokens go on rising
                 when the server loses their counter. To be the same for all who use the name.
 
@@ -127,6 +133,7 @@ class Client(Jobs):
             owner,
             on_lost,
             reentrant=reentrant,
+            confirm_release=confirm_release,
             token_from_time=token_from_time,
         )
 
@@ -141,6 +148,7 @@ class Client(Jobs):
         owner: Literal["thread", "handle"] = "thread",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
     ) -> Lock:
         """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
         thread they are in. Who gives up leaves the queue; who waits keeps the position however long it takes, unless
@@ -152,7 +160,8 @@ class Client(Jobs):
             ...     printer.state().waiters
             0
         """
-        return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, on_lost, reentrant=reentrant)
+        more = {"reentrant": reentrant, "confirm_release": confirm_release}
+        return Lock(self, lib.REDLATCH_FAIR, name, timeout, lease, max_hold, owner, on_lost, **more)
 
     @explain_other_names
     def spin_lock(
@@ -165,6 +174,7 @@ class Client(Jobs):
         owner: Literal["thread", "handle"] = "thread",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
         back_off_initial: Seconds = 0.001,
         back_off_max: Seconds = 0.128,
         back_off_multiplier: int = 2,
@@ -180,6 +190,7 @@ class Client(Jobs):
             owner: "thread" or "handle".
             on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
+            confirm_release: Whether a release waits for the server's reply.
             back_off_initial: The first pause between two attempts.
             back_off_max: The longest pause; as long as the first for pauses of one length.
             back_off_multiplier: By what a pause is longer than the one before.
@@ -199,6 +210,7 @@ class Client(Jobs):
             owner,
             on_lost,
             reentrant=reentrant,
+            confirm_release=confirm_release,
             back_off_initial=back_off_initial,
             back_off_max=back_off_max,
             back_off_multiplier=back_off_multiplier,
@@ -215,6 +227,7 @@ class Client(Jobs):
         max_hold: Optional[Seconds] = None,
         owner: Literal["thread", "handle"] = "thread",
         on_lost: OnLost = "raise",
+        confirm_release: bool = True,
     ) -> Lock:
         """A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
         owner as its value. The owner cannot acquire it a second time before it releases: that is an
@@ -230,15 +243,15 @@ class Client(Jobs):
             max_hold: The longest hold.
             owner: "thread" or "handle".
             on_lost: "raise", "log" or a callable.
+            confirm_release: Whether a release waits for the server's reply.
 
         Example:
             >>> with client.plain_lock("shared", key_template="lock:{name}", lease=10):
             ...     client.inspect("lock:shared").detected_kind
             'plain'
         """
-        return Lock(
-            self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, on_lost, key_template=key_template
-        )
+        more = {"key_template": key_template, "confirm_release": confirm_release}
+        return Lock(self, lib.REDLATCH_PLAIN, name, timeout, lease, max_hold, owner, on_lost, **more)
 
     @explain_other_names
     def semaphore(
@@ -315,6 +328,7 @@ class Client(Jobs):
         owner: Literal["thread", "handle"] = "thread",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
     ) -> ReadWriteLock:
         """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone.
 
@@ -327,7 +341,8 @@ class Client(Jobs):
             ...     catalogue.read.state().holders
             1
         """
-        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, on_lost, reentrant)
+        more = {"reentrant": reentrant, "confirm_release": confirm_release}
+        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, on_lost, more)
 
     @explain_other_names
     def group_lock(
@@ -341,6 +356,7 @@ class Client(Jobs):
         owner: Literal["thread", "handle"] = "thread",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
     ) -> Lock:
         """A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when
         one owner asks for both, and others do not. It is Redisson's getMultiLock(group, values) with its
@@ -355,6 +371,7 @@ class Client(Jobs):
             owner: "thread" or "handle".
             on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
+            confirm_release: Whether a release waits for the server's reply.
 
         Example:
             >>> with client.group_lock("seats", ["12A", "12B"]):
@@ -372,6 +389,7 @@ class Client(Jobs):
             on_lost,
             values=values_of_group(values),
             reentrant=reentrant,
+            confirm_release=confirm_release,
         )
 
     def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:

@@ -21,6 +21,7 @@ from redlatch.errors import (
     failure,
     reason_name,
 )
+from redlatch.options import confirmation
 from redlatch.other_names import explain_other_names
 
 if TYPE_CHECKING:
@@ -189,8 +190,11 @@ class Hold(BaseHold):
                 self._lost_event.set()
         return self._lost_event
 
-    def release(self) -> None:
+    def release(self, confirm: Optional[bool] = None) -> None:
         """Releases one acquire. A `with` block whose Hold was released does not release it again when it is left.
+
+        Args:
+            confirm: As of Lock.release().
 
         Example:
             >>> with client.lock("orders:42") as hold:
@@ -198,14 +202,15 @@ class Hold(BaseHold):
             ...     hold.count
             0
         """
+        confirmed = confirmation(confirm)
         if self._released or self._now() is None:
             self._raise_over()
         self._released = True
         dispatcher = self._lock._client._losses.dispatcher()
         if dispatcher is not None:
-            _, error = dispatcher.release(self._lock, self._number)
+            _, error = dispatcher.release(self._lock, self._number, confirmed)
         else:
-            status: int = lib.redlatch_lock_release_as(self._lock._handle, self._number)
+            status: int = lib.redlatch_lock_release_with(self._lock._handle, self._number, confirmed)
             error = failure(status, self._lock.name) if status else None
         if error is not None:
             self._raise_failed(error)

@@ -142,14 +142,19 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
             raise self._failure(call, name, kept)
         return call
 
-    def release(self, lock: LockHandle, number: int) -> Tuple[int, Optional[RedlatchError]]:
+    def release(
+        self, lock: LockHandle, number: int, confirmed: int = lib.REDLATCH_CONFIRM_OF_LOCK
+    ) -> Tuple[int, Optional[RedlatchError]]:
         """Releases an owner's hold of a lock, to its end although an exception comes meanwhile.
 
         Returns:
             The serial of the hold, and what failed.
         """
         self.bind()
-        call = self.start(lib.redlatch_lock_start_release, lock._handle, number, name=lock.name, kept=lock)
+        start = lib.redlatch_lock_start_release_with
+        call = self.start(start, lock._handle, number, confirmed, name=lock.name, kept=lock)
+        if lock._ends_at_once(confirmed):
+            self.collect()
         _run(self.finish(call))
         return call.serial, call.failure(lock.name) if call.status else None
 

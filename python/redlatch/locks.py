@@ -26,7 +26,7 @@ from redlatch.durations import (
 from redlatch.errors import LockLostError, LockName, NotOwnedError, RedlatchError, failure, left_badly
 from redlatch.holds import BaseHold, Hold
 from redlatch.losses import OnLost, Opened
-from redlatch.options import lock_options, name_bytes, on_lost_option, value_list
+from redlatch.options import confirmation, lock_options, name_bytes, on_lost_option, value_list
 from redlatch.other_names import explain_other_names, refuse_other_names
 from redlatch.owners import Caller, Wait, current
 
@@ -88,7 +88,9 @@ _IDLE: int = lib.REDLATCH_PYTHON_IDLE
 class LockHandle:
     """A lock's handle, and what can be asked without the server, by threads and by tasks."""
 
-    __slots__ = ("_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_entered", "__weakref__")
+    __slots__ = (
+        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_confirms", "_entered", "__weakref__",
+    )  # fmt: skip
 
     PACKAGE = "redlatch"
     ACTOR = "thread"  # what owns it unless this object does
@@ -122,6 +124,7 @@ class LockHandle:
         if status:
             raise failure(status, name)
         self._set_up(client, cast(LockKind, text(lib.redlatch_kind_name(kind))), name, lock_out[0], wait, owner)
+        self._confirms = bool(options.confirm_release)
 
     def _set_up(
         self, client: Opened, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
@@ -132,7 +135,12 @@ class LockHandle:
         self._kind: LockKind = kind
         self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
+        self._confirms = True  # whether a release waits for the server's reply
         self._entered: List[BaseHold] = []  # of the `with` blocks that are open, the innermost last
+
+    def _ends_at_once(self, confirmed: int) -> bool:
+        """Whether a started release has ended as soon as its command was written."""
+        return confirmed == 0 or (confirmed == lib.REDLATCH_CONFIRM_OF_LOCK and not self._confirms)
 
     @property
     def name(self) -> LockName:
@@ -277,8 +285,14 @@ class Lock(LockHandle):
         wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
         return self._obtain(wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease"), False) is not None
 
-    def release(self) -> None:
+    def release(self, confirm: Optional[bool] = None) -> None:
         """Releases one acquire.
+
+        Args:
+            confirm: False does not wait for the server's reply: the call returns when the command was written. What
+                the reply says is logged if it is not good, on the logger `redlatch`. This thread may acquire again at
+                once. Whoever learns in another way that this was called may find the lock held. Client.close() and
+                the end of the process wait for the reply. None is as the lock's `confirm_release` says.
 
         Raises:
             NotOwnedError: The caller does not hold the lock.
@@ -291,12 +305,13 @@ class Lock(LockHandle):
             redlatch.errors.NotOwnedError: release "orders:42": this owner does not hold the lock (the ...
         """
         number = self._number()
+        confirmed = confirmation(confirm)
         dispatcher = self._client._losses.dispatcher()
         if dispatcher is not None:
-            serial, error = dispatcher.release(self, number)
+            serial, error = dispatcher.release(self, number, confirmed)
         else:
             serial_out = ffi.new("uint64_t *")
-            status: int = lib.redlatch_release_named(self._handle, number, serial_out)
+            status: int = lib.redlatch_release_named(self._handle, number, confirmed, serial_out)
             serial, error = serial_out[0], failure(status, self._name) if status else None
         if isinstance(error, LockLostError):
             self._client._losses.found(serial, "lock", self._name, error.reason)

@@ -330,6 +330,11 @@ def take_event(record: CData, losses: KnownLosses) -> None:
         seconds = record.number / 1000
         logger.warning("lock %r was renewed late: owner %s, %.3f s after the renewal before", name, owner, seconds)
         return
+    if record.kind == lib.REDLATCH_EVENT_RELEASE_FAILED:
+        if record.status == lib.REDLATCH_LOST:
+            losses.note(serial, reason_name(record.reason))
+        logger.warning("%s: owner %s, which did not wait for the reply", text(record.message), owner)
+        return
     reason = reason_name(record.reason)
     losses.note(serial, reason)  # before a handler of the log takes its time
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Iterable
-from typing import Any, Callable, Dict, List, Mapping, Tuple, Union, cast
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union, cast
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import delay_ms, span_ms
@@ -132,15 +132,23 @@ _OF_TLS = (*_FILES, "tls_server_name", "tls_verify", "tls_min_version")
 _STRINGS = ("username", "password", "label", *_OF_SENTINELS, *_OF_TLS, "sharded_messages")
 _OF_URL = (*_STRINGS, "database", "min_replicas", "durable")
 
+_CONFIRM_OF_LOCK: int = lib.REDLATCH_CONFIRM_OF_LOCK
+
 # The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
 _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "reentrant": ("reentrant", flag),
+    "confirm_release": ("confirm_release", flag),
     "owner_number": ("owner", lambda value, _: int(value)),
     "token_from_time": ("token_from_time", flag),
     "back_off_initial": ("back_off_initial_ms", span_ms),
     "back_off_max": ("back_off_max_ms", span_ms),
     "back_off_multiplier": ("back_off_multiplier", _whole(1, 1000)),
 }
+
+
+def confirmation(confirm: Optional[bool]) -> int:
+    """Whether a release is confirmed, as the core says it; None is as the lock says."""
+    return _CONFIRM_OF_LOCK if confirm is None else flag(confirm, "confirm")
 
 
 def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:

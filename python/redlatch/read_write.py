@@ -37,11 +37,10 @@ class Sides(Generic[Side]):
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
-        reentrant: bool,
+        settings: Dict[str, Any],
     ) -> None:
-        settings: Dict[str, Any] = {"reentrant": reentrant}
         if owner == "handle":
-            settings["owner_number"] = new_number()  # by which the sides know that they are one's
+            settings = {**settings, "owner_number": new_number()}  # by which the sides know that they are one's
         self._read = make(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, owner, **settings)
         self._write = make(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, owner, **settings)
 
@@ -97,7 +96,7 @@ class ReadWriteLock(Sides[Lock]):
         max_hold: Optional[Seconds],
         owner: str,
         on_lost: OnLost,
-        reentrant: bool,
+        settings: Dict[str, Any],
     ) -> None:
         make = functools.partial(Lock, on_lost=on_lost)
-        super().__init__(make, client, name, timeout, lease, max_hold, owner, reentrant)
+        super().__init__(make, client, name, timeout, lease, max_hold, owner, settings)

@@ -131,6 +131,8 @@
     X(COVER_ERROR_REPLY_REPORTED, "failed: server refused") \
     X(COVER_NOT_OWNED, "release or extend: not owned") \
     X(COVER_RELEASE_LOST, "release: lost") \
+    X(COVER_UNCONFIRMED, "unconfirmed release") \
+    X(COVER_UNCONFIRMED_FAILED, "unconfirmed release: failed") \
     X(COVER_RELEASE_RESOLVED, "release: resent, found nothing, still a success") \
     X(COVER_REENTERED, "re-entered") \
     X(COVER_PARTIAL_RELEASE, "partial release") \

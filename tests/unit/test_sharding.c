@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acknowledgement.h"
 #include "channels.h"
 #include "engine_fixture.h"
 #include "kinds.h"
+#include "known_scripts.h"
 #include "reroute.h"
 #include "routes.h"
 #include "wire.h"
@@ -140,6 +140,7 @@ static void each_text_is_known_by_itself(void) {
     static struct server server;
     struct engine engine = {.routes = routes_of_all, .settings = {.min_replicas = 1}};
     struct resource *resource = make_resource("a", REDLATCH_FAIR);
+    struct reply granted = {.kind = REPLY_NIL};
     struct command command = {
         .resource = resource, .kind = COMMAND_ACQUIRE, .lock_kind = REDLATCH_FAIR, .server = &server};
     server_init(&server);
@@ -147,11 +148,11 @@ static void each_text_is_known_by_itself(void) {
     for (int i = 0; i < 2; i++) {
         resource->channel_in_slot = i == 1;
         command.as_text = false;
-        acknowledgement_prepare(&engine, &command);
+        known_scripts_prepare(&engine, &command);
         CHECK(command.as_text);
-        acknowledgement_script_ran(&engine, &command);
+        known_scripts_replied(&engine, &command, &granted);
         command.as_text = false;
-        acknowledgement_prepare(&engine, &command);
+        known_scripts_prepare(&engine, &command);
         CHECK(!command.as_text);
     }
     free(resource);

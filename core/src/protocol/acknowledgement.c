@@ -42,28 +42,6 @@ bool command_needs_acknowledgement(const struct engine *engine, const struct com
     }
 }
 
-static uint64_t *known_scripts(const struct engine *engine, const struct command *command, uint64_t *bit_out) {
-    _Static_assert(SCRIPT_COUNT <= 128, "a bit for each script");
-    uint32_t script = (uint32_t)command_script(command);
-    *bit_out = UINT64_C(1) << script % 64;
-    bool sharded = command_text(engine, command) == scripts_embedded[script].sharded;
-    return &command->server->known_scripts[sharded][script / 64];
-}
-
-void acknowledgement_prepare(struct engine *engine, struct command *command) {
-    uint64_t bit;
-    if (command_needs_acknowledgement(engine, command) && !(*known_scripts(engine, command, &bit) & bit)) {
-        engine->stats.script_loads += !command->as_text;
-        command->as_text = true;
-    }
-}
-
-void acknowledgement_script_ran(const struct engine *engine, const struct command *command) {
-    uint64_t bit;
-    uint64_t *known = known_scripts(engine, command, &bit);
-    *known |= bit;
-}
-
 bool is_held_back(const struct engine *engine, const struct command *command) {
     if (!command_needs_acknowledgement(engine, command)) {
         return false;

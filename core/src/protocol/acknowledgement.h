@@ -35,13 +35,6 @@ bool operation_needs_acknowledgement(const struct engine *engine, const struct o
 /* Whether WAIT and WAITAOF follow a command. */
 bool command_needs_acknowledgement(const struct engine *engine, const struct command *command);
 
-/* A command is about to be written. One that needs acknowledgements goes as text unless the server is known to have its
- * script: behind an EVALSHA that the server refuses, WAIT would block the connection in vain. */
-void acknowledgement_prepare(struct engine *engine, struct command *command);
-
-/* The server ran its script. */
-void acknowledgement_script_ran(const struct engine *engine, const struct command *command);
-
 /* One command at a time waits for acknowledgements on a pipeline; what needs none overtakes the others. Whether a
  * command is held back by that, and the time since when. */
 bool is_held_back(const struct engine *engine, const struct command *command);

@@ -55,9 +55,16 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
     }
 }
 
+/* Whether an acquire may have been carried out before an unconfirmed release of this process that was called before it:
+ * then it is to wait for the reply to that release. */
+static bool overtook_release(const struct engine *engine, const struct operation *operation) {
+    return engine->stats.unconfirmed > 0 && operation->kind == OPERATION_ACQUIRE && !operation->set &&
+           resource_unconfirmed_hold(operation->resource);
+}
+
 void acquire_contended(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now) {
     operation_contended(engine, operation);
-    if (operation->non_blocking) {
+    if (operation->non_blocking && !overtook_release(engine, operation)) {
         machine_for(engine, operation)->end(engine, operation, REDLATCH_TIMEOUT, now);
     } else if (operation->seen != operation->resource->queue->sequence &&
                !PLANTED(FAULT_MESSAGE_MISSED_WHILE_REQUESTING)) {

@@ -12,6 +12,7 @@
 #include "hold_command.h"
 #include "in_doubt.h"
 #include "kinds.h"
+#include "known_scripts.h"
 #include "machine.h"
 #include "machines.h"
 #include "messages.h"
@@ -286,7 +287,7 @@ struct command *engine_first_to_send(struct engine *engine, struct pipeline *pip
         if (is_dropped(command)) {
             give_command(engine, command); /* it was to be sent again */
         } else if (!is_held_back(engine, command)) {
-            acknowledgement_prepare(engine, command);
+            known_scripts_prepare(engine, command);
             return command;
         }
     }
@@ -309,6 +310,7 @@ struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipe
     command->needs_acknowledgement = command_needs_acknowledgement(engine, command);
     list_append(&pipeline->sent, &command->link);
     pipeline->in_flight++;
+    pipeline->unconfirmed += is_unawaited_release(command);
     engine->stats.scripts++;
     return command;
 }
@@ -404,12 +406,11 @@ static const struct reply *followed_reply(const struct engine *engine, const str
 }
 
 void engine_replied(struct engine *engine, struct pipeline *pipeline, const struct reply *reply, int64_t now) {
-    struct list_link *link = engine->broken ? NULL : list_pop(&pipeline->sent);
+    struct list_link *link = list_first(&pipeline->sent);
     if (engine->broken || !INVARIANT(&engine->broken, link)) {
         return;
     }
-    struct command *command = container_of(link, struct command, link);
-    pipeline->in_flight--;
+    struct command *command = take_oldest_sent(pipeline);
     engine->stats.round_trips++;
     if (command->kind == COMMAND_RELEASE && kind_of(command->resource)->queues_on_server) {
         command->server->leave_is_known = reply->kind == REPLY_INTEGER;
@@ -418,9 +419,7 @@ void engine_replied(struct engine *engine, struct pipeline *pipeline, const stru
         return;
     }
     reply = followed_reply(engine, reply);
-    if (command->needs_acknowledgement && reply->kind != REPLY_ERROR) {
-        acknowledgement_script_ran(engine, command);
-    }
+    known_scripts_replied(engine, command, reply);
     struct reply error;
     reply = acknowledged_reply(engine, command, reply, &error);
     note_error_text(command->operation, reply);
@@ -455,6 +454,7 @@ void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int6
         }
     }
     pipeline->in_flight = 0;
+    pipeline->unconfirmed = 0;
     pipeline->awaited = 0;
     renewal_verify_soon(engine, pipeline->server, now);
 }
@@ -521,8 +521,7 @@ void engine_refused_by_replica(struct engine *engine, struct pipeline *pipeline)
     if (command->abandoned || (command->kind == COMMAND_HAND_OVER && !receiver_of(command))) {
         return; /* in doubt, as are those behind it */
     }
-    list_remove(link);
-    pipeline->in_flight--;
+    take_oldest_sent(pipeline);
     command->was_sent = command->repeated;
     list_prepend(&pipeline->unsent, link);
 }

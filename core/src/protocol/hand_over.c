@@ -55,6 +55,8 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
             finish(engine, command->operation, REDLATCH_OK);
         } else if (command->operation) {
             finish_lost(engine, command->operation, hold_reason(hold, now));
+        } else if (hold->unconfirmed && !handed && !released && !resolved) {
+            hold_release_failed(engine, hold, REDLATCH_LOST, hold_reason(hold, now));
         }
         hold_end(engine, hold, now);
         command->hold = NULL;

@@ -3,7 +3,7 @@
  *
  *   stage      event                                    next
  *   ALIVE      re-entry, partial release, extension     ALIVE, or GONE when the server does not know the hold
- *              last release                             RELEASING
+ *              last release                             RELEASING, also when nobody waits for the reply
  *              deadline passed, renewal found nothing   GONE
  *              its owner ended                          reported, then forgotten
  *   RELEASING  answered                                 forgotten
@@ -35,9 +35,18 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
         int reason = hold->reason;
         operation->id = hold->id;
         hold_lower_count(engine, hold, 1, now);
+        if (PLANTED(FAULT_UNCONFIRMED_AFTER_DEADLINE) && operation->unconfirmed) {
+            finish(engine, operation, REDLATCH_OK);
+            return;
+        }
         finish_lost(engine, operation, reason);
     } else if (hold->busy) {
         hold_wait_for(engine, hold, operation);
+    } else if (hold->count > 1 && operation->unconfirmed) { /* the next command of the hold states its count */
+        hold_set_count(hold, hold->count - 1);
+        hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
+        hold_arm(engine, hold);
+        finish(engine, operation, REDLATCH_OK);
     } else if (hold->count > 1) {
         struct command *command = hold_command_for(engine, operation);
         if (!command) {
@@ -97,6 +106,9 @@ static void full_release_replied(struct engine *engine, struct command *command,
     command->hold = NULL;
     if (hold) {
         hold->busy = NULL;
+        if (hold->unconfirmed && found == 0 && !resolved) {
+            hold_release_failed(engine, hold, REDLATCH_LOST, reason);
+        }
         hold_end(engine, hold, now);
     }
     if (operation && (found > 0 || resolved)) {
@@ -206,6 +218,9 @@ static void hold_error(struct engine *engine, struct command *command, struct er
         return; /* nobody holds these; of a hold that lives on, the next command says so to the server */
     }
     if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
+        if (hold->unconfirmed) {
+            hold_release_failed(engine, hold, error.status, REDLATCH_REASON_NONE);
+        }
         hold_end(engine, hold, now);
         queue_after_release(engine, command->resource, -1, now); /* who waited for it has no other to wait for */
     } else if (hold) {

@@ -70,6 +70,8 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage == HOLD_ALIVE) {
         engine->stats.held--;
     }
+    engine->stats.unconfirmed -= hold->unconfirmed;
+    hold->unconfirmed = false;
     hold->stage = HOLD_GONE;
     hold->busy = NULL;
     unlink_hold(hold);
@@ -97,6 +99,16 @@ static void report_loss(struct engine *engine, struct hold *hold) {
     if (hold->in_set) {
         report(engine, hold, LOSS_SETS);
     }
+}
+
+void hold_release_failed(struct engine *engine, struct hold *hold, int status, int reason) {
+    if (PLANTED(FAULT_UNCONFIRMED_UNREPORTED)) {
+        return;
+    }
+    hold->release_status = status;
+    hold->reason = (uint8_t)reason;
+    report(engine, hold, LOSS_EVENTS);
+    report(engine, hold, LOSS_THREADS);
 }
 
 void hold_report_late(struct engine *engine, struct hold *hold, int64_t late_ms) {
@@ -275,12 +287,22 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
         command->count = 1;
         command->lease_ms = acquire_lease(engine, receiver, now);
         command->token_from_time = receiver->token_from_time;
+        if (operation && operation->unconfirmed) { /* only the receiver waits for the reply */
+            command->pipeline = receiver->pipeline;
+        }
         arm_operation(engine, receiver);
     } else {
         command->kind = COMMAND_RELEASE;
         command->lease_ms = hold->lease_ms;
     }
     hold_send(engine, hold, operation, command);
+    if (operation && operation->unconfirmed) {
+        hold->unconfirmed = true;
+        engine->stats.unconfirmed++;
+        command->unconfirmed = true;
+        command->operation = NULL;
+        finish(engine, operation, REDLATCH_OK);
+    }
 }
 
 /* Releases the levels that nobody waits for any more. Of a hold that is lost, no owner will come to be told about

@@ -17,6 +17,9 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now);
 
+/* The server did not carry out the unconfirmed release of a hold, which is about to end. */
+void hold_release_failed(struct engine *engine, struct hold *hold, int status, int reason);
+
 /* A renewal of the hold was confirmed so long after the confirmation before was requested. */
 void hold_report_late(struct engine *engine, struct hold *hold, int64_t late_ms);
 

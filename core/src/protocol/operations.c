@@ -50,6 +50,17 @@ void push_command(struct engine *engine, struct command *command) {
     list_append(&command->server->pipelines[command->pipeline].unsent, &command->link);
 }
 
+bool is_unawaited_release(const struct command *command) {
+    return command->unconfirmed && command->kind == COMMAND_RELEASE;
+}
+
+struct command *take_oldest_sent(struct pipeline *pipeline) {
+    struct command *command = container_of(list_pop(&pipeline->sent), struct command, link);
+    pipeline->in_flight--;
+    pipeline->unconfirmed -= is_unawaited_release(command);
+    return command;
+}
+
 void repeat_command(struct engine *engine, struct command *command, int64_t at) {
     timer_arm(&engine->timers, &command->timer, at);
 }

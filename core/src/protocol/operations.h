@@ -12,6 +12,12 @@ void arm_operation(struct engine *engine, struct operation *operation);
 struct server *destination(const struct engine *engine, const struct command *command);
 
 void push_command(struct engine *engine, struct command *command);
+
+/* Whether it is an unconfirmed release, for whose reply nobody waits; of a hand-over the receiver does. */
+bool is_unawaited_release(const struct command *command);
+
+/* Takes the oldest command off those that were sent; there is one. */
+struct command *take_oldest_sent(struct pipeline *pipeline);
 void repeat_command(struct engine *engine, struct command *command, int64_t at);
 bool drop_unsent(struct engine *engine, struct command *command);
 int64_t acquire_lease(const struct engine *engine, const struct operation *operation, int64_t now);

@@ -33,6 +33,8 @@ enum planted_fault {
     FAULT_UPGRADE_WAITS,                /* read-write: who reads and asks to write waits for itself */
     FAULT_READERS_OVERTAKE,             /* a waiting writer holds nobody back */
     FAULT_READERS_WOKEN_ONE_BY_ONE,     /* only the foremost reader is woken */
+    FAULT_UNCONFIRMED_AFTER_DEADLINE,   /* an unconfirmed release of a lost hold says OK */
+    FAULT_UNCONFIRMED_UNREPORTED,       /* what the reply to an unconfirmed release says is not reported */
     FAULT_SET_UNDONE_IN_PART,           /* the undo of a set forgets a name */
     FAULT_MINORITY_IS_ENOUGH,           /* several servers: one too few counts as enough */
     FAULT_ROUND_KEPT_IN_PART,           /* what a failed round was granted is not given back */

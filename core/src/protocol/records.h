@@ -52,14 +52,15 @@ struct pipeline {
     struct list sent;     /* commands written and not answered, in order */
     struct list in_doubt; /* commands that a broken connection left without a reply, in order */
     uint32_t in_flight;   /* length of `sent` */
+    uint32_t unconfirmed; /* how many of them are unconfirmed releases: nobody waits for their replies */
     uint32_t awaited;     /* replies to WAIT and WAITAOF that come next: the driver counts them */
 };
 
 /* What belongs to one server: the pipelines to it, and what is known of its process. */
 struct server {
     struct pipeline pipelines[PIPELINE_COUNT];
-    uint64_t known_scripts[2][2]; /* those that it has, of what needs acknowledgements: a bit for each; in the second
-                                     row those for messages within a shard */
+    uint64_t known_scripts[2][2]; /* those that it has, of what must not fail for want of its script (known_scripts.c):
+                                     a bit for each; in the second row those for messages within a shard */
     int64_t verify_after;         /* when holds may be verified again because a connection ended */
     int64_t since;                /* when the client moved to this process; 0: it has been on no other */
     struct list subscription_changes; /* channels to be subscribed to there, or left */
@@ -245,7 +246,8 @@ struct operation {
     bool has_position;                 /* fair: stands in the server's queue, as far as is known */
     bool woken;                        /* fair: since the last ask */
     unsigned char permit[PERMIT_SIZE]; /* change: which, as it stands on the server */
-    bool unclaimed; /* asynchronous: done, and permits it was granted are to be collected or given back */
+    bool unclaimed;   /* asynchronous: done, and permits it was granted are to be collected or given back */
+    bool unconfirmed; /* release: done when its command is on its way; what the reply says is reported of the hold */
 };
 
 /* A permit of a permit semaphore is a hold of its own; its owner is the number of this hold, so marked that it is no
@@ -283,6 +285,7 @@ struct hold {
     int64_t lease_ms;      /* of the last grant, renewal or extension */
     int64_t late_ms;       /* how old the last confirmation was at the last late renewal */
     int64_t over_ms;       /* for how long the lease was over when the hold was found lost */
+    int release_status;    /* why its unconfirmed release failed: enum redlatch_status; OK: it did not */
     uint32_t count;        /* levels */
     uint32_t renewed_from; /* lowest level taken without a lease; 0: none */
     uint32_t
@@ -297,6 +300,7 @@ struct hold {
     bool single_grant;   /* some level was granted by itself */
     bool in_set;         /* some level was granted as part of a set */
     bool ended;          /* kept only until its loss has been reported */
+    bool unconfirmed;    /* RELEASING, and nobody waits for the reply */
     bool command_kept;   /* a command is set aside to give it back with */
 };
 
@@ -415,6 +419,7 @@ struct command {
     bool repeated;                     /* sent more than once */
     bool answered;                     /* and no copy of it can arrive any more: nothing will ask for its record */
     bool as_text;                      /* the server does not have the script */
+    bool unconfirmed;                  /* an unconfirmed release, or the hand-over that it became */
     bool importing;             /* ASKING goes before it, to a server that imports its slot; until that is answered */
     uint8_t redirections;       /* since its machine pushed it */
     bool needs_acknowledgement; /* as it was last sent: WAIT or WAITAOF follow it */

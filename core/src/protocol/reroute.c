@@ -139,8 +139,7 @@ void engine_importer_failed(struct engine *engine, struct pipeline *importer) {
 
 /* Takes the oldest unanswered command off its pipeline: it was not carried out. NULL if there is nothing to send. */
 static struct command *take_redirected(struct engine *engine, struct pipeline *pipeline, int64_t now) {
-    struct command *command = container_of(list_pop(&pipeline->sent), struct command, link);
-    pipeline->in_flight--;
+    struct command *command = take_oldest_sent(pipeline);
     engine->stats.round_trips++;
     command->redirections++;
     command->was_sent = command->repeated || PLANTED(FAULT_REDIRECTED_COUNTS_AS_SENT);

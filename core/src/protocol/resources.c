@@ -106,6 +106,14 @@ struct hold *resource_hold_of(const struct resource *resource, uint8_t lock_kind
     return hold;
 }
 
+const struct hold *resource_unconfirmed_hold(const struct resource *resource) {
+    const struct hold *hold = resource->holds;
+    while (hold && !hold->unconfirmed) {
+        hold = hold->next;
+    }
+    return hold;
+}
+
 struct hold *resource_live_hold(const struct resource *resource) {
     struct hold *hold = resource->holds;
     while (hold && hold->stage != HOLD_ALIVE) {

@@ -47,6 +47,9 @@ void resource_drop(struct engine *engine, struct resource *resource);
 /* What an owner holds as one kind of lock (a name may have two: read and write lock), in whatever stage, or NULL. */
 struct hold *resource_hold_of(const struct resource *resource, uint8_t lock_kind, uint64_t owner);
 
+/* A hold of this process whose unconfirmed release is in progress, or NULL. */
+const struct hold *resource_unconfirmed_hold(const struct resource *resource);
+
 /* A hold of this process that is alive, or NULL. */
 struct hold *resource_live_hold(const struct resource *resource);
 

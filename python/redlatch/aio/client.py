@@ -157,6 +157,7 @@ class Client(Jobs):
         owner: Literal["task", "handle"] = "task",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
     ) -> Lock:
         """A mutex.
 
@@ -171,6 +172,8 @@ class Client(Jobs):
                 is left of it, which then raises the LockLostError. Before Python 3.11 a cancellation by somebody else
                 that comes together with a loss is taken for that of the loss.
             reentrant: False makes a second acquire by the owner an AlreadyHeldError.
+            confirm_release: False has a release, that at the end of the block too, not wait for the server's reply:
+                see Lock.release().
 
         Example:
             >>> async with client.lock("orders:42", timeout=5) as hold:
@@ -178,7 +181,8 @@ class Client(Jobs):
             1
         """
         kind = lib.REDLATCH_MUTEX
-        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, reentrant=reentrant)
+        more = {"reentrant": reentrant, "confirm_release": confirm_release}
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, **more)
 
     @explain_other_names
     def fenced_lock(
@@ -191,6 +195,7 @@ class Client(Jobs):
         owner: Literal["task", "handle"] = "task",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
         token_from_time: bool = False,
     ) -> Lock:
         """A mutex whose holds have a fencing token; see redlatch.Client.fenced_lock().
@@ -201,7 +206,7 @@ class Client(Jobs):
             1
         """
         kind = lib.REDLATCH_FENCED
-        more = {"reentrant": reentrant, "token_from_time": token_from_time}
+        more = {"reentrant": reentrant, "confirm_release": confirm_release, "token_from_time": token_from_time}
         return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, **more)
 
     @explain_other_names
@@ -215,6 +220,7 @@ class Client(Jobs):
         owner: Literal["task", "handle"] = "task",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
     ) -> Lock:
         """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
         task they are in; see redlatch.Client.fair_lock().
@@ -225,7 +231,8 @@ class Client(Jobs):
             1
         """
         kind = lib.REDLATCH_FAIR
-        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, reentrant=reentrant)
+        more = {"reentrant": reentrant, "confirm_release": confirm_release}
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, **more)
 
     @explain_other_names
     def spin_lock(
@@ -238,6 +245,7 @@ class Client(Jobs):
         owner: Literal["task", "handle"] = "task",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
         back_off_initial: Seconds = 0.001,
         back_off_max: Seconds = 0.128,
         back_off_multiplier: int = 2,
@@ -259,6 +267,7 @@ class Client(Jobs):
             owner,
             on_lost=on_lost,
             reentrant=reentrant,
+            confirm_release=confirm_release,
             back_off_initial=back_off_initial,
             back_off_max=back_off_max,
             back_off_multiplier=back_off_multiplier,
@@ -275,6 +284,7 @@ class Client(Jobs):
         max_hold: Optional[Seconds] = None,
         owner: Literal["task", "handle"] = "task",
         on_lost: OnLost = "raise",
+        confirm_release: bool = True,
     ) -> Lock:
         """A lock in the format of redis-py, redsync, bsm/redislock and node-redlock; see redlatch.Client.plain_lock().
 
@@ -284,7 +294,8 @@ class Client(Jobs):
             'plain'
         """
         kind = lib.REDLATCH_PLAIN
-        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, key_template=key_template)
+        more = {"key_template": key_template, "confirm_release": confirm_release}
+        return Lock(self, kind, name, timeout, lease, max_hold, owner, on_lost=on_lost, **more)
 
     @explain_other_names
     def read_write_lock(
@@ -297,6 +308,7 @@ class Client(Jobs):
         owner: Literal["task", "handle"] = "task",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
     ) -> ReadWriteLock:
         """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone; see
         redlatch.Client.read_write_lock().
@@ -306,7 +318,8 @@ class Client(Jobs):
             ...     hold.count
             1
         """
-        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, reentrant, on_lost)
+        more = {"reentrant": reentrant, "confirm_release": confirm_release}
+        return ReadWriteLock(self, name, timeout, lease, max_hold, owner, on_lost, more)
 
     @explain_other_names
     def group_lock(
@@ -320,6 +333,7 @@ class Client(Jobs):
         owner: Literal["task", "handle"] = "task",
         on_lost: OnLost = "raise",
         reentrant: bool = True,
+        confirm_release: bool = True,
     ) -> Lock:
         """A lock on values of a group: all of them, or none; see redlatch.Client.group_lock().
 
@@ -339,6 +353,7 @@ class Client(Jobs):
             on_lost=on_lost,
             values=values_of_group(values),
             reentrant=reentrant,
+            confirm_release=confirm_release,
         )
 
     @explain_other_names
@@ -506,6 +521,7 @@ class Client(Jobs):
         dispatcher.collect()
         loop.unwatch()
         cancellation = await finish_aside(loop, lambda: lib.redlatch_client_close(dispatcher.handle))
+        dispatcher.collect()  # what closing found out, such as a release that failed
         dispatcher.end(lib.REDLATCH_CLOSED)
         if cancellation is not None:
             cancellation()

@@ -45,6 +45,7 @@ _UNASKED = (
     lib.REDLATCH_EVENT_ABANDONED,
     lib.REDLATCH_EVENT_MOVED,
     lib.REDLATCH_EVENT_CREDENTIALS_REFUSED,
+    lib.REDLATCH_EVENT_RELEASE_FAILED,
 )
 
 
@@ -302,11 +303,19 @@ class AnyDispatcher(Generic[AnyLoop]):
         return call
 
     async def change(
-        self, function: Callable[..., int], *arguments: Any, name: Optional[LockName], kept: Any
+        self,
+        function: Callable[..., int],
+        *arguments: Any,
+        name: Optional[LockName],
+        kept: Any,
+        at_once: bool = False,
     ) -> Call:
-        """Makes a call that is waited for to its end although the task is cancelled."""
+        """Makes a call that is waited for to its end although the task is cancelled. `at_once`: it has ended as soon as
+        it was started, so that the loop need not turn."""
         self.bind()
         call = self.start(function, *arguments, name=name, kept=kept)
+        if at_once:
+            self.collect()
         cancellation = await self.finish(call)
         if cancellation is not None:
             cancellation()

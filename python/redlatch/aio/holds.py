@@ -11,6 +11,7 @@ from redlatch._ffi import lib
 from redlatch.aio.loops import Event, Guard
 from redlatch.durations import Seconds, span_ms
 from redlatch.holds import BaseHold
+from redlatch.options import confirmation
 from redlatch.other_names import explain_other_names
 
 if TYPE_CHECKING:
@@ -49,8 +50,11 @@ class Hold(BaseHold):
                 self._lost_event.set()
         return self._lost_event
 
-    async def release(self) -> None:
+    async def release(self, confirm: Optional[bool] = None) -> None:
         """Releases one acquire. A block whose Hold was released does not release it again when it is left.
+
+        Args:
+            confirm: As of Lock.release().
 
         Example:
             >>> async with client.lock("orders:42") as hold:
@@ -58,10 +62,11 @@ class Hold(BaseHold):
             ...     hold.count
             0
         """
+        confirmed = confirmation(confirm)
         if self._released or self._now() is None:
             self._raise_over()
         self._released = True
-        await self._lock._release(self._number)
+        await self._lock._release(self._number, confirmed)
 
     @explain_other_names
     async def extend(self, seconds: Seconds) -> None:

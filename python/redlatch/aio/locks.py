@@ -13,6 +13,7 @@ from typing import (
     Awaitable,
     Callable,
     Coroutine,
+    Dict,
     Literal,
     Optional,
     Type,
@@ -30,6 +31,7 @@ from redlatch.decorators import check_coroutine_function
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
 from redlatch.errors import InvalidArgumentError, LockLostError, LockName, RedlatchError
 from redlatch.locks import SEVERAL, LockHandle, LockState, state_of
+from redlatch.options import confirmation
 from redlatch.other_names import explain_other_names
 from redlatch.read_write import Sides
 
@@ -43,6 +45,8 @@ Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
 _start_acquire = lib.redlatch_lock_start_acquire
 _start_release = lib.redlatch_lock_start_release
+_start_release_with = lib.redlatch_lock_start_release_with
+_CONFIRM_OF_LOCK: int = lib.REDLATCH_CONFIRM_OF_LOCK
 
 
 class Lock(LockHandle):
@@ -96,9 +100,13 @@ class Lock(LockHandle):
         lease_of_hold = LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease")
         return self._acquire(self._caller(), wait, lease_of_hold)
 
-    def release(self) -> Coroutine[Any, Any, None]:
+    def release(self, confirm: Optional[bool] = None) -> Coroutine[Any, Any, None]:
         """Releases one acquire of the task in which this is called. It is done to its end although the task that
         awaits it is cancelled.
+
+        Args:
+            confirm: False does not wait for the server's reply; see redlatch.Lock.release(). None is as the lock's
+                `confirm_release` says.
 
         Raises:
             NotOwnedError: The caller does not hold the lock.
@@ -109,7 +117,7 @@ class Lock(LockHandle):
             Traceback (most recent call last):
             redlatch.errors.NotOwnedError: release "orders:42": this owner does not hold the lock
         """
-        return self._release(self._caller())
+        return self._release(self._caller(), confirmation(confirm))
 
     async def state(self) -> LockState:
         """Asks the server about the lock, whoever holds it.
@@ -296,12 +304,14 @@ class Lock(LockHandle):
             self._client._losses.note_owner(call.serial, text(record.owner))
         return call
 
-    async def _release(self, caller: Optional[int]) -> None:
-        await self._releasing(self._number() if caller is None else caller)
+    async def _release(self, caller: Optional[int], confirmed: int = _CONFIRM_OF_LOCK) -> None:
+        await self._releasing(self._number() if caller is None else caller, confirmed)
 
-    def _releasing(self, number: int) -> Coroutine[Any, Any, Call]:
-        dispatcher = self._client._dispatcher
-        return dispatcher.change(_start_release, self._handle, number, name=self._name, kept=self)
+    def _releasing(self, number: int, confirmed: int = _CONFIRM_OF_LOCK) -> Coroutine[Any, Any, Call]:
+        arguments = (self._handle, number, confirmed)
+        at_once = self._ends_at_once(confirmed)
+        change = self._client._dispatcher.change
+        return change(_start_release_with, *arguments, name=self._name, kept=self, at_once=at_once)
 
     async def _call(self, function: Callable[..., int], *arguments: Any) -> Call:
         """Makes a call on the lock that neither waits nor releases."""
@@ -342,8 +352,8 @@ class ReadWriteLock(Sides[Lock]):
         lease: Optional[Seconds],
         max_hold: Optional[Seconds],
         owner: str,
-        reentrant: bool,
         on_lost: OnLost,
+        settings: Dict[str, Any],
     ) -> None:
         make = functools.partial(Lock, on_lost=on_lost)
-        super().__init__(make, client, name, timeout, lease, max_hold, owner, reentrant)
+        super().__init__(make, client, name, timeout, lease, max_hold, owner, settings)

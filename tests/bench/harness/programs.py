@@ -19,7 +19,12 @@ Word = Union[str, int, float, Path]
 
 PEERS = Path(__file__).resolve().parent.parent / "peers"
 
-_MODULES = {"redis-py": "redis", "python-redis-lock": "redis_lock", "redlatch": "redlatch"}
+_MODULES = {
+    "redis-py": "redis",
+    "python-redis-lock": "redis_lock",
+    "redlatch": "redlatch",
+    "redlatch-unconfirmed": "redlatch",
+}
 
 
 class NotAvailable(Exception):

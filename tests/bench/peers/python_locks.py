@@ -33,8 +33,16 @@ def _redlatch(port: int) -> LockFactory:
     return client.lock
 
 
+def _redlatch_unconfirmed(port: int) -> LockFactory:
+    import redlatch
+
+    client = redlatch.connect(f"redis://127.0.0.1:{port}/0")
+    return lambda name: client.lock(name, confirm_release=False)
+
+
 LIBRARIES: Dict[str, Callable[[int], LockFactory]] = {
     "redis-py": _redis_py,
     "python-redis-lock": _python_redis_lock,
     "redlatch": _redlatch,
+    "redlatch-unconfirmed": _redlatch_unconfirmed,
 }

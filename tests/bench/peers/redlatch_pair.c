@@ -1,9 +1,11 @@
-/* Pairs per second of redlatch: one client, and a lock for each thread.
+/* Pairs per second of redlatch: one client, and a lock for each thread. With `--confirm 0` releases are unconfirmed.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "arguments.h"
 #include "workers.h"
 #include "redlatch_client.h"
+
+static int confirm = 1;
 
 static void *open_thread(void *client, int number) {
     char name[64];
@@ -13,7 +15,7 @@ static void *open_thread(void *client, int number) {
 
 static void pair(void *lock) {
     must(redlatch_lock_try_acquire(lock), "acquire of a free lock");
-    must(redlatch_lock_release(lock), "release");
+    must(redlatch_lock_release_with(lock, 0, confirm), "release");
 }
 
 static void close_thread(void *lock) {
@@ -29,7 +31,7 @@ int main(int argc, char **argv) {
     const struct argument table[] = {
         {.name = "--port", .integer = &port},      {.name = "--ca", .text = &ca},
         {.name = "--url", .text = &url},           {.name = "--threads", .integer = &threads},
-        {.name = "--seconds", .number = &seconds},
+        {.name = "--seconds", .number = &seconds}, {.name = "--confirm", .integer = &confirm},
     };
     ARGUMENTS_READ(argc, argv, table);
     redlatch_client *client = client_open_at(url, port, ca);

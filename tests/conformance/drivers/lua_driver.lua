@@ -210,9 +210,9 @@ end
 
 function methods.release(object, call, client)
     if asynchronous then
-        return start(client, call, object, "start_release")
+        return start(client, call, object, "start_release", {confirm = call.confirm})
     end
-    return outcome(object:release())
+    return outcome(object:release({confirm = call.confirm}))
 end
 
 function methods.extend(object, call, client)

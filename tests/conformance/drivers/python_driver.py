@@ -152,7 +152,7 @@ class Driver:
         made = {
             "acquire": acquire,
             "try_acquire": try_acquire,
-            "release": lambda lock, call: lock.release(),
+            "release": lambda lock, call: lock.release(**{key: call[key] for key in ("confirm",) if key in call}),
             "extend": lambda lock, call: lock.extend(seconds(call["lease_ms"])),
             "force_release": lambda lock, call: lock.force_release(),
             "query": query,

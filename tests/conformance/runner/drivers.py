@@ -92,6 +92,8 @@ _NOT_IN_THE_SHELL = frozenset(
         "lock.owner",
         "lock.lease_ms",
         "lock.reentrant",
+        "lock.confirm_release",
+        "release.confirm",
         "lock.kind=group",
         "semaphore",
         "permit_semaphore",

@@ -89,7 +89,7 @@ def uses(trace: Trace) -> Set[str]:
         if call is None:
             continue
         words.add(call)
-        words.update(f"{call}.{member}" for member in ("lease_ms", "url") if member in step)
+        words.update(f"{call}.{member}" for member in ("lease_ms", "url", "confirm") if member in step)
         words.update(member for member in ("by", "start", "kept") if member in step)
         words.update(f"{call}.{option}" for option in step.get("options", {}))
         words.update(f"{call}.kind={kind}" for kind in [step.get("kind")] if kind)

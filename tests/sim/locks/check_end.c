@@ -22,6 +22,7 @@ static void check_engine(struct client *client) {
     complain(client, "reserved contests", engine->reserved_wait_queues, 0);
     complain(client, "reserved holds", engine->reserved_holds, 0);
     complain(client, "holds by the gauge", (int64_t)engine->stats.held, 0);
+    complain(client, "unconfirmed releases by the gauge", (int64_t)engine->stats.unconfirmed, 0);
     complain(client, "waiters by the gauge", (int64_t)engine->stats.waiters, 0);
     complain(client, "subscriptions", engine->subscriptions, 0);
     complain(client, "operations", list_is_empty(&engine->operations), 1);
@@ -34,6 +35,7 @@ static void check_engine(struct client *client) {
         complain(client, "sent commands", list_is_empty(&engine->server->pipelines[pipeline].sent), 1);
         complain(client, "unsettled commands", list_is_empty(&engine->server->pipelines[pipeline].in_doubt), 1);
         complain(client, "commands in flight", engine->server->pipelines[pipeline].in_flight, 0);
+        complain(client, "unconfirmed releases in flight", engine->server->pipelines[pipeline].unconfirmed, 0);
     }
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
         bool first_of_two = world_has_read_write(client->world) && name % 2 == 0;
@@ -56,6 +58,7 @@ void check_end(struct world *world) {
         }
         check_fair_end(world, name);
     }
+    check_unconfirmed_end(world);
     for (uint32_t i = 0; i < world->plan.clients && !world->failed; i++) {
         check_engine(world->clients[i]);
     }

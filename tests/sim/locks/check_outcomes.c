@@ -68,10 +68,13 @@ static void check_acquired(struct client *client, const struct sim_operation *op
                         operation->name);
         return;
     }
-    check_upgrade(client, operation);
-    if (hold->count > 1) {
+    struct id_note *note = note_of(world, client->index, hold->serial);
+    bool nested = hold->count > 1 || note->granted; /* an unconfirmed release may have lowered the count since */
+    note->granted = true;
+    if (nested) {
         cover(world, COVER_REENTERED);
     } else {
+        check_upgrade(client, operation);
         note_max_hold(client, operation, hold);
         check_granted_in_order(client, operation);
     }
@@ -167,7 +170,11 @@ static void check_ended_well(struct client *client, const struct sim_operation *
         check_acquired(client, operation);
         break;
     case OPERATION_RELEASE:
-        check_release_ok(client, operation);
+        if (operation->operation.unconfirmed) {
+            check_unconfirmed_begun(client, operation);
+        } else {
+            check_release_ok(client, operation);
+        }
         break;
     case OPERATION_EXTEND:
         check_extended(client, operation);
@@ -351,6 +358,10 @@ void check_loss(struct client *client, const struct hold *hold) {
         [REDLATCH_REASON_MAX_HOLD] = COVER_LOST_MAX_HOLD,
         [REDLATCH_REASON_ABANDONED] = COVER_LOST_ABANDONED,
     };
+    if (hold->release_status != REDLATCH_OK) {
+        check_release_failed(client, hold);
+        return;
+    }
     struct id_note *note = note_of(world, client->index, hold->id);
     TRACE(world, "client %u: lost id %d, reason %d", client->index, (int)hold->id, hold->reason);
     cover(world, points[hold->reason]);

@@ -50,6 +50,9 @@ struct id_note {
     bool place_restored; /* fair: it had a place when the server came back with its data */
     bool restored;       /* an old snapshot brought it back */
     bool written_off;    /* lost, abandoned or refused: runs out */
+    bool granted;        /* its owner was told of it */
+    bool unconfirmed;    /* its last release was, and has begun */
+    bool release_failed; /* which was reported later */
 };
 
 enum { FOREIGN = 255, WIRE_FIELDS = 64 };
@@ -223,6 +226,11 @@ void check_reply(struct client *client, const struct command *command, const str
 void check_resolution(struct client *client, enum link_kind kind, enum resolution how);
 void check_loss(struct client *client, const struct hold *hold);
 void check_owner_end(struct client *client, const struct owner *owner);
+
+/* check_unconfirmed.c */
+void check_unconfirmed_begun(struct client *client, const struct sim_operation *operation);
+void check_release_failed(struct client *client, const struct hold *hold);
+void check_unconfirmed_end(struct world *world);
 
 /* check_wakes.c */
 int64_t promptly(const struct world *world); /* the longest that a message and what it sets off take without a fault */

@@ -102,6 +102,9 @@ static void simple(struct owner *owner, uint8_t kind, uint32_t name) {
         owner->levels[name]--;
         operation->took = true;
     }
+    struct world *world = owner->client->world;
+    operation->operation.unconfirmed = kind == OPERATION_RELEASE &&
+                                       random_chance(&world->random, world->plan.unconfirmed);
     client_begin(owner->client, operation);
 }
 

@@ -49,6 +49,7 @@ static void draw_habits(struct plan *plan, struct sim_random *random) {
     plan->drift = random_chance(random, 600);
     plan->foreign = random_chance(random, 350);
     plan->subscribe_denied = random_chance(random, 60);
+    plan->unconfirmed = some(random, 400, 1000);
 }
 
 static int64_t fault_duration(const struct plan *plan, struct sim_random *random, enum cover_point kind) {

@@ -46,7 +46,8 @@ struct plan {
     uint32_t max_holds;
     uint32_t impatient; /* per thousand waits that are cancelled */
     uint32_t extends, reenters, forces, queries, owner_ends, strays;
-    bool writers_only; /* of read-write locks only one side is used */
+    uint32_t unconfirmed; /* per thousand releases */
+    bool writers_only;    /* of read-write locks only one side is used */
     bool drift;
     bool foreign;
     bool kill_denied;

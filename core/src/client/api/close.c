@@ -54,9 +54,13 @@ static bool is_drained(const struct client *client) {
     return true;
 }
 
+static bool is_confirmed(const struct client *client) {
+    return atomic_load(&client->broken) || client->engine.stats.unconfirmed == 0;
+}
+
 /* Lets what is under way come to its end, for as long as the close time-out. The background thread reads. */
-static void drain(struct client *client, int64_t until) {
-    while (!is_drained(client) && system_now() < until) {
+static void drain(struct client *client, bool (*is_done)(const struct client *client), int64_t until) {
+    while (!is_done(client) && system_now() < until) {
         int64_t now = system_now();
         for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
             if (!io_is_read(io) && io->connection.state == CONNECTION_READY && io_has_work(io)) {
@@ -64,7 +68,7 @@ static void drain(struct client *client, int64_t until) {
             }
         }
         client_finish_step(client, now);
-        if (!is_drained(client)) {
+        if (!is_done(client)) {
             _Atomic uint32_t nobody = 0;
             client_unlock(client);
             system_wait(&nobody, 0, now + 200);
@@ -98,7 +102,18 @@ static void expel_callers(struct client *client) {
     }
 }
 
+/* While the client is open, so that failures of unconfirmed releases are collected as ever. */
+static void await_confirmations(struct client *client, int64_t until) {
+    client_lock(client);
+    drain(client, is_confirmed, until);
+    client_unlock(client);
+}
+
 static void close_client(struct client *client) {
+    int64_t until = system_now() + client->close_timeout;
+    if (!client_is_inherited(client) && !atomic_load(&client->closed)) {
+        await_confirmations(client, until);
+    }
     if (atomic_exchange(&client->closed, true) || client_is_inherited(client)) {
         return; /* an inherited one has no descriptor in this process, and its mutex is not to be touched */
     }
@@ -114,7 +129,7 @@ static void close_client(struct client *client) {
     client_finish_step(client, now);
     atomic_fetch_or(&client->loss_futex, 1);
     system_wake_all(&client->loss_futex);
-    drain(client, now + client->close_timeout);
+    drain(client, is_drained, until);
     expel_callers(client);
     client_unlock(client);
     background_stop(client);

@@ -120,6 +120,22 @@ static void fill_loss(const struct hold *hold, redlatch_event *event) {
     fill_hold(hold, event);
 }
 
+static void fill_failed_release(const struct hold *hold, redlatch_event *event) {
+    event->kind = REDLATCH_EVENT_RELEASE_FAILED;
+    event->status = hold->release_status;
+    event->reason = hold->reason;
+    fill_hold(hold, event);
+}
+
+static void put_failed_release_text(redlatch_event *event, struct error_text *error) {
+    char shown[64];
+    size_t size = event->name_size < sizeof event->name - 1 ? event->name_size : sizeof event->name - 1;
+    shown_name(event->name, size, shown);
+    const char *why = event->status == REDLATCH_LOST ? reason_text(event->reason) : "it ends with its lease";
+    snprintf(error->text, sizeof error->text, "release \"%s\": %s: %s", shown, redlatch_strerror(event->status), why);
+    event->message = error->text;
+}
+
 static void put_loss_text(const struct client *client, bool permit, redlatch_event *event, struct error_text *error) {
     char shown[64];
     char id[REDLATCH_PERMIT_ID_SIZE];
@@ -136,6 +152,12 @@ static void put_loss_text(const struct client *client, bool permit, redlatch_eve
 static bool take_loss(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct hold *hold = engine_first_loss(&client->engine, queue);
     bool permit = hold && kind_has_permit_ids(hold->lock_kind);
+    if (hold && hold->release_status != REDLATCH_OK) {
+        fill_failed_release(hold, event);
+        engine_loss_taken(&client->engine, queue);
+        put_failed_release_text(event, &client->event_errors[queue]);
+        return true;
+    }
     if (hold) {
         fill_loss(hold, event);
         engine_loss_taken(&client->engine, queue);
@@ -189,6 +211,18 @@ static bool take_refused(struct client *client, enum loss_queue queue, redlatch_
     return true;
 }
 
+/* What a closed client still has to report: losses, and the failures of unconfirmed releases. */
+static int take_after_close(struct client *client, enum loss_queue queue, redlatch_event *event_out) {
+    redlatch_event event = {.message = ""};
+    bool found = false;
+    if (!client_is_inherited(client) && answer_check(event_out, "event_out") == REDLATCH_OK) {
+        client_lock(client);
+        found = !atomic_load(&client->broken) && take_loss(client, queue, &event);
+        client_unlock(client);
+    }
+    return found ? answer_write(event_out, &event, sizeof event, "event_out") : client_status(client);
+}
+
 /* Reads a host's pipeline on the host's own thread, unless the background thread does. */
 static void poll_host_pipeline(struct pipeline_io *io, int64_t now) {
     if (io->connection.state != CONNECTION_READY || io_is_read(io)) {
@@ -231,6 +265,9 @@ static int hand_out(redlatch_event *event_out, const redlatch_event *event) {
 int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_out) {
     redlatch_event event = {.message = ""};
     int status = begin_collecting(handle, event_out);
+    if (status == REDLATCH_CLOSED) {
+        return take_after_close(handle->client, LOSS_EVENTS, event_out);
+    }
     if (status != REDLATCH_OK) {
         return status;
     }
@@ -266,7 +303,7 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     int status = guard_client(handle);
     if (status != REDLATCH_OK || (status = check_duration("wait_ms", wait_ms, 0, true)) != REDLATCH_OK ||
         (status = begin_for(handle, event_out, &client)) != REDLATCH_OK) {
-        return status;
+        return status == REDLATCH_CLOSED ? take_after_close(handle->client, LOSS_THREADS, event_out) : status;
     }
     int64_t until = wait_ms == REDLATCH_FOREVER ? NEVER : system_now() + wait_ms * MILLISECOND;
     client->engine.losses_wanted[LOSS_THREADS] = true;

@@ -44,6 +44,7 @@ struct redlatch_lock {
     uint8_t kind; /* enum redlatch_kind */
     bool reentrant;
     bool token_from_time;
+    bool confirm_release;
     struct back_off back_off;
     struct composite *composite; /* of a multi lock or a RedLock: what it stands for; client, resource and kind are
                                     those of its first member. NULL */

@@ -99,7 +99,8 @@ static int check_options(int kind, const redlatch_lock_options *options) {
         status = check_duration("lease_ms", options->lease_ms, 1, false);
     }
     if (status != REDLATCH_OK || (status = check_flag("reentrant", options->reentrant, true)) != REDLATCH_OK ||
-        (status = check_flag("token_from_time", options->token_from_time, known->has_tokens)) != REDLATCH_OK) {
+        (status = check_flag("token_from_time", options->token_from_time, known->has_tokens)) != REDLATCH_OK ||
+        (status = check_flag("confirm_release", options->confirm_release, true)) != REDLATCH_OK) {
         return status;
     }
     if (options->owner != 0 && options->owner_mode != REDLATCH_OWNER_HANDLE) {
@@ -123,6 +124,17 @@ int lock_options_of(int kind, const redlatch_lock_options *given, redlatch_lock_
     return status != REDLATCH_OK ? status : check_options(kind, options_out);
 }
 
+int lock_check_unconfirmed(const struct client *client, const struct composite *composite) {
+    if (composite) {
+        return fail_with(REDLATCH_UNSUPPORTED, "an unconfirmed release of several names: expected a lock of one name");
+    }
+    if (engine_wants_acknowledgements(&client->engine)) {
+        return fail_with(REDLATCH_UNSUPPORTED,
+                         "an unconfirmed release by a client with min_replicas or durable: expected a confirmed one");
+    }
+    return REDLATCH_OK;
+}
+
 void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resource *resource, int kind,
                  const redlatch_lock_options *options) {
     lock->client = client_keep(client);
@@ -136,6 +148,7 @@ void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resou
     lock->kind = (uint8_t)kind;
     lock->reentrant = options->reentrant && !kind_of_number(kind)->not_reentrant;
     lock->token_from_time = options->token_from_time;
+    lock->confirm_release = options->confirm_release;
     lock->back_off = (struct back_off){
         .next_ms = (uint32_t)options->back_off_initial_ms,
         .max_ms = (uint32_t)options->back_off_max_ms,
@@ -160,6 +173,14 @@ static int no_owner(void) {
 
 int lock_check_owner(const struct redlatch_lock *lock, uint64_t owner) {
     return lock_owner(lock, owner) == 0 ? no_owner() : REDLATCH_OK;
+}
+
+int lock_check_confirm(const struct redlatch_lock *lock, int32_t confirm, bool *confirmed_out) {
+    if (confirm != 0 && confirm != 1 && confirm != REDLATCH_CONFIRM_OF_LOCK) {
+        return fail_with(REDLATCH_INVALID, "confirm is %d: expected 0, 1 or REDLATCH_CONFIRM_OF_LOCK", (int)confirm);
+    }
+    *confirmed_out = confirm == REDLATCH_CONFIRM_OF_LOCK ? lock->confirm_release : confirm == 1;
+    return *confirmed_out ? REDLATCH_OK : lock_check_unconfirmed(lock->client, lock->composite);
 }
 
 int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint8_t kind, uint64_t owner) {

@@ -18,6 +18,10 @@ int lock_check_owner(const struct redlatch_lock *lock, uint64_t owner);
 /* Whether that owner does not end with the calling thread. */
 bool lock_owner_is_named(const struct redlatch_lock *lock, uint64_t owner);
 
+/* Whether releases of a lock need not be confirmed, with the last error set if not: OK or UNSUPPORTED. `composite`: as
+ * of struct redlatch_lock. */
+int lock_check_unconfirmed(const struct client *client, const struct composite *composite);
+
 /* Fills a new handle, operations apart; the resource's reference is the caller's to count. */
 void lock_set_up(struct redlatch_lock *lock, struct client *client, struct resource *resource, int kind,
                  const redlatch_lock_options *options);
@@ -33,6 +37,9 @@ int guard_lock_handle(const struct redlatch_lock *handle);
 
 /* OK, BAD_HANDLE, FORKED or CLOSED, with the last error set. */
 int guard_lock(const struct redlatch_lock *handle);
+
+/* How a release with the argument `confirm` goes: OK, INVALID or UNSUPPORTED. */
+int lock_check_confirm(const struct redlatch_lock *lock, int32_t confirm, bool *confirmed_out);
 
 /* FORKED with the last error set if the owner held the lock when the process was forked, and was not granted it since:
  * that hold is the parent's. Else OK. */

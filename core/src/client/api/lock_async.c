@@ -30,12 +30,19 @@ int redlatch_lock_start_acquire(redlatch_lock *lock, uint64_t owner, int64_t lea
 }
 
 int redlatch_lock_start_release(redlatch_lock *lock, uint64_t owner, uint64_t tag) {
+    return redlatch_lock_start_release_with(lock, owner, REDLATCH_CONFIRM_OF_LOCK, tag);
+}
+
+int redlatch_lock_start_release_with(redlatch_lock *lock, uint64_t owner, int32_t confirm, uint64_t tag) {
+    bool confirmed;
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = check_named(lock, owner)) != REDLATCH_OK ||
+    if (status != REDLATCH_OK || (status = lock_check_confirm(lock, confirm, &confirmed)) != REDLATCH_OK ||
+        (status = check_named(lock, owner)) != REDLATCH_OK ||
         (status = lock_check_inherited(lock, owner, "release")) != REDLATCH_OK) {
         return status;
     }
-    struct lock_start what = {.kind = OPERATION_RELEASE, .event = REDLATCH_EVENT_RELEASED, .owner = owner};
+    struct lock_start what = {
+        .kind = OPERATION_RELEASE, .event = REDLATCH_EVENT_RELEASED, .owner = owner, .unconfirmed = !confirmed};
     return lock->operations->start(lock, &what, tag);
 }
 

@@ -48,16 +48,22 @@ void redlatch_lock_free(redlatch_lock *lock) {
 }
 
 int redlatch_lock_release(redlatch_lock *lock) {
-    return redlatch_lock_release_as(lock, 0);
+    return redlatch_lock_release_with(lock, 0, REDLATCH_CONFIRM_OF_LOCK);
 }
 
 int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner) {
+    return redlatch_lock_release_with(lock, owner, REDLATCH_CONFIRM_OF_LOCK);
+}
+
+int redlatch_lock_release_with(redlatch_lock *lock, uint64_t owner, int32_t confirm) {
+    bool confirmed;
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK ||
+    if (status != REDLATCH_OK || (status = lock_check_confirm(lock, confirm, &confirmed)) != REDLATCH_OK ||
+        (status = check_owner("owner", owner)) != REDLATCH_OK ||
         (status = lock_check_inherited(lock, owner, "release")) != REDLATCH_OK) {
         return status;
     }
-    return lock->operations->release(lock, owner);
+    return confirmed ? lock->operations->release(lock, owner) : single_lock_release_unconfirmed(lock, owner);
 }
 
 int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) {

@@ -13,6 +13,7 @@ struct lock_start {
     uint64_t owner; /* 0: the lock's own */
     int64_t lease_ms;
     int64_t wait_ms;
+    bool unconfirmed; /* a release: of a lock of one name only */
 };
 
 struct lock_operations {

@@ -116,7 +116,8 @@ int redlatch_lock_options_init(redlatch_lock_options *options, uint32_t struct_s
                                       .reentrant = 1,
                                       .back_off_initial_ms = 1,
                                       .back_off_max_ms = 128,
-                                      .back_off_multiplier = 2};
+                                      .back_off_multiplier = 2,
+                                      .confirm_release = 1};
     return init(options, struct_size, &defaults, sizeof defaults, "lock options");
 }
 

@@ -104,6 +104,13 @@ int single_lock_release_of(const struct redlatch_lock *lock, uint64_t owner, uin
     return status;
 }
 
+int single_lock_release_unconfirmed(const struct redlatch_lock *lock, uint64_t owner) {
+    struct request request;
+    request_init(&request, lock->client, NULL);
+    request.operation.unconfirmed = true;
+    return simple_request(lock, &request, OPERATION_RELEASE, owner);
+}
+
 static int release(const struct redlatch_lock *lock, uint64_t owner) {
     return single_lock_release_of(lock, owner, &owner);
 }
@@ -191,6 +198,7 @@ int single_lock_start(const struct redlatch_lock *lock, const struct lock_start 
     }
     int64_t now = system_now();
     status = lock_prepare(request, lock, what->kind, what->owner);
+    request->operation.unconfirmed = what->unconfirmed;
     if (what->kind == OPERATION_ACQUIRE) {
         prepare_acquire(request, lock, what->lease_ms, what->wait_ms, now);
     } else {
@@ -244,6 +252,10 @@ static const struct lock_operations operations = {.free = free_handle,
 
 int single_lock_new(struct client *client, int kind, const struct named *named, const redlatch_lock_options *options,
                     redlatch_lock **lock_out) {
+    int status = options->confirm_release ? REDLATCH_OK : lock_check_unconfirmed(client, NULL);
+    if (status != REDLATCH_OK) {
+        return status;
+    }
     struct redlatch_lock *lock = handle_new_lock();
     client_lock(client);
     struct resource *resource = lock ? client_group_resource(client, (uint8_t)kind, named->name, named->size,

@@ -25,6 +25,7 @@ void single_lock_prepare_wait(struct redlatch_wait *wait);
 int single_lock_start(const struct redlatch_lock *lock, const struct lock_start *what, uint64_t tag);
 
 /* The same, and the owner it was for. */
+int single_lock_release_unconfirmed(const struct redlatch_lock *lock, uint64_t owner);
 int single_lock_release_of(const struct redlatch_lock *lock, uint64_t owner, uint64_t *owner_out);
 
 /* Ends or extends what an owner of any process holds, by its id on the server: OPERATION_RELEASE_OWNER, EXTEND_OWNER.

@@ -215,6 +215,11 @@ static int make_lock(redlatch_lock *const *members, size_t count, bool majority,
         (status = make_composite(members, count, majority, &composite)) != REDLATCH_OK || !composite) {
         return status;
     }
+    status = options.confirm_release ? REDLATCH_OK : lock_check_unconfirmed(members[0]->client, composite);
+    if (status != REDLATCH_OK) {
+        composite_dispose(composite);
+        return status;
+    }
     struct redlatch_lock *lock = handle_new_lock();
     if (!lock) {
         composite_dispose(composite);

@@ -126,6 +126,7 @@ static int64_t survey(struct client *client, struct polled *polled, int64_t now)
     for (const struct node *node = &client->node; node; node = node->next) {
         wake = earlier(wake, earlier(subscriber_next_time(node), successor_next_time(node)));
     }
+    wake = client->unread_until > now ? earlier(wake, client->unread_until) : wake;
     polled->count = 0;
     add(polled, client->background_signal, POLLIN);
     add(polled, client->background_alarm, POLLIN);

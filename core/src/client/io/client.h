@@ -178,6 +178,8 @@ struct client {
     int background_alarm;        /* ends its long sleeps; -1: it could not be had */
     int64_t alarm_at;            /* what it is set to; NEVER */
     int64_t background_wakes_at; /* when it will look by itself; 0 while it is awake */
+    int64_t unread_until;        /* by then it rechecks whether replies to unconfirmed releases are left unread, so
+                                    that not each of these wakes it */
 
     int event_set; /* -1 before redlatch_client_event_fd */
     int event_signal;

@@ -47,8 +47,12 @@ enum { CROWDED = 32 };
 /* Between two looks at the socket. */
 enum { PAUSES = 16 };
 
+/* Nothing is under way but unconfirmed releases, for whose replies nobody waits. */
 static bool is_free(const struct pipeline_io *io) {
-    return !io_is_read(io) && !io->writing && !io_has_work(io);
+    const struct pipeline *pipeline = io->pipeline;
+    return !io_is_read(io) && !io->writing && !io->authentication.pending &&
+           pipeline->in_flight == pipeline->unconfirmed && list_is_empty(&pipeline->unsent) &&
+           list_is_empty(&pipeline->in_doubt);
 }
 
 /* A pipeline that is lent to an operation: the server reads nothing from it while it waits for replicas. One that
@@ -101,8 +105,26 @@ static struct node *node_of(struct client *client, const struct operation *opera
     return container_of(server, struct node, server);
 }
 
+/* The command of an unconfirmed release of a name that the operation is to acquire; NULL. What reads the replies to a
+ * blocking call does not read those to an asynchronous one. */
+static const struct command *release_before(const struct client *client, const struct operation *operation) {
+    if (client->engine.stats.unconfirmed == 0 || operation->kind != OPERATION_ACQUIRE) {
+        return NULL;
+    }
+    const struct hold *hold = operation->set ? NULL : resource_unconfirmed_hold(operation->resource);
+    for (uint32_t i = 0; !hold && operation->set && i < operation->set->count; i++) {
+        hold = resource_unconfirmed_hold(operation->set->members[i].resource);
+    }
+    const struct command *command = hold ? hold->busy : NULL;
+    return command && operation->asynchronous == (command->pipeline == PIPELINE_HOST) ? command : NULL;
+}
+
 enum pipeline_role drive_pick_pipeline(struct client *client, const struct operation *operation) {
     if (!engine_wants_acknowledgements(&client->engine)) {
+        const struct command *release = release_before(client, operation);
+        if (release) { /* behind it */
+            return (enum pipeline_role)release->pipeline;
+        }
         return operation->asynchronous ? PIPELINE_HOST : pick_own(node_of(client, operation));
     }
     if (operation_needs_acknowledgement(&client->engine, operation)) {

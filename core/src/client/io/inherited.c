@@ -30,7 +30,11 @@ static size_t count_holds(const struct resource_table *table) {
     return count;
 }
 
+/* One whose unconfirmed release is in progress is nobody's any more: its owner has released it. */
 static void add(struct client *client, const struct hold *hold) {
+    if (hold->unconfirmed) {
+        return;
+    }
     struct inherited_hold *entry = &client->inherited.list[client->inherited.count++];
     *entry = (struct inherited_hold){.resource = hold->resource, .owner = hold->owner, .lock_kind = hold->lock_kind};
     if (kind_has_permit_ids(hold->lock_kind)) {

@@ -43,7 +43,7 @@ short io_poll_events(const struct pipeline_io *io) {
 
 /* Whether its callers wait for each other's commands and replies. */
 bool io_is_shared(const struct pipeline_io *io) {
-    return io->pipeline->in_flight >= SHARED_FROM;
+    return io->pipeline->in_flight - io->pipeline->unconfirmed >= SHARED_FROM;
 }
 
 static bool expects_replies(const struct pipeline_io *io) {
@@ -239,7 +239,9 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
     }
     bool at_once = io->pipeline->role == PIPELINE_BACKGROUND || io_is_lent(io) ||
                    (io->pipeline->role == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
-    if (at_once || io->unread_since + UNREAD_LIMIT < client->background_wakes_at) {
+    int64_t limit = io->unread_since + UNREAD_LIMIT;
+    if (at_once || limit < client->background_wakes_at) {
+        client->unread_until = io->pipeline->unconfirmed > 0 ? limit : client->unread_until;
         client_kick_background(client);
     }
 }

@@ -15,10 +15,16 @@
 
 #include "client_lock.h"
 #include "pipeline_io.h"
+#include "wait_queue.h"
+
+/* Who waits for the reply to a command; of a hand-over that nobody waits to have confirmed, the receiver. */
+static struct operation *waiting_operation(const struct command *command) {
+    return command->unconfirmed ? receiver_of(command) : command->operation;
+}
 
 static struct request *waiting_request_of(const struct list *list) {
     for (struct list_link *link = list_first(list); link; link = list_next(list, link)) {
-        struct operation *operation = container_of(link, struct command, link)->operation;
+        struct operation *operation = waiting_operation(container_of(link, struct command, link));
         if (operation && !operation->asynchronous && operation->phase != PHASE_DONE) {
             struct request *request = container_of(operation, struct request, operation);
             if (request->inside) {
@@ -32,7 +38,8 @@ static struct request *waiting_request_of(const struct list *list) {
 /* The caller, now inside, whose command has waited longest. */
 static struct request *next_reader(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
-    struct request *next = waiting_request_of(&pipeline->sent);
+    bool awaited = pipeline->in_flight > pipeline->unconfirmed; /* of these there may be very many */
+    struct request *next = awaited ? waiting_request_of(&pipeline->sent) : NULL;
     next = next ? next : waiting_request_of(&pipeline->in_doubt);
     return next ? next : waiting_request_of(&pipeline->unsent);
 }

@@ -22,9 +22,13 @@ static json_t *try_acquire(redlatch_lock *lock, const json_t *call) {
     return outcome(redlatch_lock_try_acquire(lock), NULL);
 }
 
+int32_t confirm_of(const json_t *call) {
+    const json_t *confirm = json_object_get(call, "confirm");
+    return confirm ? json_is_true(confirm) : REDLATCH_CONFIRM_OF_LOCK;
+}
+
 static json_t *release(redlatch_lock *lock, const json_t *call) {
-    (void)call;
-    return outcome(redlatch_lock_release(lock), NULL);
+    return outcome(redlatch_lock_release_with(lock, 0, confirm_of(call)), NULL);
 }
 
 static json_t *extend(redlatch_lock *lock, const json_t *call) {

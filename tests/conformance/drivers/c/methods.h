@@ -19,6 +19,9 @@ struct target {
  * lock's own); all else is done for the lock's own owner. The outcome is the caller's. */
 json_t *call_method(redlatch_lock *lock, uint64_t owner, const json_t *call);
 
+/* How a release is confirmed. */
+int32_t confirm_of(const json_t *call);
+
 /* What a query has brought. */
 json_t *shown_state(const redlatch_lock_state *state);
 

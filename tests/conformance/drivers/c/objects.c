@@ -105,6 +105,8 @@ static void set_lock_option(redlatch_lock_options *options, const json_t *all, c
         options->reentrant = json_is_true(json_object_get(all, option));
     } else if (strcmp(option, "token_from_time") == 0) {
         options->token_from_time = json_is_true(json_object_get(all, option));
+    } else if (strcmp(option, "confirm_release") == 0) {
+        options->confirm_release = json_is_true(json_object_get(all, option));
     } else if (strcmp(option, "back_off_initial_ms") == 0) {
         options->back_off_initial_ms = milliseconds_of(all, option, NULL, 0);
     } else if (strcmp(option, "back_off_max_ms") == 0) {

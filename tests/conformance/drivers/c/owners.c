@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "looks.h"
+#include "methods.h"
 
 enum { OWNERS = 16, NAME_SIZE = 32 };
 
@@ -146,7 +147,7 @@ static int start(redlatch_lock *lock, const struct owner *owner, uint64_t tag, c
         return redlatch_lock_start_acquire(lock, owner->number, REDLATCH_LEASE_OF_LOCK, 0, tag);
     }
     if (strcmp(name, "release") == 0) {
-        return redlatch_lock_start_release(lock, owner->number, tag);
+        return redlatch_lock_start_release_with(lock, owner->number, confirm_of(call), tag);
     }
     if (strcmp(name, "extend") == 0) {
         int64_t lease_ms = milliseconds_of(call, "lease_ms", NULL, 0);

@@ -1,0 +1,16 @@
+/* Which scripts a server is known to have, for commands that must not fail for want of theirs.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef KNOWN_SCRIPTS_H
+#define KNOWN_SCRIPTS_H
+
+#include "engine.h"
+
+/* A command is about to be written. It goes as text unless the server is known to have its script, if a refused EVALSHA
+ * does harm: WAIT behind it would block the connection in vain, and what follows an unconfirmed release on the
+ * connection would run before the release. */
+void known_scripts_prepare(struct engine *engine, struct command *command);
+
+/* The server replied to a command, and not that it lacks the script. */
+void known_scripts_replied(const struct engine *engine, const struct command *command, const struct reply *reply);
+
+#endif
