@@ -336,19 +336,22 @@ struct wait_queue *attach_wait_queue(struct engine *engine, struct operation *op
     return resource->queue;
 }
 
+static void subscription_unlink(struct subscription *subscription) {
+    list_remove(&subscription->link);
+    list_remove(&subscription->notified);
+    list_remove(&subscription->sent);
+    list_remove(&subscription->stale);
+}
+
 void detach_wait_queue(struct engine *engine, struct wait_queue *queue) {
     if (!INVARIANT(&engine->broken, list_is_empty(&queue->waiters) && list_is_empty(&queue->watchers))) {
         return;
     }
     timer_disarm(&engine->timers, &queue->timer);
     timer_disarm(&engine->timers, &queue->refresh);
-    list_remove(&queue->subscription.link);
-    list_remove(&queue->subscription.notified);
-    list_remove(&queue->subscription.sent);
+    subscription_unlink(&queue->subscription);
     for (int i = 0; i < WAKE_CHANNELS; i++) {
-        list_remove(&queue->wake_channels[i].link);
-        list_remove(&queue->wake_channels[i].notified);
-        list_remove(&queue->wake_channels[i].sent);
+        subscription_unlink(&queue->wake_channels[i]);
     }
     list_remove(&queue->all);
     struct resource *resource = queue->resource;

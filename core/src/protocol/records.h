@@ -63,6 +63,8 @@ struct server {
     int64_t verify_after;         /* when holds may be verified again because a connection ended */
     int64_t since;                /* when the client moved to this process; 0: it has been on no other */
     struct list subscription_changes; /* channels to be subscribed to there, or left */
+    int64_t changes_from;             /* these are not sent before: see subscription_want_again */
+    struct list stale_channels;       /* to be left there, as their names went to other servers of the cluster */
     int32_t subscriptions;            /* that are active there */
     bool leave_is_known;              /* it has the script by which waiters leave the queue of a fair lock */
     bool kill_denied;                 /* a broken connection could not be killed: what was sent on one may come late */
@@ -313,6 +315,7 @@ struct subscription {
     struct list_link link;     /* in the engine's list of subscriptions to change */
     struct list_link notified; /* in the list of those that a message is for */
     struct list_link sent;     /* in the driver's list of what the server has not answered */
+    struct list_link stale;    /* in the list of a server where it is still heard */
     struct wait_queue *queue;
     struct server *server;      /* where it is wanted, or was last */
     struct operation *listener; /* fair: the waiter it is for; NULL: gone */
