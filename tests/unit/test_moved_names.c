@@ -164,9 +164,9 @@ static void a_batch_has_names_of_one_slot(void) {
             batches++;
             rig_integers(PIPELINE_BACKGROUND, left, batch->batch_count);
         }
-        rig_pass(MILLISECOND);
+        rig_pass(20 * MILLISECOND);
     }
-    CHECK_EQ_INT(renewed, NAMES);
+    CHECK(renewed >= NAMES);
     CHECK(batches <= NAMES * 3 / 4); /* most are of two */
     for (int i = 0; i < NAMES; i++) {
         CHECK(holds[i]->deadline > deadlines[i]);

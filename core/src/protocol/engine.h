@@ -76,7 +76,8 @@ struct engine {
     bool losses_wanted[LOSS_QUEUES];
     struct list command_pool;
     struct list wait_queue_pool;
-    struct list batch_pool; /* commands with room for a renewal */
+    struct list batch_pool;  /* commands with room for a renewal */
+    int64_t renewals_try_at; /* when the last hold that found none in the pool tries again */
     struct list entries_pool;
     struct hold *hold_pool;
     struct resource *dead_resources; /* for the driver to free */

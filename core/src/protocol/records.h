@@ -374,7 +374,7 @@ enum command_kind {
     COMMAND_KINDS
 };
 
-enum { RENEWAL_BATCH_SIZE = 100, ENTRIES_MAX = REDLATCH_MEMBERS_MAX };
+enum { RENEWAL_BATCH_SIZE = 100, BATCHES_TOGETHER = 64, ENTRIES_MAX = REDLATCH_MEMBERS_MAX };
 
 /* The longest array that a script answers with: of a set of fenced locks a word, and a token for each. */
 enum { REPLY_ELEMENTS_MAX = ENTRIES_MAX + 1 };
