@@ -262,8 +262,7 @@ def wait_parked(monitor: Monitor, mark: int, name: str, rechecks: bool = True, l
     more after that; a mark behind it."""
 
     def parked() -> bool:
-        about = [entry for entry in monitor.top_level(mark) if any(name.encode() in word for word in entry.arguments)]
-        words = [entry.command.replace("SSUBSCRIBE", "SUBSCRIBE") for entry in about]
+        words = monitor.top_level(mark).about(name).verbs()
         after = words[words.index("SUBSCRIBE") :] if "SUBSCRIBE" in words else words if listening else []
         return bool(after) and (not rechecks or "EVALSHA" in after)
 

@@ -21,6 +21,7 @@ from support import RedisServer, topologies, wait_until
 from support.peers import PeerError
 from support.redisson import Redisson, RedissonClient
 from support.topologies import Topology
+from support.wire import channels_about
 from test_exclusion import release_and_wake
 from test_fair import line_up, queue
 
@@ -97,16 +98,10 @@ def clients(ours: redlatch.Client, theirs: RedissonClient) -> Iterator[Clients]:
         yield Clients(stack, ours, theirs)
 
 
-def channels(server: RedisServer, name: str) -> List[bytes]:
-    """Those on which somebody waits for messages about a name."""
-    found: Any = server.admin.pubsub_channels(f"*{name}*")
-    return list(found)
-
-
 def wait_listening(server: RedisServer, names: List[str]) -> None:
     """Until somebody waits for messages about each name."""
-    wait_until(lambda: all(channels(server, name) for name in names), MOVED,
-               lambda: f"waiters for {[name for name in names if not channels(server, name)]} to listen")
+    wait_until(lambda: all(channels_about(server, name) for name in names), MOVED,
+               lambda: f"waiters for {[name for name in names if not channels_about(server, name)]} to listen")
 
 
 class Scene:
@@ -225,7 +220,7 @@ def test_a_mixed_queue_keeps_its_order(topology: Topology, clients: Clients, nam
     wait_until(topology.in_step)
     master = topology.change(way)
     clients.wait_for_move(master)
-    wait_until(lambda: len(channels(master, name)) == len(waiters), MOVED, "each waiter to listen")
+    wait_until(lambda: len(channels_about(master, name)) == len(waiters), MOVED, "each waiter to listen")
     assert len(queue(master, name)) == len(waiters)
     for waiter, attempt in zip(waiters, attempts):
         release_and_wake(before, attempt)

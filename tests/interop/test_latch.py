@@ -22,7 +22,7 @@ def listeners(server: RedisServer, name: str) -> int:
 
 def rechecks_since(monitor: Monitor, mark: int) -> int:
     """How many scripts were called after somebody had subscribed."""
-    words = [word.replace("SSUBSCRIBE", "SUBSCRIBE") for word in monitor.top_level(mark).commands()]
+    words = monitor.top_level(mark).verbs()
     return words[words.index("SUBSCRIBE") :].count("EVALSHA") if "SUBSCRIBE" in words else 0
 
 

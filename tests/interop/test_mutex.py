@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import time
-from typing import Callable
+from typing import Any, Callable
 
 import pytest
 import redlatch
 from parties import NotHeld, OurParty, TheirParty
-from support import RedisServer, wait_until
+from support import RedisServer, topologies, wait_until
 from support.redisson import Redisson, RedissonClient
-from support.wire import channel, subscribers
+from support.wire import channel, has_shards, subscribers
 
-NAMES = ["plain", "{tag}:rest", "rest:{tag}", "open{brace", "a{}b", "closing}brace", "blank and ü", "line\nend"]
+NAMES = ["plain", "{tag}:rest", "rest:{tag}", "blank and ü", "line\nend"]
+# Redisson acquires these in a cluster, and cannot release them (W-28 of the wire format).
+NAMES += [] if topologies.NAME.startswith("cluster") else ["open{brace", "a{}b", "closing}brace"]
 
 
 def test_owners_are_distinguished(
@@ -72,8 +74,8 @@ def test_only_the_last_release_wakes(
     """A partial release is no message; the waiter of the other side goes on waiting."""
     us, them = OurParty(ours.lock(name)), TheirParty(java, theirs.lock(name))
     holder, waiter = (us, them) if ours_first else (them, us)
-    listener = server.client().pubsub()
-    listener.subscribe(channel(name))
+    listener: Any = server.client().pubsub()
+    (listener.ssubscribe if has_shards(server) else listener.subscribe)(channel(name))
     assert listener.get_message(timeout=5) is not None
     assert holder.acquire() and holder.acquire()
     attempt = waiter.start()

@@ -18,6 +18,7 @@ from kinds import KINDS
 from parties import wait_parked
 from support import Monitor, RedisServer, wait_until
 from support.redisson import Redisson, RedissonClient
+from support.wire import channels_about
 
 MakeOurs = Callable[..., redlatch.Client]
 # Kinds of which Redisson plays the same scenario.
@@ -92,7 +93,7 @@ def test_many_names_and_threads_leave_no_subscription(
 
     with ThreadPoolExecutor(32) as pool:
         list(pool.map(turn, range(1500)))
-    wait_until(lambda: server.admin.pubsub_channels(f"*{name}*") == [])
+    wait_until(lambda: channels_about(server, name) == [])
 
 
 @with_groups

@@ -21,7 +21,12 @@ static void tell(struct network *network, struct peer *peer, enum packet_kind ki
 /* A subscription that is wanted is there after a moment; one that is left, at once. */
 void network_change_subscriptions(struct network *network, struct peer *peer) {
     struct list_link *link;
-    if (network->world->now < peer->deaf_until) {
+    while ((link = list_pop(&peer->engine_server->stale_channels)) != NULL) {
+        char channel[CHANNEL_SIZE_MAX + 1];
+        channel[channel_text(peer->engine, container_of(link, struct subscription, stale), channel)] = '\0';
+        peer->subscribed &= ~channel_bit(channel);
+    }
+    if (network->world->now < peer->deaf_until || network->world->now < peer->engine_server->changes_from) {
         return;
     }
     while ((link = list_pop(&peer->engine_server->subscription_changes)) != NULL) {
@@ -94,8 +99,10 @@ void network_deliver_message(struct network *network, const struct packet *packe
         return;
     }
     peer->subscribed |= what == PUBSUB_SUBSCRIBED ? channel_bit(channel.bytes) : 0;
-    if (peer->subscribed & channel_bit(channel.bytes)) {
-        engine_pubsub_received(peer->engine, peer->engine_server, what, channel.bytes, channel.size, 0, now);
+    if ((peer->subscribed & channel_bit(channel.bytes)) &&
+        !engine_pubsub_received(peer->engine, peer->engine_server, what, channel.bytes, channel.size, 0, now) &&
+        what == PUBSUB_MESSAGE) {
+        peer->subscribed &= ~channel_bit(channel.bytes); /* the client leaves it */
     }
 }
 

@@ -25,6 +25,7 @@ _ARGUMENT = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _ESCAPE = re.compile(rb"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _CONTROL = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b"}
 _SYNC_PREFIX = b"e2e-monitor-sync-"
+_UNSHARDED = {"SSUBSCRIBE": "SUBSCRIBE", "SUNSUBSCRIBE": "UNSUBSCRIBE", "SPUBLISH": "PUBLISH"}
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,17 @@ class Entries(List[Entry]):
         wanted = {command.upper() for command in commands}
         return Entries(entry for entry in self if entry.command in wanted)
 
+    def about(self, name: str) -> Entries:
+        """Only those with an argument that contains a name."""
+        return Entries(entry for entry in self if any(name.encode() in argument for argument in entry.arguments))
+
     def commands(self) -> List[str]:
         """The first words, in order."""
         return [entry.command for entry in self]
+
+    def verbs(self) -> List[str]:
+        """The first words, in order, with those for messages within a shard as on a server that is no cluster."""
+        return [_UNSHARDED.get(entry.command, entry.command) for entry in self]
 
 
 class Monitor:

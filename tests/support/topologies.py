@@ -149,9 +149,10 @@ class Clustered(Topology):
     """Three masters and three replicas. The first master has the slots of all names that tests use, and the replicas.
     The others vote."""
 
-    def __init__(self, tls: Optional[Identity]) -> None:
+    def __init__(self, tls: Optional[Identity], down_after_ms: int) -> None:
         super().__init__()
-        self._cluster = self._stack.enter_context(Cluster(masters=3, replicas=1, lopsided=True, tls=tls))
+        cluster = Cluster(masters=3, replicas=1, lopsided=True, tls=tls, cluster_node_timeout=down_after_ms)
+        self._cluster = self._stack.enter_context(cluster)
         for server in self._cluster.servers:
             server.reached_by = self._cluster.url
 
@@ -191,7 +192,7 @@ def make(name: str, folder: Path, down_after_ms: int = DOWN_AFTER_MS) -> Topolog
         raise RuntimeError(f"REDLATCH_TEST_TOPOLOGY is {name!r}; expected one of {', '.join(NAMES)}")
     tls = Identity.make(folder) if name.endswith("tls") else None
     if name.startswith("cluster"):
-        return Clustered(tls)
+        return Clustered(tls, down_after_ms)
     if name.startswith("sentinel"):
         return Sentinels(tls, down_after_ms)
     return Replicas() if name.startswith("replica") else Alone(tls)

@@ -69,12 +69,21 @@ def channel(name: str) -> str:
     return RedissonShapedPeer.channel(name).decode()
 
 
+def has_shards(server: RedisServer) -> bool:
+    """Whether it is a node of a cluster with messages within a shard."""
+    return "+cluster" in server.reached_by and server.version >= (7, 0, 0)
+
+
 def listeners_of(server: RedisServer, channel_name: str) -> int:
     """How many connections listen to a channel there; on a node of a cluster, within its shard, too."""
-    count = server.admin.execute_command("PUBSUB", "NUMSUB", channel_name)[1]
-    if "+cluster" in server.reached_by and server.version >= (7, 0, 0):
-        count += server.admin.execute_command("PUBSUB", "SHARDNUMSUB", channel_name)[1]
-    return int(count)
+    words = ["NUMSUB", "SHARDNUMSUB"] if has_shards(server) else ["NUMSUB"]
+    return sum(int(server.admin.execute_command("PUBSUB", word, channel_name)[1]) for word in words)
+
+
+def channels_about(server: RedisServer, name: str) -> List[bytes]:
+    """The channels with a name in them that somebody listens to there; the same."""
+    words = ["CHANNELS", "SHARDCHANNELS"] if has_shards(server) else ["CHANNELS"]
+    return [each for word in words for each in server.admin.execute_command("PUBSUB", word, f"*{name}*")]
 
 
 def subscribers(server: RedisServer, name: str) -> int:

@@ -48,6 +48,26 @@ static void moves_an_armed_timer_both_ways(void) {
     CHECK(timer_heap_pop(&heap, 100) == &timers[0]);
 }
 
+/* None has a further child, so that none is touched but the next one. */
+static void those_armed_in_order_are_a_chain(void) {
+    static struct timer timers[TIMERS];
+    struct timer_heap heap = {0};
+    for (int i = 0; i < TIMERS; i++) {
+        timer_arm(&heap, &timers[i], 10 + i / 2);
+    }
+    for (int i = 0; i < 10 * TIMERS; i++) { /* each is due again after all others, as holds are */
+        struct timer *timer = timer_heap_pop(&heap, NEVER);
+        CHECK(timer == &timers[i % TIMERS]);
+        CHECK(heap.root && !heap.root->sibling && heap.root->child && !heap.root->child->sibling);
+        timer_arm(&heap, timer, timer->at + TIMERS / 2);
+    }
+    timer_disarm(&heap, heap.latest);
+    CHECK(!heap.latest);
+    struct timer other = {0};
+    timer_arm(&heap, &other, 5);
+    CHECK(timer_heap_pop(&heap, NEVER) == &other);
+}
+
 static void never_disarms(void) {
     struct timer timer = {0};
     struct timer_heap heap = {0};
@@ -105,6 +125,7 @@ int main(void) {
     RUN(gives_timers_in_order_of_time);
     RUN(gives_only_what_is_due);
     RUN(moves_an_armed_timer_both_ways);
+    RUN(those_armed_in_order_are_a_chain);
     RUN(never_disarms);
     RUN(agrees_with_an_array_over_random_steps);
     return unit_done();

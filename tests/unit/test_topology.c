@@ -549,6 +549,27 @@ static void redirections_are_translated(void) {
     address_map_free(&map);
 }
 
+/* What a redirection says is newer than the reply to a request that was sent before. */
+static void a_redirection_outdates_the_reply_under_way(void) {
+    topology_requested(&topology);
+    CHECK(!topology_is_outdated(&topology, 0));
+    static const uint16_t slots[] = {0, 9, 16383};
+    for (int i = 0; i < 3; i++) {
+        topology_redirected(&topology, slots[i]);
+    }
+    say_ranges(1);
+    say_range(0, 16383, "a", 1);
+    CHECK_EQ_INT(read_with(&no_map), REDLATCH_OK);
+    int outdated = 0;
+    for (uint16_t slot = 0; slot < SLOT_COUNT; slot++) {
+        outdated += topology_is_outdated(&topology, slot);
+    }
+    CHECK_EQ_INT(outdated, 3);
+    CHECK(topology_is_outdated(&topology, 9) && topology_is_outdated(&topology, 16383));
+    topology_requested(&topology);
+    CHECK(!topology_is_outdated(&topology, 0) && !topology_is_outdated(&topology, 16383));
+}
+
 int main(void) {
     RUN(ranges_have_masters_and_replicas);
     RUN(a_master_is_a_host_with_a_port);
@@ -570,5 +591,6 @@ int main(void) {
     RUN(a_redirection_ends_with_its_size);
     RUN(a_long_host_is_no_redirection);
     RUN(redirections_are_translated);
+    RUN(a_redirection_outdates_the_reply_under_way);
     return unit_done();
 }

@@ -19,6 +19,7 @@ struct timer {
 
 struct timer_heap {
     struct timer *root;
+    struct timer *latest; /* the one that was armed last; NULL if it is armed no more */
 };
 
 static inline bool timer_is_armed(const struct timer *timer) {

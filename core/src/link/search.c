@@ -124,6 +124,7 @@ static int connect_target(struct search *search, int64_t now) {
 static bool request_topology(struct search *search) {
     static const char *const words[] = {"CLUSTER", "SLOTS"};
     static const size_t sizes[] = {7, 5};
+    topology_requested(search->topology);
     search->requested = true;
     return output_arguments(&search->connection.output, 2, words, sizes);
 }

@@ -7,7 +7,20 @@
 #include <string.h>
 
 #include "numbers.h"
+#include "planted.h"
 #include "redlatch.h"
+
+void topology_requested(struct topology *topology) {
+    memset(topology->redirected, 0, sizeof topology->redirected);
+}
+
+void topology_redirected(struct topology *topology, uint16_t slot) {
+    topology->redirected[slot / 8] |= (uint8_t)(1 << slot % 8);
+}
+
+bool topology_is_outdated(const struct topology *topology, uint16_t slot) {
+    return (topology->redirected[slot / 8] >> slot % 8 & 1) && !PLANTED(FAULT_OLD_TOPOLOGY_BELIEVED);
+}
 
 /* What a node is called that is to be announced by its host name and has none. */
 static bool is_nameless(const char *host, size_t size) {
@@ -115,6 +128,7 @@ int topology_read(struct topology *topology, const void *parsed, const struct en
     }
     if (status == REDLATCH_OK) {
         struct topology before = *topology;
+        memcpy(read->redirected, topology->redirected, sizeof read->redirected);
         *topology = *read;
         *read = before;
     }

@@ -13,8 +13,18 @@ struct topology {
     struct endpoint *masters;
     int count;
     int room;
-    uint16_t master_of[SLOT_COUNT]; /* an index of `masters`; NO_MASTER: nobody serves the slot */
+    uint16_t master_of[SLOT_COUNT];     /* an index of `masters`; NO_MASTER: nobody serves the slot */
+    uint8_t redirected[SLOT_COUNT / 8]; /* a bit for each slot; see topology_redirected */
 };
+
+/* A node is sent a request for the topology. */
+void topology_requested(struct topology *topology);
+
+/* A node says MOVED of a slot: the reply to a request that was sent before is older than that, whenever it comes. */
+void topology_redirected(struct topology *topology, uint16_t slot);
+
+/* Whether what the last reply says of a slot was requested before the slot's last MOVED came. */
+bool topology_is_outdated(const struct topology *topology, uint16_t slot);
 
 /* Reads the reply to CLUSTER SLOTS, a redisReply. A node without a host (nil, or an empty text) is where `source` is,
  * which was asked. A node that should have a host name and has none ("?") is at the address of its metadata; without

@@ -40,6 +40,7 @@ void server_init(struct server *server) {
         list_init(&pipeline->in_doubt);
     }
     list_init(&server->subscription_changes);
+    list_init(&server->stale_channels);
 }
 
 void server_set_sharding(struct server *server, bool shards_messages) {

@@ -76,7 +76,8 @@ struct engine {
     bool losses_wanted[LOSS_QUEUES];
     struct list command_pool;
     struct list wait_queue_pool;
-    struct list batch_pool; /* commands with room for a renewal */
+    struct list batch_pool;  /* commands with room for a renewal */
+    int64_t renewals_try_at; /* when the last hold that found none in the pool tries again */
     struct list entries_pool;
     struct hold *hold_pool;
     struct resource *dead_resources; /* for the driver to free */
@@ -179,12 +180,13 @@ void engine_server_changed(struct engine *engine, struct server *server, int64_t
  * serves there, or of all that are there (lost). One that ends unasked, as its slot is another server's now, is asked
  * for again where the name is. A server answers in order: a driver may keep those that it sent in a list,
  * by their link `sent`, from which the engine takes what was confirmed; an error is about the oldest that is left.
- * `number` is what a message says (wire format 1.6), 0 if that is no number. */
+ * `number` is what a message says (wire format 1.6), 0 if that is no number. False: nobody wants to hear the channel
+ * from that server, be it since its name went to another one. */
 enum pubsub_reply { PUBSUB_MESSAGE, PUBSUB_SUBSCRIBED, PUBSUB_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_message(struct engine *engine, struct subscription *subscription, int64_t number, int64_t now);
-void engine_pubsub_received(struct engine *engine, const struct server *server, enum pubsub_reply what,
+bool engine_pubsub_received(struct engine *engine, const struct server *server, enum pubsub_reply what,
                             const char *channel, size_t size, int64_t number, int64_t now);
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_subscriptions_lost(struct engine *engine, struct server *server, int64_t now);

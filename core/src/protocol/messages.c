@@ -147,6 +147,7 @@ static void lost(struct engine *engine, struct subscription *subscription, const
         return;
     }
     bool wanted = !subscription->waiter || subscription->listener;
+    bool requested = subscription->state == SUBSCRIPTION_ACTIVE || list_is_linked(&subscription->sent);
     list_remove(&subscription->sent);
     if (subscription->state == SUBSCRIPTION_ACTIVE) {
         subscription_count(engine, subscription, -1);
@@ -156,7 +157,7 @@ static void lost(struct engine *engine, struct subscription *subscription, const
         subscription->state = SUBSCRIPTION_LEAVING;
         engine_unsubscribed(engine, subscription, now);
     } else if (subscription->state == SUBSCRIPTION_WANTED) {
-        subscription_change(engine, subscription, SUBSCRIPTION_WANTED);
+        subscription_want_again(engine, subscription, requested, now);
     }
 }
 
@@ -243,16 +244,19 @@ static void find_served(struct engine *engine, const char *channel, size_t size,
     find_wake_channels(engine, channel, size, found);
 }
 
-void engine_pubsub_received(struct engine *engine, const struct server *server, enum pubsub_reply what,
+bool engine_pubsub_received(struct engine *engine, const struct server *server, enum pubsub_reply what,
                             const char *channel, size_t size, int64_t number, int64_t now) {
     if (engine->broken) {
-        return;
+        return true;
     }
     struct list found;
     struct list_link *link;
+    bool wanted = false;
     find_served(engine, channel, size, &found);
     while ((link = list_pop(&found)) != NULL) { /* what one does may end another, and takes it off the list then */
         struct subscription *subscription = container_of(link, struct subscription, notified);
+        bool closed = subscription->state == SUBSCRIPTION_NONE || subscription->state == SUBSCRIPTION_DENIED;
+        wanted = wanted || (subscription->server == server && !closed);
         if (what == PUBSUB_MESSAGE) {
             engine_message(engine, subscription, number, now);
         } else if (subscription->server != server && !PLANTED(FAULT_OLD_NODE_CONFIRMS)) {
@@ -266,6 +270,7 @@ void engine_pubsub_received(struct engine *engine, const struct server *server, 
             engine_unsubscribed(engine, subscription, now);
         }
     }
+    return wanted;
 }
 
 bool engine_needs_channel(struct engine *engine, const struct subscription *leaving, const char *channel, size_t size) {

@@ -9,7 +9,10 @@
 #include "planted.h"
 
 /* An acquire may need, at the same time: the command asking, one that undoes it, and room for a retired id or two. */
-enum { COMMANDS_PER_ACQUIRE = 4, COMMANDS_PER_OTHER = 2, BATCHES = 16 };
+enum { COMMANDS_PER_ACQUIRE = 4, COMMANDS_PER_OTHER = 2 };
+
+/* Renewals that are sent together. In a cluster each is of one slot, which few holds share. */
+enum { BATCHES = 16, BATCHES_OF_CLUSTER = BATCHES_TOGETHER };
 
 static uint32_t commands_for(uint8_t operation_kind) {
     return operation_kind == OPERATION_ACQUIRE ? COMMANDS_PER_ACQUIRE : COMMANDS_PER_OTHER;
@@ -47,7 +50,7 @@ static struct engine_preallocation not_pooled(const struct engine *engine, struc
         missing(commands_spoken_for(engine) + need.commands, engine->command_pool_size),
         missing(engine->reserved_wait_queues + need.wait_queues, engine->wait_queue_pool_size),
         missing(engine->reserved_holds + need.holds, engine->hold_pool_size),
-        missing(BATCHES, engine->batch_pool_size),
+        missing(engine->routes ? BATCHES_OF_CLUSTER : BATCHES, engine->batch_pool_size),
         missing(engine->reserved_entries + need.entries, engine->entries_pool_size),
     };
 }
@@ -336,19 +339,22 @@ struct wait_queue *attach_wait_queue(struct engine *engine, struct operation *op
     return resource->queue;
 }
 
+static void subscription_unlink(struct subscription *subscription) {
+    list_remove(&subscription->link);
+    list_remove(&subscription->notified);
+    list_remove(&subscription->sent);
+    list_remove(&subscription->stale);
+}
+
 void detach_wait_queue(struct engine *engine, struct wait_queue *queue) {
     if (!INVARIANT(&engine->broken, list_is_empty(&queue->waiters) && list_is_empty(&queue->watchers))) {
         return;
     }
     timer_disarm(&engine->timers, &queue->timer);
     timer_disarm(&engine->timers, &queue->refresh);
-    list_remove(&queue->subscription.link);
-    list_remove(&queue->subscription.notified);
-    list_remove(&queue->subscription.sent);
+    subscription_unlink(&queue->subscription);
     for (int i = 0; i < WAKE_CHANNELS; i++) {
-        list_remove(&queue->wake_channels[i].link);
-        list_remove(&queue->wake_channels[i].notified);
-        list_remove(&queue->wake_channels[i].sent);
+        subscription_unlink(&queue->wake_channels[i]);
     }
     list_remove(&queue->all);
     struct resource *resource = queue->resource;

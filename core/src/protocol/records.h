@@ -64,6 +64,8 @@ struct server {
     int64_t verify_after;         /* when holds may be verified again because a connection ended */
     int64_t since;                /* when the client moved to this process; 0: it has been on no other */
     struct list subscription_changes; /* channels to be subscribed to there, or left */
+    int64_t changes_from;             /* these are not sent before: see subscription_want_again */
+    struct list stale_channels;       /* to be left there, as their names went to other servers of the cluster */
     int32_t subscriptions;            /* that are active there */
     bool leave_is_known;              /* it has the script by which waiters leave the queue of a fair lock */
     bool kill_denied;                 /* a broken connection could not be killed: what was sent on one may come late */
@@ -317,6 +319,7 @@ struct subscription {
     struct list_link link;     /* in the engine's list of subscriptions to change */
     struct list_link notified; /* in the list of those that a message is for */
     struct list_link sent;     /* in the driver's list of what the server has not answered */
+    struct list_link stale;    /* in the list of a server where it is still heard */
     struct wait_queue *queue;
     struct server *server;      /* where it is wanted, or was last */
     struct operation *listener; /* fair: the waiter it is for; NULL: gone */
@@ -375,7 +378,7 @@ enum command_kind {
     COMMAND_KINDS
 };
 
-enum { RENEWAL_BATCH_SIZE = 100, ENTRIES_MAX = REDLATCH_MEMBERS_MAX };
+enum { RENEWAL_BATCH_SIZE = 100, BATCHES_TOGETHER = 64, ENTRIES_MAX = REDLATCH_MEMBERS_MAX };
 
 /* The longest array that a script answers with: of a set of fenced locks a word, and a token for each. */
 enum { REPLY_ELEMENTS_MAX = ENTRIES_MAX + 1 };

@@ -16,7 +16,7 @@
 /* A script takes some microseconds for each value of a group, in which the server does nothing else. */
 enum { VALUES_MAX = 1000 };
 
-enum { OPEN_BATCHES = 8, VERIFICATIONS_IN_LEASE = 10 };
+enum { VERIFICATIONS_IN_LEASE = 10, TRIES_IN_MILLISECOND = 250 };
 
 /* How soon a renewal that was not acknowledged is repeated. */
 static const int64_t UNACKNOWLEDGED_PAUSE = 100 * MILLISECOND;
@@ -125,27 +125,50 @@ static struct hold *next_due(const struct engine *engine, int64_t near, int64_t 
     return due ? hold : NULL;
 }
 
-/* Makes a batch of the hold whose time has come and of those whose time is near; one for each way of renewing. */
+/* Batches that are gathered at one time. */
+struct gathered {
+    struct command *batches[BATCHES_TOGETHER];
+    size_t count;
+};
+
+/* The batch that a hold goes with, which is mostly that of the hold before; NULL if there can be no further one. */
+static struct command *batch_for(struct engine *engine, struct gathered *gathered, const struct hold *hold) {
+    for (size_t i = gathered->count; i > 0; i--) {
+        if (goes_with(gathered->batches[i - 1], hold)) {
+            return gathered->batches[i - 1];
+        }
+    }
+    struct command *batch = gathered->count < BATCHES_TOGETHER ? open_batch(engine, hold) : NULL;
+    if (batch) {
+        gathered->batches[gathered->count++] = batch;
+    }
+    return batch;
+}
+
+/* When a hold tries again that found no batch: each some time after the one before. Else very many that are due would
+ * all try every millisecond, and hardly any be renewed. */
+static int64_t next_try(struct engine *engine, int64_t now) {
+    int64_t soonest = now + MILLISECOND;
+    int64_t after = engine->renewals_try_at + MILLISECOND / TRIES_IN_MILLISECOND;
+    engine->renewals_try_at = after > soonest ? after : soonest;
+    return engine->renewals_try_at;
+}
+
+/* Makes a batch of the hold whose time has come and of those whose time is near; one for each way of renewing, and in a
+ * cluster for each slot. */
 void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
-    struct command *open[OPEN_BATCHES];
-    size_t count = 0;
+    struct gathered gathered = {.count = 0};
     int64_t near = now + renewal_ahead(engine->settings.watchdog_lease_ms);
     for (struct hold *hold = first; hold; hold = next_due(engine, near, now)) {
-        size_t i = 0;
-        while (i < count && !goes_with(open[i], hold)) {
-            i++;
-        }
-        if (i == count && count < OPEN_BATCHES && (open[i] = open_batch(engine, hold))) {
-            count++;
-        }
-        if (i == count || is_full(open[i], hold)) {
+        struct command *batch = batch_for(engine, &gathered, hold);
+        if (!batch || is_full(batch, hold)) {
             if (hold == first) {
-                hold->renew_at = now + MILLISECOND;
+                hold->renew_at = next_try(engine, now);
                 hold_arm(engine, hold);
             }
             return;
         }
-        add_entry(engine, open[i], hold, now);
+        add_entry(engine, batch, hold, now);
     }
 }
 

@@ -22,12 +22,16 @@
 /* Two nodes that redirect to each other, or one to itself, are not followed for ever. */
 enum { REDIRECTIONS_MAX = 8 };
 
+/* A name that moved again so soon is one that nodes do not agree about: who pauses as they do not goes on pausing. */
+static const int64_t AGREED_AFTER = 100 * MILLISECOND;
+
 /* Whoever waits for a name that moves may miss a message, or waits for what is lost. */
 static void recheck_waiters(struct engine *engine, int64_t now) {
     for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
         struct operation *operation = container_of(link, struct operation, all);
         const struct resource *resource = operation->resource;
         bool moves = resource && engine->routes[resource->slot] != resource->server;
+        moves = moves && !(operation->phase == PHASE_PAUSED && now < resource->moved_at + AGREED_AFTER);
         if (moves && !PLANTED(FAULT_WAITERS_STAY)) {
             operation_recheck_soon(engine, operation, now);
         }

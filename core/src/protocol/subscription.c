@@ -13,7 +13,10 @@
  */
 #include "subscription.h"
 
+#include "planted.h"
 #include "routes.h"
+
+static const int64_t FOLLOW_PAUSE = 50 * MILLISECOND;
 
 void subscription_count(struct engine *engine, const struct subscription *subscription, int change) {
     engine->subscriptions += change;
@@ -31,6 +34,23 @@ void subscription_change(struct engine *engine, struct subscription *subscriptio
     }
     if (!list_is_linked(&subscription->link)) {
         list_append(&subscription->server->subscription_changes, &subscription->link);
+    }
+}
+
+void subscription_want_again(struct engine *engine, struct subscription *subscription, bool requested, int64_t now) {
+    struct server *left = subscription->server;
+    list_remove(&subscription->stale); /* it may be wanted there again */
+    subscription_change(engine, subscription, SUBSCRIPTION_WANTED);
+    struct server *server = subscription->server;
+    if (server == left) {
+        return;
+    }
+    if (requested && !shards_messages_of(left, subscription->queue->resource)) {
+        list_append(&left->stale_channels, &subscription->stale);
+    }
+    if (now >= server->changes_from && !PLANTED(FAULT_CHANNELS_FOLLOW_WITHOUT_PAUSE)) {
+        int64_t after = server->changes_from + FOLLOW_PAUSE;
+        server->changes_from = now < after ? after : now;
     }
 }
 

@@ -8,6 +8,7 @@
 void wake_channel_forget(struct subscription *channel) {
     list_remove(&channel->link);
     list_remove(&channel->sent);
+    list_remove(&channel->stale);
     channel->state = SUBSCRIPTION_NONE;
     channel->waiter = 0;
     channel->was_active = false;

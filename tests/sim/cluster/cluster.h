@@ -12,8 +12,9 @@
  * Invariants  Nobody believes in a lock that another one believes in, or for longer than a node said, but for what a
  *             replica did not have that took its master's place, judged by what each had then. A hold that is gone is
  *             noticed soon. A waiter takes a free lock soon. Nothing is left held, queued or waiting, and tokens rise.
- *             A command is redirected at most eight times in a row. Slots that move alone, without faults, make no
- *             call fail and no hold end.
+ *             A command is redirected at most eight times in a row, a channel no faster than pauses allow, and a
+ *             topology does not undo a redirection that came after it was requested. Slots that move alone, without
+ * faults, make no call fail and no hold end.
  *
  *   cluster_world.c    a seed from its begin to its end
  *   nodes.c            what nodes know of slots, and what they reply
@@ -29,6 +30,7 @@
 #include "engine_memory.h"
 #include "network.h"
 #include "routes.h"
+#include "topology.h"
 
 enum { SHARDS = 3, NODES = 2 * SHARDS, NOBODY = NODES, CLIENTS = 3, CALLERS = 3, NAMES_MAX = 3, IDS_MAX = 4000 };
 enum { HOLDERS_MAX = 16, REDIRECTIONS_MAX = 8 };
@@ -105,9 +107,14 @@ struct client {
     bool serves[NODES], served[NODES]; /* as the routes are, and were when they were followed */
     bool changed;                      /* the routes */
     int64_t routed_at[NAMES_MAX];      /* when the route of a name changed last */
+    int64_t redirected_at[NAMES_MAX];  /* when a node said MOVED of a name last */
+    int64_t refused_from[NAMES_MAX];   /* a tenth of a second in which nodes refuse channels of a name, */
+    uint32_t refused[NAMES_MAX];       /* so often */
     int64_t search_at;                 /* the topology is asked for; NEVER */
+    int64_t requested_at;                  /* when it was last */
     int64_t found_at;                  /* the reply comes; NEVER */
     uint32_t found[NAMES_MAX];         /* which says this */
+    struct topology topology;
     uint64_t losses_reported;
     struct id_note notes[IDS_MAX];
 };

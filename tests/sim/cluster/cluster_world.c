@@ -18,6 +18,9 @@ void *cluster_allocate(struct world *world, size_t size) {
 
 static void free_world(struct world_common *common) {
     struct world *world = (struct world *)common;
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        topology_free(&world->clients[i].topology);
+    }
     memory_free(&world->memory);
     network_free(&world->network, world->servers, NODES);
 }

@@ -45,7 +45,9 @@ static void judge_hold(struct world *world, const struct client *client, const s
         world_violation(world, "a holder believes longer than any node has known", "client %u id %d", number,
                         (int)hold->id);
     }
-    if ((known && known->expires >= hold->deadline) || hold->busy) {
+    /* What a replaced master granted to a client that noticed neither that nor the way back, nobody tells it. */
+    bool unseen = note->excused && client->routed_at[name] < world->owned_since[name];
+    if ((known && known->expires >= hold->deadline) || hold->busy || unseen) {
         note->unknown_since = 0;
         return;
     }

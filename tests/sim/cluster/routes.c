@@ -6,12 +6,12 @@
 #include "cluster.h"
 #include "error_reply.h"
 #include "reroute.h"
-#include "topology.h"
 
 enum { SEARCH_PERIOD_S = 5 };
 
-/* Two nodes that redirect subscriptions to each other are followed no faster than this. */
-static const int64_t SUBSCRIBED_AFTER = 20 * MILLISECOND;
+/* Two nodes that redirect a channel to each other are each asked every 50 ms, and at the begin once more. */
+static const int64_t REFUSED_WITHIN = 100 * MILLISECOND;
+enum { REFUSED_MAX = 2 * 4 };
 
 static struct address_map no_map;
 
@@ -105,14 +105,27 @@ static uint32_t node_at(const struct endpoint *endpoint) {
     return (uint32_t)endpoint->port - 7000;
 }
 
+static void set_found_route(struct world *world, struct client *client, uint32_t name) {
+    const struct topology *topology = &client->topology;
+    uint16_t master = topology->master_of[slot_of_name(name)];
+    uint32_t before = route_of(client, name);
+    uint32_t node = master == NO_MASTER ? NOBODY : node_at(&topology->masters[master]);
+    node = topology_is_outdated(topology, slot_of_name(name)) ? before : node;
+    if (node != before && client->requested_at < client->redirected_at[name]) {
+        world_violation(world, "an old topology undoes a redirection", "client %u name %u: node %u, not %u",
+                        client_of_peer(&client->peers[0]), name, node, before);
+    }
+    set_route(world, client, name, node);
+}
+
 /* The reply to CLUSTER SLOTS has come: cluster_found. */
 static void found(struct world *world, struct client *client) {
     struct range ranges[NAMES_MAX];
     redisReply *parts[NAMES_MAX];
     redisReply reply = {.type = REDIS_REPLY_ARRAY, .element = parts};
-    struct topology *topology = allocate(1, sizeof *topology);
+    struct topology *topology = &client->topology;
     struct endpoint source = {"10.0.0.9", 7009};
-    memset(topology, 0, sizeof *topology);
+    bool outdated = false;
     for (uint32_t name = 0; name < world->name_count; name++) {
         if (client->found[name] != NOBODY) {
             parts[reply.elements++] = make_range(&ranges[name], name, client->found[name]);
@@ -121,15 +134,16 @@ static void found(struct world *world, struct client *client) {
     if (topology_read(topology, &reply, &source, &no_map) == REDLATCH_OK) {
         memset(client->serves, 0, sizeof client->serves);
         for (uint32_t name = 0; name < world->name_count; name++) {
-            uint16_t master = topology->master_of[slot_of_name(name)];
-            set_route(world, client, name, master == NO_MASTER ? NOBODY : node_at(&topology->masters[master]));
+            outdated = outdated || topology_is_outdated(topology, slot_of_name(name));
+            set_found_route(world, client, name);
         }
         client->changed = true;
         engine_routes_changed(&client->engine, world->now);
         routes_follow(world, client);
     }
-    topology_free(topology);
-    free(topology);
+    if (outdated) {
+        routes_search(world, client, 0);
+    }
 }
 
 static bool reaches(const struct world *world, const struct client *client, uint32_t node) {
@@ -141,6 +155,8 @@ static void ask(struct world *world, struct client *client) {
     uint32_t node = random_below(&world->random, NODES);
     client->search_at = NEVER;
     if (reaches(world, client, node)) {
+        topology_requested(&client->topology);
+        client->requested_at = world->now;
         bool stale = false;
         for (uint32_t name = 0; name < world->name_count; name++) {
             client->found[name] = world->views[node].owner[name];
@@ -167,6 +183,7 @@ int64_t routes_next(const struct world *world) {
         for (uint32_t node = 0; node < NODES; node++) { /* its connection for messages is there */
             bool wanted = !list_is_empty(&client->nodes[node].subscription_changes);
             at = client->peers[node].deaf_until;
+            at = client->nodes[node].changes_from > at ? client->nodes[node].changes_from : at;
             next = wanted && at > world->now && at < next ? at : next;
         }
     }
@@ -190,6 +207,8 @@ void routes_act(struct world *world) {
  */
 
 static void learn_route(struct world *world, struct client *client, uint32_t name, uint32_t node) {
+    topology_redirected(&client->topology, slot_of_name(name));
+    client->redirected_at[name] = world->now;
     if (route_of(client, name) != node) {
         set_route(world, client, name, node);
         client->changed = true;
@@ -238,6 +257,18 @@ static bool asks_for(const struct client *client, const struct peer *peer, uint3
     return asks;
 }
 
+static void judge_refused(struct world *world, struct client *client, uint32_t name) {
+    uint32_t channels = world->kind == REDLATCH_FAIR ? 1 + WAKE_CHANNELS : 1;
+    if (world->now >= client->refused_from[name] + REFUSED_WITHIN) {
+        client->refused_from[name] = world->now;
+        client->refused[name] = 0;
+    }
+    if (++client->refused[name] > REFUSED_MAX * channels) {
+        world_violation(world, "a channel is followed without a pause", "client %u name %u",
+                        client_of_peer(&client->peers[0]), name);
+    }
+}
+
 /* A node says MOVED to a subscription: cluster_subscription_moved. Where nothing is learned of that, the connection is
  * made anew. What was asked for by mistake and is asked for elsewhere by now tells nothing. */
 void client_refused(struct world_common *common, struct peer *peer, struct redis_text channel) {
@@ -252,8 +283,8 @@ void client_refused(struct world_common *common, struct peer *peer, struct redis
         network_cut_messages(&world->network, peer);
         return;
     }
+    judge_refused(world, client, name);
     learn_route(world, client, name, owner);
-    client->peers[owner].deaf_until = world->now + SUBSCRIBED_AFTER;
     routes_follow(world, client);
     if (route_of(client, name) == node_of_peer(peer)) {
         network_cut_messages(&world->network, peer);

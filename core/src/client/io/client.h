@@ -110,8 +110,10 @@ struct subscriber {
     int64_t received_at;    /* when a message was last complete */
     int64_t pinged_at;      /* 0: no reply owed */
     int64_t read_at;        /* more came than one step reads: the rest is not read before; 0: not so */
-    struct list unanswered; /* what was sent, by its subscription's link, and the last PING, in order */
+    bool held;              /* channels wait for server.changes_from */
+    struct list unanswered; /* what was sent, by its subscription's link, and the last two of these, in order */
     struct list_link ping;
+    struct list_link farewell; /* the oldest UNSUBSCRIBE from a channel that nobody wants to hear from here any more */
 };
 
 /* One server that the client has to do with, and the connections to it. */

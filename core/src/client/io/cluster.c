@@ -7,6 +7,7 @@
 #include "error_reply.h"
 #include "node.h"
 #include "reroute.h"
+#include "wire.h"
 
 bool cluster_init(struct client *client, enum sharded_messages sharded_messages) {
     if (!client->uri.cluster) {
@@ -70,26 +71,67 @@ static struct node *node_at(struct client *client, const struct endpoint *endpoi
     return node ? node : make_node(client, endpoint);
 }
 
+/* The node that serves a slot by the topology; client->node if none is known. */
+static struct node *master_of(struct client *client, int slot) {
+    const struct topology *topology = &client->cluster->topology;
+    uint16_t master = topology->master_of[slot];
+    struct node *node = master == NO_MASTER ? NULL : node_at(client, &topology->masters[master]);
+    return node ? node : &client->node;
+}
+
+void cluster_leave_channel(struct node *node, const char *channel, size_t size) {
+    struct subscriber *subscriber = &node->subscriber;
+    const char *const arguments[] = {"UNSUBSCRIBE", channel};
+    const size_t sizes[] = {11, size};
+    if (subscriber->connection.state == CONNECTION_READY && !subscriber->moves &&
+        output_arguments(&subscriber->connection.output, 2, arguments, sizes) &&
+        !list_is_linked(&subscriber->farewell)) {
+        list_append(&subscriber->unanswered, &subscriber->farewell);
+    }
+}
+
+/* Names follow the routes. PUBLISH reaches all nodes: what was subscribed to for it is left at the old node. */
+static void follow_routes(struct client *client, int64_t now) {
+    client->cluster->changed = true;
+    engine_routes_changed(&client->engine, now);
+    for (struct node *node = client->node.next; node; node = node->next) {
+        struct list_link *link;
+        while ((link = list_pop(&node->server.stale_channels)) != NULL) {
+            char channel[CHANNEL_SIZE_MAX];
+            const struct subscription *subscription = container_of(link, struct subscription, stale);
+            cluster_leave_channel(node, channel, channel_text(&client->engine, subscription, channel));
+        }
+    }
+}
+
 void cluster_found(struct client *client, int64_t now) {
     struct cluster *cluster = client->cluster;
     const struct topology *topology = &cluster->topology;
     for (struct node *node = &client->node; node; node = node->next) {
         node->serves = false;
     }
+    bool outdated = false;
+    bool changed = false;
+    struct node *master = NULL;
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        bool served = topology->master_of[slot] != NO_MASTER;
-        bool same = slot > 0 && topology->master_of[slot] == topology->master_of[slot - 1];
-        if (same) {
-            cluster->routes[slot] = cluster->routes[slot - 1];
-            continue;
+        if (slot == 0 || topology->master_of[slot] != topology->master_of[slot - 1]) {
+            master = master_of(client, slot);
         }
-        struct node *node = served ? node_at(client, &topology->masters[topology->master_of[slot]]) : NULL;
-        node = node ? node : &client->node;
-        node->serves = true;
-        cluster->routes[slot] = &node->server;
+        if (topology_is_outdated(topology, (uint16_t)slot)) {
+            outdated = true;
+        } else {
+            changed = changed || cluster->routes[slot] != &master->server;
+            cluster->routes[slot] = &master->server;
+        }
+        container_of(cluster->routes[slot], struct node, server)->serves = true;
     }
     cluster->changed = true;
-    engine_routes_changed(&client->engine, now);
+    if (changed) {
+        follow_routes(client, now);
+    }
+    if (outdated) {
+        cluster_doubted(client, now);
+    }
 }
 
 struct server *cluster_next_server(struct client *client, struct server *server) {
@@ -117,11 +159,11 @@ static struct node *redirected_to(struct node *from, const struct reply *reply, 
 }
 
 static void learn_route(struct client *client, uint16_t slot, struct node *node, int64_t now) {
+    topology_redirected(&client->cluster->topology, slot);
     if (client->cluster->routes[slot] != &node->server) {
         client->cluster->routes[slot] = &node->server;
         node->serves = true;
-        client->cluster->changed = true;
-        engine_routes_changed(&client->engine, now);
+        follow_routes(client, now);
         cluster_doubted(client, now);
     }
 }

@@ -36,6 +36,9 @@ bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_
  * the connection is given up: false. */
 bool cluster_greeted(struct node *node, struct connection *connection, int64_t now);
 
+/* UNSUBSCRIBE from a channel that nobody wants to hear from a node any more. */
+void cluster_leave_channel(struct node *node, const char *channel, size_t size);
+
 /* Takes an error reply to a subscription that says that a slot is at another node; false if it is none. */
 bool cluster_subscription_moved(struct node *node, const struct reply *reply, uint16_t *slot_out, int64_t now);
 

@@ -24,8 +24,9 @@ struct current_server {
     struct addresses addresses;
     int64_t moved_at; /* connections that were begun before lead to where the client was */
     int64_t returns_from;
-    int64_t search_until;     /* the search of the background thread is given up then */
-    int64_t search_from;      /* no search before: the last one failed */
+    int64_t search_until; /* the search of the background thread is given up then */
+    int64_t search_from;  /* no search before: the last one failed */
+    int64_t doubted_from; /* of a cluster: no search of the background thread before, as the last one has just ended */
     int64_t read_only_until;  /* the server was found to be a replica, and the same server was found again */
     struct endpoint endpoint; /* of the master; its host is empty before it is found */
     int left_count;

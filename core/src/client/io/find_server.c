@@ -11,7 +11,8 @@
 #include "pipeline_io.h"
 #include "planted.h"
 
-/* How soon a search that failed is followed by another one. */
+/* How soon a search that failed is followed by another one; of a cluster, any search for which no caller waits: a
+ * redirection says by itself where a name is, and nodes that do not agree redirect without end. */
 static const int64_t SEARCH_PAUSE = 50 * MILLISECOND;
 
 /* Who waits for the search's socket rechecks as often: another thread may have stepped it. */
@@ -95,6 +96,7 @@ static void found(struct client *client, int64_t now) {
     if (client->cluster) {
         client->node.current.must_search = false;
         client->node.current.search_from = 0;
+        client->node.current.doubted_from = now + SEARCH_PAUSE;
         cluster_found(client, now);
         io_follow_routes(client, now);
         return;
@@ -195,7 +197,8 @@ int io_lookup(struct pipeline_io *io, int64_t until) {
 
 void server_search_step(struct client *client, int64_t now) {
     struct current_server *server = &client->node.current;
-    if (!current_server_is_searched(server) || (!server->must_search && !search_is_running(server->search))) {
+    bool due = server->must_search && now >= server->doubted_from;
+    if (!current_server_is_searched(server) || (!due && !search_is_running(server->search))) {
         return;
     }
     int status = search(client, now);
@@ -211,7 +214,8 @@ int64_t server_search_next_time(const struct client *client, int64_t now) {
     if (search_is_running(server->search)) {
         return search_next_time(server->search, now);
     }
-    return server->must_search ? server->search_from : NEVER;
+    int64_t from = server->search_from > server->doubted_from ? server->search_from : server->doubted_from;
+    return server->must_search ? from : NEVER;
 }
 
 int server_search_descriptor(const struct client *client, short *events_out) {

@@ -10,6 +10,9 @@
 #include "kinds.h"
 #include "routes.h"
 
+/* So many holds that batches for several renewals at a time are little beside them. */
+enum { MANY_HOLDS = 1600 };
+
 static bool preallocate_commands(struct engine *engine, uint32_t count) {
     for (; count > 0; count--) {
         struct command *command = malloc(sizeof *command);
@@ -70,7 +73,8 @@ bool client_preallocate_for(struct client *client, uint8_t operation_kind, const
         engine_add_hold(engine, hold);
     }
     /* One batch at the least, or renewal could stop for want of memory; more come as locks are taken. */
-    uint32_t batches = engine->stats.held / RENEWAL_BATCH_SIZE >= 16 ? needed.batches : engine->batch_pool_size == 0;
+    bool many = engine->stats.held >= MANY_HOLDS;
+    uint32_t batches = many ? needed.batches : engine->batch_pool_size == 0;
     return preallocate_commands(engine, needed.commands) && preallocate_entries(engine, needed.entries) &&
            preallocate_batches(engine, batches);
 }

@@ -24,6 +24,11 @@ static bool subscriber_wanted(const struct node *node) {
     return !list_is_empty(&node->server.subscription_changes) || node->server.subscriptions > 0;
 }
 
+struct subscription *subscriber_unanswered(const struct subscriber *subscriber, struct list_link *link) {
+    bool none = link == &subscriber->ping || link == &subscriber->farewell;
+    return none ? NULL : container_of(link, struct subscription, sent);
+}
+
 bool subscriber_ask(const struct node *node, struct connection *connection, const struct subscription *subscription) {
     char channel[CHANNEL_SIZE_MAX];
     bool leave = subscription->state == SUBSCRIPTION_LEAVING;
@@ -61,6 +66,7 @@ void subscriber_begins(struct subscriber *subscriber, int64_t now) {
 static void broken(struct node *node, const char *why, int64_t now) {
     connection_fail(&node->subscriber.connection, why, now);
     list_remove(&node->subscriber.ping);
+    list_remove(&node->subscriber.farewell);
     engine_subscriptions_lost(&node->client->engine, &node->server, now);
 }
 
@@ -74,11 +80,13 @@ static void write_out(struct node *node, int64_t now) {
 void subscriber_changes(struct node *node, int64_t now) {
     struct subscriber *subscriber = &node->subscriber;
     bool is_replaced = subscriber->next.connection.state == CONNECTION_READY; /* by one that hears the same channels */
+    subscriber->held = false;
     if (subscriber->connection.state != CONNECTION_READY || subscriber->moves || is_replaced) {
         return;
     }
     struct list_link *link = list_first(&node->server.subscription_changes);
-    while (link && send_change(node, container_of(link, struct subscription, link), now)) {
+    subscriber->held = link && now < node->server.changes_from;
+    while (link && !subscriber->held && send_change(node, container_of(link, struct subscription, link), now)) {
         link = list_first(&node->server.subscription_changes);
     }
     write_out(node, now);
@@ -94,8 +102,8 @@ static int64_t message_number(const struct reply *payload) {
 static bool asks_for_slot(const struct subscriber *subscriber, uint16_t slot) {
     for (struct list_link *link = list_first(&subscriber->unanswered); link;
          link = list_next(&subscriber->unanswered, link)) {
-        if (link != &subscriber->ping &&
-            container_of(link, const struct subscription, sent)->queue->resource->slot == slot) {
+        const struct subscription *subscription = subscriber_unanswered(subscriber, link);
+        if (subscription && subscription->queue->resource->slot == slot) {
             return true;
         }
     }
@@ -127,8 +135,9 @@ static void error_received(struct node *node, const struct reply *reply, int64_t
         return;
     }
     struct list_link *link = list_pop(&node->subscriber.unanswered);
-    if (link && link != &node->subscriber.ping) {
-        engine_subscription_denied(&node->client->engine, container_of(link, struct subscription, sent), now);
+    struct subscription *subscription = link ? subscriber_unanswered(&node->subscriber, link) : NULL;
+    if (subscription) {
+        engine_subscription_denied(&node->client->engine, subscription, now);
     }
 }
 
@@ -150,12 +159,16 @@ bool subscriber_is_loss(const struct reply *reply) {
 
 void subscriber_received(struct node *node, const struct reply *reply, int64_t now) {
     struct engine *engine = &node->client->engine;
+    struct subscriber *subscriber = &node->subscriber;
     if (reply->kind == REPLY_ERROR) {
         error_received(node, reply, now);
         return;
     }
+    if (is_about(reply, "unsubscribe") && list_first(&subscriber->unanswered) == &subscriber->farewell) {
+        list_remove(&subscriber->farewell);
+    }
     if (is_text(reply, "PONG") || is_about(reply, "pong")) {
-        list_remove(&node->subscriber.ping);
+        list_remove(&subscriber->ping);
         return;
     }
     static const struct {
@@ -169,7 +182,12 @@ void subscriber_received(struct node *node, const struct reply *reply, int64_t n
             const struct reply *channel = &reply->elements[1];
             bool has_payload = reply->count > 2 && reply->elements[2].kind == REPLY_STRING;
             int64_t number = has_payload ? message_number(&reply->elements[2]) : 0;
-            engine_pubsub_received(engine, &node->server, kinds[i].what, channel->text, channel->size, number, now);
+            bool wanted = engine_pubsub_received(engine, &node->server, kinds[i].what, channel->text, channel->size,
+                                                 number, now);
+            if (!wanted && is_about(reply, "message") && node->client->cluster && channel->kind == REPLY_STRING &&
+                !list_is_linked(&subscriber->farewell)) {
+                cluster_leave_channel(node, channel->text, channel->size);
+            }
             return;
         }
     }
@@ -310,10 +328,11 @@ int64_t subscriber_next_time(const struct node *node) {
     if (subscriber->read_at) {
         return subscriber->read_at;
     }
+    int64_t check = subscriber_wanted(node) ? subscriber->received_at + QUIET_LIMIT : NEVER;
     if (subscriber->pinged_at) {
-        return subscriber->pinged_at + node->client->connection_settings.dead_peer_timeout;
+        check = subscriber->pinged_at + node->client->connection_settings.dead_peer_timeout;
     }
-    return subscriber_wanted(node) ? subscriber->received_at + QUIET_LIMIT : NEVER;
+    return subscriber->held && node->server.changes_from < check ? node->server.changes_from : check;
 }
 
 /* What to poll for. */
@@ -326,6 +345,6 @@ short subscriber_events(const struct node *node) {
 /* Whether the background thread has to look before it would by itself. */
 bool subscriber_needs_background(const struct node *node) {
     bool changes = node->subscriber.connection.state == CONNECTION_READY &&
-                   !list_is_empty(&node->server.subscription_changes);
+                   !list_is_empty(&node->server.subscription_changes) && !node->subscriber.held;
     return changes || subscriber_next_time(node) < node->client->background_wakes_at;
 }

@@ -18,6 +18,9 @@ void subscriber_begins(struct subscriber *subscriber, int64_t now);
  * moment later. */
 bool subscriber_find_addresses(const struct node *node, struct connection *connection, int64_t now);
 
+/* What is not answered yet, as a subscription's link; NULL: a PING, or the farewell to a channel. */
+struct subscription *subscriber_unanswered(const struct subscriber *subscriber, struct list_link *link);
+
 /* For the connection's successor, which hears the same channels for a while. False without memory. */
 bool subscriber_ask(const struct node *node, struct connection *connection, const struct subscription *subscription);
 bool subscriber_ping(struct node *node, int64_t now);

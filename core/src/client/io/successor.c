@@ -75,7 +75,7 @@ static void greet(struct node *node, int64_t now) {
 static bool is_confirmed(const struct subscriber *subscriber) {
     for (struct list_link *link = list_first(&subscriber->unanswered); link;
          link = list_next(&subscriber->unanswered, link)) {
-        if (link != &subscriber->ping) {
+        if (subscriber_unanswered(subscriber, link)) {
             return false;
         }
     }
