@@ -26,12 +26,6 @@ if(NOT EXISTS ${lua_wrap})
 endif()
 add_custom_target(redlatch_lua_wrap DEPENDS ${lua_wrap})
 
-# A bundled hiredis is in the core's archive.
-set(lua_hiredis ${REDLATCH_HIREDIS})
-if(REDLATCH_BUNDLED)
-    set(lua_hiredis)
-endif()
-
 # redlatch_lua_module(<target> <include directories>): the module for one Lua. The interpreter that loads it has Lua's
 # own functions.
 function(redlatch_lua_module target include_directories)
@@ -48,7 +42,7 @@ function(redlatch_lua_module target include_directories)
     # SWIG marks the functions that Lua looks for as visible by itself.
     set_target_properties(${target} PROPERTIES OUTPUT_NAME core PREFIX "" SUFFIX .so C_VISIBILITY_PRESET hidden)
     add_dependencies(${target} redlatch_lua_wrap redlatch_static)
-    target_link_libraries(${target} PRIVATE $<TARGET_FILE:redlatch_static> ${lua_hiredis} ${REDLATCH_SYSTEM_TLS}
+    target_link_libraries(${target} PRIVATE $<TARGET_FILE:redlatch_static> ${REDLATCH_HIREDIS} ${REDLATCH_TLS_LIBRARY}
         Threads::Threads)
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
     redlatch_show_only(${target} luaopen_redlatch_core)

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # REDLATCH_HIREDIS            what needs hiredis' headers and functions links this
-# REDLATCH_HIREDIS_ARCHIVE    hiredis for programs and modules around the core's archive; empty if that has it
-# REDLATCH_TLS_LIBRARY        OpenSSL, in the same way; empty without REDLATCH_TLS
-# REDLATCH_SYSTEM_TLS         the system's OpenSSL; empty if the core's archive has its own
+# REDLATCH_HIREDIS_ARCHIVE    the same as an archive, if there is one and REDLATCH_ARCHIVES is on
+# REDLATCH_TLS_LIBRARY        OpenSSL; empty without REDLATCH_TLS
 
 find_package(Threads REQUIRED)
 set(REDLATCH_TLS_LIBRARY)
-set(REDLATCH_SYSTEM_TLS)
 if(REDLATCH_BUNDLED)
     find_package(PkgConfig)
     find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
@@ -36,14 +34,13 @@ if(REDLATCH_BUNDLED)
         -ffile-prefix-map=${hiredis_sources}=hiredis)
     set_target_properties(redlatch_hiredis PROPERTIES POSITION_INDEPENDENT_CODE ON C_EXTENSIONS ON)
     set(REDLATCH_HIREDIS redlatch_hiredis)
-    set(REDLATCH_HIREDIS_ARCHIVE)
+    set(REDLATCH_HIREDIS_ARCHIVE redlatch_hiredis)
     if(REDLATCH_TLS)
         redlatch_third_party(openssl_built openssl ${REDLATCH_THIRD_PARTY}
             ${CMAKE_C_COMPILER} ${CMAKE_AR} ${CMAKE_RANLIB})
-        set(openssl_archives ${openssl_built}/libssl.a ${openssl_built}/libcrypto.a)
         add_library(redlatch_openssl INTERFACE)
         target_include_directories(redlatch_openssl SYSTEM INTERFACE ${openssl_built}/include)
-        target_link_libraries(redlatch_openssl INTERFACE ${openssl_archives})
+        target_link_libraries(redlatch_openssl INTERFACE ${openssl_built}/libssl.a ${openssl_built}/libcrypto.a)
         set(REDLATCH_TLS_LIBRARY redlatch_openssl)
     endif()
     return()
@@ -63,5 +60,4 @@ endif()
 if(REDLATCH_TLS)
     pkg_check_modules(openssl REQUIRED IMPORTED_TARGET "openssl>=3.0" "openssl<5")
     set(REDLATCH_TLS_LIBRARY PkgConfig::openssl)
-    set(REDLATCH_SYSTEM_TLS PkgConfig::openssl)
 endif()

@@ -6,7 +6,12 @@ include(CMakePackageConfigHelpers)
 
 file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/*.h)
 install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
-install(TARGETS redlatch redlatch_static EXPORT redlatchTargets
+# A bundled build's archive would need archives that are not installed.
+set(installed redlatch)
+if(NOT REDLATCH_BUNDLED)
+    list(APPEND installed redlatch_static)
+endif()
+install(TARGETS ${installed} EXPORT redlatchTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 

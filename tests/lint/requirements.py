@@ -26,7 +26,8 @@ def entries(path: Path) -> List[Tuple[int, str, int]]:
 
 def check(root: Path) -> List[str]:
     """All complaints about the files below tests."""
-    return [each for wanted in sorted((root / "tests").rglob("requirements.in")) for each in check_pair(root, wanted)]
+    return [each for folder in ("tests", "release")
+            for wanted in sorted((root / folder).rglob("requirements.in")) for each in check_pair(root, wanted)]
 
 
 def check_pair(root: Path, wanted: Path) -> List[str]:

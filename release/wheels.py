@@ -1,0 +1,50 @@
+"""The wheels: the package of python/, the module that CMake built for a target, and the source distribution's metadata.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import base64
+import hashlib
+import tarfile
+from pathlib import Path
+from typing import Dict
+
+from archives import tree, zipped
+from targets import ROOT, Target
+
+
+def metadata(sdist: Path) -> bytes:
+    """The metadata that the build backend wrote into the source distribution."""
+    with tarfile.open(sdist) as opened:
+        found = opened.extractfile(f"{sdist.name[:-len('.tar.gz')]}/PKG-INFO")
+        if found is None:
+            raise SystemExit(f"{sdist}: expected PKG-INFO")
+        return found.read()
+
+
+def wheel(target: Target, module: Path, sdist: Path, dist: Path, build: Path, epoch: int) -> None:
+    """Writes the wheel of a target into `dist`."""
+    name = sdist.name[: -len(".tar.gz")]
+    info = f"{name}.dist-info"
+    staged = build / f"wheel-{target.zig}"
+    staged.mkdir(parents=True, exist_ok=True)
+    files: Dict[str, Path] = {**tree(ROOT / "python" / "redlatch", "redlatch/"), "redlatch/_core.abi3.so": module,
+                              f"{info}/licenses/LICENSE": ROOT / "LICENSE",
+                              **tree(ROOT / "python" / "licenses", f"{info}/licenses/python/licenses/")}
+    tags = "".join(f"Tag: cp39-abi3-{tag}\n" for tag in target.tags.split("."))
+    for written, content in (("METADATA", metadata(sdist)),
+                             ("WHEEL", f"Wheel-Version: 1.0\nGenerator: redlatch release\n"
+                                       f"Root-Is-Purelib: false\n{tags}".encode())):
+        (staged / written).write_bytes(content)
+        files[f"{info}/{written}"] = staged / written
+    lines = [f"{path},sha256={digest(files[path])},{files[path].stat().st_size}\n" for path in sorted(files)]
+    (staged / "RECORD").write_text("".join(lines) + f"{info}/RECORD,,\n", encoding="utf-8")
+    files[f"{info}/RECORD"] = staged / "RECORD"
+    # Installers read the metadata from the end of the file.
+    ordered = sorted(files, key=lambda path: (path.startswith(info), path))
+    zipped(dist / f"{name}-cp39-abi3-{target.tags}.whl", {path: files[path] for path in ordered}, epoch)
+
+
+def digest(path: Path) -> str:
+    """SHA256 as RECORD has it."""
+    return base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode()
