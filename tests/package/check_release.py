@@ -67,6 +67,20 @@ def commands(dist: Path, folder: Path) -> None:
         expect("INTERP" not in run(["readelf", "--wide", "--program-headers", str(program)]), f"{program} to be static")
 
 
+def packages(dist: Path, folder: Path) -> None:
+    """lintian accepts the Debian packages, and all programs and libraries in them are hardened."""
+    found = sorted(dist.glob("*.deb"))
+    expect(len(found) == 5, f"five Debian packages in {dist}, found {len(found)}")
+    run(["lintian", "--fail-on", "error,warning", *map(str, found)])
+    for package in found:
+        run(["dpkg-deb", "--extract", str(package), str(folder / "root")])
+    programs = [path for path in (folder / "root").rglob("*")
+                if path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF"]
+    expect(len(programs) == 7, f"the library, the command and five modules, found {programs}")
+    for program in programs:
+        check_hardened(program, ["__stack_chk_fail", "_chk@"])
+
+
 def bill(dist: Path, _folder: Path) -> None:
     """The bill of materials names what third-party.json names."""
     written = json.loads(next(dist.glob("*.cdx.json")).read_text(encoding="utf-8"))
@@ -88,7 +102,7 @@ def checksums(dist: Path, _folder: Path) -> None:
 
 def no_paths(dist: Path, folder: Path) -> None:
     """Nothing says where it was built."""
-    for path in [*folder.rglob("redlatch"), *folder.glob("*.so")]:
+    for path in [*folder.rglob("redlatch"), *folder.rglob("*.so*")]:
         if path.is_file():
             expect(str(ROOT).encode() not in path.read_bytes(), f"{path.name} not to contain {ROOT}")
 
@@ -109,7 +123,7 @@ def main() -> int:
     """The exit status."""
     if len(sys.argv) not in (2, 3):
         raise SystemExit("usage: check_release.py DIST [OTHER]")
-    checks: List[Callable[[Path, Path], None]] = [wheels, commands, no_paths, bill, checksums, manifests]
+    checks: List[Callable[[Path, Path], None]] = [wheels, commands, packages, no_paths, bill, checksums, manifests]
     failed = 0
     with tempfile.TemporaryDirectory() as name:
         for check in checks:

@@ -81,6 +81,31 @@ def wheel_bullseye(dist: Path, url: str) -> None:
     expect("only one process at a time is here" in printed, f"what the example prints, not {printed}")
 
 
+LOADER = """
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **words) {
+    void *module = count == 2 ? dlopen(words[1], RTLD_NOW) : NULL;
+    puts(module ? "loaded" : dlerror());
+    return !module;
+}
+"""
+
+
+def wheel_musl(dist: Path, _url: str) -> None:
+    """The module of the wheel for musl finds all it needs there; a program stands for the interpreter, which is not."""
+    folder = fresh("musl")
+    with zipfile.ZipFile(only(dist, "*musllinux*x86_64.whl")) as opened:
+        opened.extract("redlatch/_core.abi3.so", folder)
+    module = folder / "redlatch" / "_core.abi3.so"
+    needed = [line.split()[0] for line in run(["nm", "-D", "--undefined-only", "--format=posix",
+                                               str(module)]).splitlines()]
+    names = "".join(f"char {name}[64];\n" for name in needed if name.lstrip("_").startswith("Py"))
+    (folder / "loader.c").write_text(LOADER + names, encoding="ascii")
+    run(["musl-gcc", "-rdynamic", "-o", "loader", "loader.c"], folder)
+    run([str(folder / "loader"), str(module)])
+
+
 def wheel_arm(dist: Path, url: str) -> None:
     """The wheel for aarch64, with the Python of Debian's arm64 under qemu."""
     root = debian("arm64", "bookworm", ["--variant=extract", "--architectures=arm64",
@@ -145,7 +170,8 @@ def packages(dist: Path, url: str) -> None:
     run([*inside, "bash", "-e", "/example.sh"])
 
 
-TRIES: List[Callable[[Path, str], None]] = [command, command_arm, wheels, wheel_bullseye, wheel_arm, rock, packages]
+TRIES: List[Callable[[Path, str], None]] = [command, command_arm, wheels, wheel_bullseye, wheel_musl, wheel_arm, rock,
+                                            packages]
 
 
 def main(words: List[str]) -> int:
