@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Target(NamedTuple):
-    """A processor and a libc: Zig's word for them, and the platform tags of a wheel."""
+    """A processor and a libc: Zig's word for them, and the platform tag of its wheel."""
 
     zig: str
-    tags: str
+    tag: str
 
     @property
     def processor(self) -> str:
@@ -31,9 +31,9 @@ class Target(NamedTuple):
 
 
 TARGETS: Dict[str, Target] = {
-    f"{processor}-{libc}": Target(f"{processor}-linux-{word}", tags.format(processor))
+    f"{processor}-{libc}": Target(f"{processor}-linux-{word}", tag.format(processor))
     for processor in ("x86_64", "aarch64")
-    for libc, word, tags in (
+    for libc, word, tag in (
         ("musl", "musl", "musllinux_1_2_{0}"),
         ("glibc", "gnu.2.28", "manylinux_2_28_{0}"),
     )

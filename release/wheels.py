@@ -35,10 +35,9 @@ def wheel(target: Target, module: Path, sdist: Path, dist: Path, build: Path, ep
     files: Dict[str, Path] = {**tree(ROOT / "python" / "redlatch", "redlatch/"), "redlatch/_core.abi3.so": module,
                               f"{info}/licenses/LICENSE": ROOT / "LICENSE",
                               **tree(ROOT / "python" / "licenses", f"{info}/licenses/python/licenses/")}
-    tags = "".join(f"Tag: cp39-abi3-{tag}\n" for tag in target.tags.split("."))
     for written, content in (("METADATA", metadata(sdist)),
                              ("WHEEL", f"Wheel-Version: 1.0\nGenerator: redlatch release\n"
-                                       f"Root-Is-Purelib: false\n{tags}".encode())):
+                                       f"Root-Is-Purelib: false\nTag: cp39-abi3-{target.tag}\n".encode())):
         (staged / written).write_bytes(content)
         files[f"{info}/{written}"] = staged / written
     lines = [f"{path},sha256={digest(files[path])},{files[path].stat().st_size}\n" for path in sorted(files)]
@@ -46,7 +45,7 @@ def wheel(target: Target, module: Path, sdist: Path, dist: Path, build: Path, ep
     files[f"{info}/RECORD"] = staged / "RECORD"
     # Installers read the metadata from the end of the file.
     ordered = sorted(files, key=lambda path: (path.startswith(info), path))
-    zipped(dist / f"{name}-cp39-abi3-{target.tags}.whl", {path: files[path] for path in ordered}, epoch)
+    zipped(dist / f"{name}-cp39-abi3-{target.tag}.whl", {path: files[path] for path in ordered}, epoch)
 
 
 def named_libc(target: Target, module: Path, staged: Path) -> Path:
