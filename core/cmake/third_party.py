@@ -100,12 +100,12 @@ def openssl(folder: Path, entry: Dict[str, str], compiler: str, tools: List[str]
     partial = folder / f"{built.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     shutil.copytree(sources(folder, "openssl", entry), partial, symlinks=True)
-    # The library names its compiler and flags to who looks: by names alone, so that each machine makes the same.
+    # The library names its compiler and flags to who looks: by names alone, so that each machine makes the same. It also
+    # names a time, which is fixed because the library serves many commits.
     path = os.pathsep.join([*(str(Path(tool).parent) for tool in [compiler, *tools]), os.environ["PATH"]])
     names = [f"{variable}={Path(tool).name}" for variable, tool in zip(("CC", "AR", "RANLIB"), [compiler, *tools])]
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "0")
     run(["perl", "./Configure", platform, *options, *names, f"CFLAGS={OPENSSL_FLAGS}"], partial, PATH=path)
-    run(["make", "-s", f"-j{os.cpu_count()}", "build_libs"], partial, PATH=path, SOURCE_DATE_EPOCH=epoch)
+    run(["make", "-s", f"-j{os.cpu_count()}", "build_libs"], partial, PATH=path, SOURCE_DATE_EPOCH="0")
     partial.rename(built)
     return built
 
