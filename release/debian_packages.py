@@ -3,6 +3,7 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
+import os
 import shutil
 from pathlib import Path
 
@@ -18,7 +19,8 @@ def debian_packages(version: str, dist: Path, folder: Path, epoch: int) -> None:
     for name in run(["git", "ls-files", "-co", "--exclude-standard"]).splitlines():
         if (ROOT / name).is_file() and not name.startswith("tests/"):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, copy / name)
+            shutil.copy(ROOT / name, copy / name)
+            os.utime(copy / name, (epoch, epoch))  # a package keeps what is older than SOURCE_DATE_EPOCH
     run(["dpkg-buildpackage", "-b", "-uc", "-us", "-j2"], copy, SOURCE_DATE_EPOCH=str(epoch),
         DEB_BUILD_OPTIONS="nocheck noddebs")
     for package in sorted(folder.glob("*.deb")):
