@@ -100,8 +100,8 @@ def openssl(folder: Path, entry: Dict[str, str], compiler: str, tools: List[str]
     partial = folder / f"{built.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     shutil.copytree(sources(folder, "openssl", entry), partial, symlinks=True)
-    # The library names its compiler and flags to who looks: by names alone, so that each machine makes the same. It also
-    # names a time, which is fixed because the library serves many commits.
+    # The library names its compiler and a time to who looks: names alone and a fixed time, so that each machine makes
+    # the same for every commit.
     path = os.pathsep.join([*(str(Path(tool).parent) for tool in [compiler, *tools]), os.environ["PATH"]])
     names = [f"{variable}={Path(tool).name}" for variable, tool in zip(("CC", "AR", "RANLIB"), [compiler, *tools])]
     run(["perl", "./Configure", platform, *options, *names, f"CFLAGS={OPENSSL_FLAGS}"], partial, PATH=path)
