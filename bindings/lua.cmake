@@ -42,12 +42,12 @@ function(redlatch_lua_module target include_directories)
     # SWIG marks the functions that Lua looks for as visible by itself.
     set_target_properties(${target} PROPERTIES OUTPUT_NAME core PREFIX "" SUFFIX .so C_VISIBILITY_PRESET hidden)
     add_dependencies(${target} redlatch_lua_wrap redlatch_static)
-    target_link_libraries(${target} PRIVATE $<TARGET_FILE:redlatch_static> PkgConfig::hiredis ${REDLATCH_TLS_LIBRARY}
+    target_link_libraries(${target} PRIVATE $<TARGET_FILE:redlatch_static> ${REDLATCH_HIREDIS} ${REDLATCH_TLS_LIBRARY}
         Threads::Threads)
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
-    target_link_options(${target} PRIVATE
-        -Wl,--exclude-libs,ALL # another copy of the core in the process must not bind to this one
-        -Wl,-z,nodelete)       # a Lua state that ends unloads its modules; our thread may still run our code
+    redlatch_show_only(${target} luaopen_redlatch_core)
+    # A Lua state that ends unloads its modules; our thread may still run our code.
+    target_link_options(${target} PRIVATE -Wl,-z,nodelete)
     if(REDLATCH_SANITIZE)
         target_link_options(${target} PRIVATE -fsanitize=${REDLATCH_SANITIZE})
     elseif(REDLATCH_COVERAGE)

@@ -32,16 +32,11 @@ include(CheckCSourceCompiles)
 
 # The core is linked in, and hiredis where its archive is installed, so that a wheel needs
 # nothing but libc. OpenSSL is the wheel's own, too: a shared one has another name on other distributions.
-pkg_get_variable(hiredis_libdir hiredis libdir)
-find_library(hiredis_archive NAMES libhiredis.a HINTS ${hiredis_libdir})
-if(hiredis_archive)
-    set(python_hiredis ${hiredis_archive})
-else()
+if(REDLATCH_ARCHIVES AND NOT REDLATCH_BUNDLED AND NOT hiredis_archive)
     message(STATUS "redlatch: no libhiredis.a, so the Python module needs the shared hiredis where it runs")
-    set(python_hiredis PkgConfig::hiredis)
 endif()
 set(python_tls ${REDLATCH_TLS_LIBRARY})
-if(REDLATCH_TLS)
+if(REDLATCH_TLS AND REDLATCH_ARCHIVES AND NOT REDLATCH_BUNDLED)
     pkg_get_variable(openssl_libdir openssl libdir)
     find_library(ssl_archive NAMES libssl.a HINTS ${openssl_libdir})
     find_library(crypto_archive NAMES libcrypto.a HINTS ${openssl_libdir})
@@ -75,11 +70,11 @@ if(REDLATCH_TLS)
 endif()
 add_dependencies(redlatch_python redlatch_static)
 target_link_libraries(redlatch_python PRIVATE
-    $<TARGET_FILE:redlatch_static> ${python_hiredis} ${python_tls} Threads::Threads)
+    $<TARGET_FILE:redlatch_static> ${REDLATCH_HIREDIS_ARCHIVE} ${python_tls} Threads::Threads)
 set_property(TARGET redlatch_python APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
-target_link_options(redlatch_python PRIVATE
-    -Wl,--exclude-libs,ALL # another copy of the core or of hiredis in the process must not bind to this one
-    -Wl,-z,nodelete)       # our thread, and a thread's exit, may still run our code after dlclose
+redlatch_show_only(redlatch_python PyInit__core)
+# Our thread, and a thread's exit, may still run our code after dlclose.
+target_link_options(redlatch_python PRIVATE -Wl,-z,nodelete)
 if(REDLATCH_SANITIZE)
     target_link_options(redlatch_python PRIVATE -fsanitize=${REDLATCH_SANITIZE})
 elseif(REDLATCH_COVERAGE)

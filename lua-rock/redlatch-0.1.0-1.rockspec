@@ -9,8 +9,8 @@ rockspec_format = "3.0"
 package = "redlatch"
 version = "0.1.0-1"
 source = {
-    url = "redlatch-0.1.0.tar.gz", -- in the packed rock itself
-    dir = "redlatch-0.1.0",
+    url = "https://github.com/redlatch/redlatch/releases/download/v0.1.0/redlatch-lua-0.1.0.tar.gz",
+    dir = "redlatch-lua-0.1.0",
 }
 description = {
     summary = "Distributed locks on Redis, wire-compatible with Redisson",
@@ -18,6 +18,9 @@ description = {
         Locks for processes on many machines, kept in a Redis or Valkey server: reentrant, renewed by a watchdog while
         they are held, with waiters that are woken and holders that are told when they lose one. A C core does the
         work; C, Python, Lua and Java (by Redisson) exclude each other on the same lock.]],
+    homepage = "https://github.com/redlatch/redlatch",
+    issues_url = "https://github.com/redlatch/redlatch/issues",
+    maintainer = "The redlatch developers",
     license = "Apache-2.0",
     labels = {"redis", "valkey", "lock", "mutex", "distributed", "redisson"},
 }

@@ -180,6 +180,9 @@ STAGES = [
           ("build",), alone=True, dear=True),
     Stage("cluster", f"REDLATCH_TEST_CLUSTER=1 {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/cluster_moves.py",
           ("build",), alone=True, dear=True),
+    # As root. Each is tried where the project has never been.
+    Stage("packages", f"./dev release && {PYTHON} tests/package/check_release.py dist"
+                      f" && {PYTHON} tests/package/try_release.py dist", ("build",), alone=True, dear=True),
     Stage("without-tls", variant("without-tls", f"-DREDLATCH_TLS=OFF {WITH_PYTHON}",
                                  "unit_tests redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/without-tls")

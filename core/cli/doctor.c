@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "doctor.h"
 
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "found.h"
+#include "json_writer.h"
 
 static const char usage[] =
     "usage: redlatch doctor [OPTION...] [NAME]\n"
@@ -111,9 +111,18 @@ static void print_findings(const struct doctor *doctor, bool quiet) {
     }
 }
 
-static int print_json(const struct doctor *doctor, bool quiet) {
-    json_t *array = json_array();
-    int failed = 0;
+static void print_member(struct json_writer *writer, const char *key, const char *text) {
+    json_key(writer, key);
+    if (text) {
+        json_string(writer, text, strlen(text));
+    } else {
+        json_null(writer);
+    }
+}
+
+static void print_json(const struct doctor *doctor, bool quiet) {
+    struct json_writer writer = {0};
+    json_begin(&writer, '[');
     for (size_t i = 0; i < doctor->count; i++) {
         const struct finding *finding = &doctor->findings[i];
         if (quiet && finding->level < LEVEL_WARNING) {
@@ -121,22 +130,15 @@ static int print_json(const struct doctor *doctor, bool quiet) {
         }
         int width;
         char *text = finding->text ? text_shown(finding->text, strlen(finding->text), 0, &width) : NULL;
-        json_t *object = json_object();
-        failed |= json_object_set_new(object, "subject", json_string(finding->subject));
-        failed |= json_object_set_new(object, "level", json_string(level_names[finding->level]));
-        failed |= json_object_set_new(object, "message", json_string(text ? text : ""));
-        failed |= json_object_set_new(object, "advice", finding->advice ? json_string(finding->advice) : json_null());
-        failed |= json_array_append_new(array, object);
+        json_begin(&writer, '{');
+        print_member(&writer, "subject", finding->subject);
+        print_member(&writer, "level", level_names[finding->level]);
+        print_member(&writer, "message", text ? text : "");
+        print_member(&writer, "advice", finding->advice);
+        json_end(&writer, '}');
         free(text);
     }
-    char *text = failed ? NULL : json_dumps(array, JSON_INDENT(2));
-    json_decref(array);
-    if (!text) {
-        return complain(STATUS_SYSTEM, "no memory for the findings");
-    }
-    puts(text);
-    free(text);
-    return STATUS_GOOD;
+    json_end(&writer, ']');
 }
 
 /* What is wrong as an exit status: of the worst finding. */
@@ -153,13 +155,8 @@ static int examine(struct doctor *doctor, bool quiet, bool as_json) {
     doctor_check_time(doctor);
     doctor_check_rights(doctor);
     doctor_check_lock(doctor);
-    int exit_status = STATUS_GOOD;
-    if (as_json) {
-        exit_status = print_json(doctor, quiet);
-    } else {
-        print_findings(doctor, quiet);
-    }
-    return exit_status == STATUS_GOOD ? finish_output(status_of(doctor)) : exit_status;
+    (as_json ? print_json : print_findings)(doctor, quiet);
+    return finish_output(status_of(doctor));
 }
 
 int command_doctor(int argc, char **argv) {

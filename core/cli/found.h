@@ -62,9 +62,9 @@ int owner_change(redlatch_client *client, const struct found *found, const char 
 /* "holder", "reader", "writer", "waiter". */
 const char *role_name(int role);
 
-/* json.c: the same as one object, or as an array of them, on standard output. false: no memory. */
-bool json_print_one(const struct found *found);
-bool json_print_all(const struct found *found, size_t count);
+/* json.c: the same as one object, or as an array of them, on standard output. */
+void json_print_one(const struct found *found);
+void json_print_all(const struct found *found, size_t count);
 
 /* lines.c: everything known of one, a line for each thing. */
 void lines_print(const struct found *found);

@@ -146,8 +146,7 @@ int command_list(int argc, char **argv) {
     }
     redlatch_client_free(client);
     if (exit_status == STATUS_GOOD && as_json) {
-        bool printed = json_print_all(locks.found, locks.count);
-        exit_status = printed ? STATUS_GOOD : complain(STATUS_OUTPUT, "the list could not be printed");
+        json_print_all(locks.found, locks.count);
     } else if (exit_status == STATUS_GOOD) {
         table_print(locks.found, locks.count);
     }

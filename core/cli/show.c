@@ -40,11 +40,7 @@ static int status_of(const struct found *found, const char *owner) {
 }
 
 static int show(const struct found *found, const char *owner, bool as_json) {
-    if (!as_json) {
-        lines_print(found);
-    } else if (!json_print_one(found)) {
-        return complain(STATUS_OUTPUT, "the lock could not be printed");
-    }
+    (as_json ? json_print_one : lines_print)(found);
     return finish_output(status_of(found, owner));
 }
 

@@ -60,9 +60,10 @@ static int inspect_key(redlatch_client *client, const char *name, const char *ow
     return exit_status;
 }
 
-static int print(const struct found *found, size_t count, bool as_json) {
+static void print(const struct found *found, size_t count, bool as_json) {
     if (as_json) {
-        return json_print_all(found, count) ? STATUS_GOOD : complain(STATUS_OUTPUT, "the locks could not be printed");
+        json_print_all(found, count);
+        return;
     }
     for (size_t i = 0; i < count; i++) {
         if (i) {
@@ -70,7 +71,6 @@ static int print(const struct found *found, size_t count, bool as_json) {
         }
         lines_print(&found[i]);
     }
-    return STATUS_GOOD;
 }
 
 /* Asks about each owner, and prints each name once. */
@@ -91,7 +91,7 @@ static int inspect_and_print(redlatch_client *client, const struct mine *mine, b
         }
     }
     if (exit_status == STATUS_GOOD) {
-        exit_status = print(found, mine->names.count == mine->owners.count ? count : 1, as_json);
+        print(found, mine->names.count == mine->owners.count ? count : 1, as_json);
     }
     for (size_t i = 0; i < count; i++) {
         redlatch_report_free(found[i].report);

@@ -200,10 +200,9 @@ static int unlock(redlatch_client *client, const struct found *found, const stru
     if (status != REDLATCH_OK) {
         return complain_of(status);
     }
-    if (unlocking->as_json && !json_print_one(found)) {
-        return complain(STATUS_OUTPUT, "the lock could not be printed");
-    }
-    if (!unlocking->as_json && taken) {
+    if (unlocking->as_json) {
+        json_print_one(found);
+    } else if (taken) {
         name_holders(found, unlocking->owner, print_was_held);
     }
     if (!taken) {

@@ -6,7 +6,12 @@ include(CMakePackageConfigHelpers)
 
 file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/*.h)
 install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
-install(TARGETS redlatch redlatch_static EXPORT redlatchTargets
+# A bundled build's archive would need archives that are not installed.
+set(installed redlatch)
+if(NOT REDLATCH_BUNDLED)
+    list(APPEND installed redlatch_static)
+endif()
+install(TARGETS ${installed} EXPORT redlatchTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 
@@ -15,9 +20,12 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redlatch)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
-set(libs_private ${hiredis_LDFLAGS})
-if(REDLATCH_TLS)
-    list(APPEND libs_private ${openssl_LDFLAGS})
+set(libs_private)
+if(NOT REDLATCH_BUNDLED)
+    list(APPEND libs_private ${hiredis_LDFLAGS})
+    if(REDLATCH_TLS)
+        list(APPEND libs_private ${openssl_LDFLAGS})
+    endif()
 endif()
 list(APPEND libs_private -pthread)
 list(FILTER libs_private EXCLUDE REGEX "^-L/usr/lib") # the linker looks there by itself

@@ -28,6 +28,9 @@ def check(root: Path) -> List[str]:
         written = first(project, r'^version = "([^"]+)"$')
         if written != version:
             complaints.append(f"pyproject.toml: says version {written}, the header {version}")
+    packaged = first(root / "debian" / "changelog", r"^redlatch \(([^)]+)\)")
+    if packaged != version:
+        complaints.append(f"debian/changelog: the top entry is {packaged}, the header says {version}")
     newest = first(root / "CHANGELOG.md", r"^## \[?([^\]\s]+)")
     if newest != version:
         complaints.append(f"CHANGELOG.md: the top entry is {newest}, the header says {version}")

@@ -42,6 +42,13 @@ class Installation:
         run(["cc", "-o", program, str(HERE / "consumer.c"), *self.flags("--cflags", "--libs")])
         run([program], self.environment)
 
+    def with_a_path(self) -> None:
+        """The same with the path of the library in the program, where the loader is not told of it."""
+        program = str(self.folder / "with_a_path")
+        path = run(["pkg-config", "--variable=libdir", "redlatch"], self.environment).strip()
+        run(["cc", "-o", program, str(HERE / "consumer.c"), *self.flags("--cflags", "--libs"), f"-Wl,-rpath,{path}"])
+        run([program])
+
     def with_static(self) -> None:
         """The same without the shared library at hand: the private libraries must suffice."""
         (self.libraries / "libredlatch.so").rename(self.folder / "away.so")
@@ -122,8 +129,8 @@ def main() -> None:
         raise SystemExit("usage: check_install.py BUILD")
     with tempfile.TemporaryDirectory() as folder:
         tree = Installation(Path(sys.argv[1]).resolve(), Path(folder))
-        uses: List[Callable[[], None]] = [tree.with_shared, tree.with_static, tree.with_cmake, tree.of_another_version,
-                                          tree.manual, tree.command, tree.hardened]
+        uses: List[Callable[[], None]] = [tree.with_shared, tree.with_a_path, tree.with_static, tree.with_cmake,
+                                          tree.of_another_version, tree.manual, tree.command, tree.hardened]
         for use in uses:
             use()
         print(f"{len(uses)} passed, 0 failed")

@@ -22,67 +22,6 @@ enum planted_fault {
     FAULT_RESENT_RELEASE_IS_LOST,    /* a resent release that finds nothing always says LOST */
     FAULT_LATE_GRANT_IS_KEPT,        /* a grant that arrives after its own deadline is believed */
     FAULT_MESSAGE_MISSED_WHILE_REQUESTING,
-    FAULT_NEXT_WAITER_SLEEPS,           /* a waiter that leaves does not make the next one look */
-    FAULT_HAND_OVER_UNBOUNDED,          /* a process never lets go of a lock that its own threads want */
-    FAULT_EXTEND_BEFORE_ANSWERED,       /* a shortening is sent while a renewal is under way */
-    FAULT_WIRE_ID_REUSED,               /* the owner id is the thread's for ever */
-    FAULT_LOSS_UNREPORTED,              /* a renewal that finds nothing is taken for success */
-    FAULT_POSITION_IS_KEPT,             /* fair: who gives up stays in the server's queue */
-    FAULT_POSITIONS_NOT_REFRESHED,      /* fair: nobody says in time that the waiters are still there */
-    FAULT_SPINS_SELDOM,                 /* a waiter that polls waits for a message all the same */
-    FAULT_UPGRADE_WAITS,                /* read-write: who reads and asks to write waits for itself */
-    FAULT_READERS_OVERTAKE,             /* a waiting writer holds nobody back */
-    FAULT_READERS_WOKEN_ONE_BY_ONE,     /* only the foremost reader is woken */
-    FAULT_UNCONFIRMED_AFTER_DEADLINE,   /* an unconfirmed release of a lost hold says OK */
-    FAULT_UNCONFIRMED_UNREPORTED,       /* what the reply to an unconfirmed release says is not reported */
-    FAULT_SET_UNDONE_IN_PART,           /* the undo of a set forgets a name */
-    FAULT_MINORITY_IS_ENOUGH,           /* several servers: one too few counts as enough */
-    FAULT_ROUND_KEPT_IN_PART,           /* what a failed round was granted is not given back */
-    FAULT_LATE_ROUND_IS_BELIEVED,       /* a round that took longer than the lease is believed */
-    FAULT_WATCH_IS_FORGOTTEN,           /* the end of the wait for a member is not heard */
-    FAULT_MINORITY_LOSES_ALL,           /* the loss of a part is told as one of the whole */
-    FAULT_RECORD_OF_LATE_COPY_REUSED,   /* a record is overwritten although a copy of its command may arrive late */
-    FAULT_RECORD_WITHOUT_ANSWER_REUSED, /* the same although its command was not answered */
-    FAULT_NOT_VERIFIED_AFTER_MOVE,      /* holds are not verified on another server */
-    FAULT_MISSING_IS_KEPT,              /* a hold that is only queried, and missing, is kept */
-    FAULT_MISSING_UNREPORTED,           /* the loss of a hold that is missing is not reported */
-    FAULT_WAITERS_NOT_MOVED,            /* waiters do not ask another server */
-    FAULT_LEASE_OF_LEFT_SERVER,         /* a hold is believed for as long as on the server that was left */
-    FAULT_RENEWAL_IN_DOUBT_COUNTS,      /* a renewal that the server that was left did not answer counts */
-    FAULT_RELEASE_OF_MISSING_IS_OK,     /* a release that finds nothing says OK */
-    FAULT_RELEASE_IN_DOUBT_IS_DROPPED,  /* a release that the server that was left did not answer is not sent again */
-    FAULT_EARLIER_ACKNOWLEDGEMENT,      /* what replicas acknowledged of an earlier command counts */
-    FAULT_REPEAT_IS_ACKNOWLEDGED,       /* a repeated command, which wrote nothing, counts as acknowledged */
-    FAULT_ONE_REPLICA_TOO_FEW,          /* one replica too few is enough */
-    FAULT_UNACKNOWLEDGED_GRANT_IS_KEPT, /* a grant that too few replicas have is believed */
-    FAULT_UNACKNOWLEDGED_IS_LEFT,       /* what too few replicas have is not given back */
-    FAULT_UNACKNOWLEDGED_RENEWAL,       /* a renewal that too few replicas have moves the deadline */
-    FAULT_UNACKNOWLEDGED_EXTENSION,     /* the same of an extension */
-    FAULT_UNACKNOWLEDGED_HAND_OVER,     /* a lock is handed over, which no replica acknowledges */
-    FAULT_COMMANDS_NOT_RETURNED,        /* a waiter that gave back often has no command left to give back with */
-    FAULT_PERMITS_GIVEN_BACK_IN_PART,   /* of several permits only the first one is given back */
-    FAULT_NAMES_STAY,                   /* the names of a slot that moved go on leading to its old node */
-    FAULT_MOVE_NOT_NOTED,               /* a hold is believed for as long as the old node of its name said */
-    FAULT_WAITERS_STAY,                 /* waiters do not recheck when their name moves */
-    FAULT_CHANNELS_STAY,                /* channels are not asked for at the new node */
-    FAULT_CHANNEL_ENDS_UNSEEN,          /* the end of a subscription, as its slot moved, is not heard */
-    FAULT_OLD_NODE_CONFIRMS,            /* what the old node confirms counts as heard from the new one */
-    FAULT_UNSENT_STAYS,                 /* what an old node was not sent waits for that node */
-    FAULT_DOUBT_STAYS,                  /* what is in doubt at an old node waits for that node */
-    FAULT_DOUBT_COUNTS_AS_CARRIED_OUT,  /* what is in doubt when its name moves counts as carried out */
-    FAULT_DOUBT_COUNTS_AS_REFUSED,      /* the same, as not carried out */
-    FAULT_UNDOS_STAY,                   /* undos go where they would have gone before the name moved */
-    FAULT_REDIRECTED_COUNTS_AS_SENT,    /* what was redirected counts as sent twice when it is sent again */
-    FAULT_REDIRECTED_TO_SAME,           /* what is redirected goes to the same node again */
-    FAULT_REDIRECTED_IS_DROPPED,        /* what is redirected is not sent again */
-    FAULT_REDIRECTED_WITHOUT_END,       /* nodes that redirect to each other are followed for ever */
-    FAULT_REDIRECTION_RETURNED,         /* the last redirection is passed on to the caller */
-    FAULT_IMPORT_UNANNOUNCED,           /* ASK is followed without ASKING */
-    FAULT_ASK_IS_MOVED,                 /* ASK changes where the name leads */
-    FAULT_OLD_ASK_IS_FOLLOWED,          /* ASK is followed when there is a connection, however late */
-    FAULT_TRYAGAIN_IS_FATAL,            /* a call ends with TRYAGAIN */
-    FAULT_CLUSTERDOWN_IS_FATAL,         /* a call ends with CLUSTERDOWN */
-    FAULT_SLOTS_IN_ONE_RENEWAL,         /* a renewal has names of several slots */
     FAULT_NEXT_WAITER_SLEEPS,            /* a waiter that leaves does not make the next one look */
     FAULT_HAND_OVER_UNBOUNDED,           /* a process never lets go of a lock that its own threads want */
     FAULT_EXTEND_BEFORE_ANSWERED,        /* a shortening is sent while a renewal is under way */
@@ -94,6 +33,8 @@ enum planted_fault {
     FAULT_UPGRADE_WAITS,                 /* read-write: who reads and asks to write waits for itself */
     FAULT_READERS_OVERTAKE,              /* a waiting writer holds nobody back */
     FAULT_READERS_WOKEN_ONE_BY_ONE,      /* only the foremost reader is woken */
+    FAULT_UNCONFIRMED_AFTER_DEADLINE,    /* an unconfirmed release of a lost hold says OK */
+    FAULT_UNCONFIRMED_UNREPORTED,        /* what the reply to an unconfirmed release says is not reported */
     FAULT_SET_UNDONE_IN_PART,            /* the undo of a set forgets a name */
     FAULT_MINORITY_IS_ENOUGH,            /* several servers: one too few counts as enough */
     FAULT_ROUND_KEPT_IN_PART,            /* what a failed round was granted is not given back */

@@ -1,0 +1,27 @@
+"""The Debian packages, of a copy of what git knows, by dpkg-buildpackage.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+from targets import ROOT, run
+
+
+def debian_packages(version: str, dist: Path, folder: Path, epoch: int) -> None:
+    """Builds the packages for this machine's Debian, and leaves the .deb files in `dist`."""
+    if shutil.which("dpkg-buildpackage") is None:
+        raise SystemExit("release: dpkg-buildpackage is missing (Debian: dpkg-dev)")
+    shutil.rmtree(folder, ignore_errors=True)
+    copy = folder / f"redlatch-{version}"
+    for name in run(["git", "ls-files", "-co", "--exclude-standard"]).splitlines():
+        if (ROOT / name).is_file() and not name.startswith("tests/"):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+            os.utime(copy / name, (epoch, epoch))  # a package keeps what is older than SOURCE_DATE_EPOCH
+    run(["dpkg-buildpackage", "-b", "-uc", "-us", "-j2"], copy, SOURCE_DATE_EPOCH=str(epoch),
+        DEB_BUILD_OPTIONS="nocheck noddebs")
+    for package in sorted(folder.glob("*.deb")):
+        shutil.copy(package, dist / package.name)
