@@ -45,9 +45,13 @@ function(redlatch_lua_module target include_directories)
     target_link_libraries(${target} PRIVATE $<TARGET_FILE:redlatch_static> PkgConfig::hiredis ${REDLATCH_TLS_LIBRARY}
         Threads::Threads)
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
-    target_link_options(${target} PRIVATE
-        -Wl,--exclude-libs,ALL # another copy of the core in the process must not bind to this one
-        -Wl,-z,nodelete)       # a Lua state that ends unloads its modules; our thread may still run our code
+    if(APPLE)
+        target_link_options(${target} PRIVATE -Wl,-undefined,dynamic_lookup) # the interpreter has Lua's functions
+    else()
+        target_link_options(${target} PRIVATE
+            -Wl,--exclude-libs,ALL # another copy of the core in the process must not bind to this one
+            -Wl,-z,nodelete)       # a Lua state that ends unloads its modules; our thread may still run our code
+    endif()
     if(REDLATCH_SANITIZE)
         target_link_options(${target} PRIVATE -fsanitize=${REDLATCH_SANITIZE})
     elseif(REDLATCH_COVERAGE)

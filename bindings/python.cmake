@@ -77,9 +77,13 @@ add_dependencies(redlatch_python redlatch_static)
 target_link_libraries(redlatch_python PRIVATE
     $<TARGET_FILE:redlatch_static> ${python_hiredis} ${python_tls} Threads::Threads)
 set_property(TARGET redlatch_python APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
-target_link_options(redlatch_python PRIVATE
-    -Wl,--exclude-libs,ALL # another copy of the core or of hiredis in the process must not bind to this one
-    -Wl,-z,nodelete)       # our thread, and a thread's exit, may still run our code after dlclose
+if(APPLE)
+    target_link_options(redlatch_python PRIVATE -Wl,-undefined,dynamic_lookup) # the interpreter has Python's functions
+else()
+    target_link_options(redlatch_python PRIVATE
+        -Wl,--exclude-libs,ALL # another copy of the core or of hiredis in the process must not bind to this one
+        -Wl,-z,nodelete)       # our thread, and a thread's exit, may still run our code after dlclose
+endif()
 if(REDLATCH_SANITIZE)
     target_link_options(redlatch_python PRIVATE -fsanitize=${REDLATCH_SANITIZE})
 elseif(REDLATCH_COVERAGE)
