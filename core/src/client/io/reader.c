@@ -29,9 +29,13 @@ static struct request *waiting_request_of(const struct list *list) {
     return NULL;
 }
 
-/* The caller, now inside, whose command has waited longest. */
+/* The caller, now inside, whose command has waited longest. Of a broken client nobody: its calls are over, and what
+ * their commands point to may be gone. */
 static struct request *next_reader(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
+    if (atomic_load(&io->client->broken)) {
+        return NULL;
+    }
     struct request *next = waiting_request_of(&pipeline->sent);
     next = next ? next : waiting_request_of(&pipeline->in_doubt);
     return next ? next : waiting_request_of(&pipeline->unsent);
