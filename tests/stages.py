@@ -186,14 +186,16 @@ STAGES = [
           ("build",), alone=True, dear=True),
     Stage("cluster", f"REDLATCH_TEST_CLUSTER=1 {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/cluster_moves.py",
           ("build",), alone=True, dear=True),
-    # All tests with the system calls of POSIX alone, as macOS has them.
+    # All tests with the system calls of POSIX alone, as macOS has them, but two: Linux' CLOCK_MONOTONIC does not count
+    # suspend; and a reply that the background thread reads may come before the call is cancelled.
     Stage("portable-all", variant("portable", f"-DREDLATCH_PORTABLE=ON -DREDLATCH_LUA='lua5.1;lua5.2;lua5.3;lua5.4'"
                                   f" {WITH_PYTHON}", "unit_tests redlatch_sim redlatch_lua redlatch_cli redlatch_python"
                                   " redlatch_python_package")
           + " && " + unit_tests("build/portable") + " && build/portable/tests/redlatch_sim --seeds 100"
           + " && export REDLATCH_BUILD=build/portable REDLATCH_TEST_LUA_BUILD=build/portable"
           " PYTHONPATH=build/portable/python REDLATCH_TEST_COMMAND=$PWD/build/portable/bin/redlatch"
-          + f" && {CONFORMANCE} && {PYTEST} tests/e2e -n 6 --dist worksteal", ("build",), alone=True, dear=True),
+          + f" && {CONFORMANCE} && {PYTEST} tests/e2e -n 6 --dist worksteal"
+          " -k 'not when_the_machine_goes_on and not (test_95_lua_counts and options)'", ("build",), alone=True, dear=True),
     *[Stage(name, f"{PYTHON} tests/platforms/cross.py {name}", alone=True, dear=True)
       for name in ("musl", "aarch64", "macos")],
     Stage("without-tls", variant("without-tls", f"-DREDLATCH_TLS=OFF {WITH_PYTHON}",
