@@ -195,7 +195,8 @@ STAGES = [
           + " && export REDLATCH_BUILD=build/portable REDLATCH_TEST_LUA_BUILD=build/portable"
           " PYTHONPATH=build/portable/python REDLATCH_TEST_COMMAND=$PWD/build/portable/bin/redlatch"
           + f" && {CONFORMANCE} && {PYTEST} tests/e2e -n 6 --dist worksteal"
-          " -k 'not when_the_machine_goes_on and not (test_95_lua_counts and options)'", ("build",), alone=True, dear=True),
+          " -k 'not when_the_machine_goes_on and not (test_95_lua_counts and options)'",
+          ("build",), alone=True, dear=True),
     *[Stage(name, f"{PYTHON} tests/platforms/cross.py {name}", alone=True, dear=True)
       for name in ("musl", "aarch64", "macos")],
     Stage("without-tls", variant("without-tls", f"-DREDLATCH_TLS=OFF {WITH_PYTHON}",
