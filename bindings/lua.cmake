@@ -46,8 +46,12 @@ function(redlatch_lua_module target include_directories)
         Threads::Threads)
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
     redlatch_show_only(${target} luaopen_redlatch_core)
-    # A Lua state that ends unloads its modules; our thread may still run our code.
-    target_link_options(${target} PRIVATE -Wl,-z,nodelete)
+    if(APPLE)
+        target_link_options(${target} PRIVATE -Wl,-undefined,dynamic_lookup) # the interpreter has Lua's functions
+    else()
+        # A Lua state that ends unloads its modules; our thread may still run our code.
+        target_link_options(${target} PRIVATE -Wl,-z,nodelete)
+    endif()
     if(REDLATCH_SANITIZE)
         target_link_options(${target} PRIVATE -fsanitize=${REDLATCH_SANITIZE})
     elseif(REDLATCH_COVERAGE)

@@ -73,8 +73,12 @@ target_link_libraries(redlatch_python PRIVATE
     $<TARGET_FILE:redlatch_static> ${REDLATCH_HIREDIS_ARCHIVE} ${python_tls} Threads::Threads)
 set_property(TARGET redlatch_python APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:redlatch_static>)
 redlatch_show_only(redlatch_python PyInit__core)
-# Our thread, and a thread's exit, may still run our code after dlclose.
-target_link_options(redlatch_python PRIVATE -Wl,-z,nodelete)
+if(APPLE)
+    target_link_options(redlatch_python PRIVATE -Wl,-undefined,dynamic_lookup) # the interpreter has Python's functions
+else()
+    # Our thread, and a thread's exit, may still run our code after dlclose.
+    target_link_options(redlatch_python PRIVATE -Wl,-z,nodelete)
+endif()
 if(REDLATCH_SANITIZE)
     target_link_options(redlatch_python PRIVATE -fsanitize=${REDLATCH_SANITIZE})
 elseif(REDLATCH_COVERAGE)

@@ -42,6 +42,8 @@ CONFORMANCE = f"{PYTEST} -n 4 --dist worksteal tests/conformance"
 C_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and c-'"
 # Those of the drivers that a sanitizer watches: the C core in its own program, in Python and in Lua.
 WATCHED_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python- or lua5.1- or lua5.4-)'"
+# Unit tests of what sleeps, is woken, polls and reads.
+SYSTEM_TESTS = ("test_system", "test_socket", "test_cancel", "test_close", "test_find_server", "test_lookup")
 # What an interpreter that was built without the sanitizers has to load before a module that was built with them.
 ADDRESS_LIBRARIES = "$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
 # ThreadSanitizer of some compilers cannot live with much address randomisation.
@@ -112,6 +114,12 @@ STAGES = [
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
+    # The system calls of POSIX alone: what stands on them, and the traces by asynchronous calls, whose replies the
+    # background thread reads then.
+    Stage("portable", variant("portable-quick", "-DREDLATCH_PORTABLE=ON -DCMAKE_BUILD_TYPE=Debug",
+                              " ".join([*SYSTEM_TESTS, "scenes_async", "conformance_c"]))
+          + f" && ctest --test-dir build/portable-quick --no-tests=error -R '^({'|'.join(SYSTEM_TESTS)}|scenes_async)$'"
+          + f" && REDLATCH_BUILD=build/portable-quick {CONFORMANCE}/test_traces.py -k 'test_trace and c-asynchronous'"),
     Stage("simulation", f"{PYTHON} tests/sim/run.py seeds", ("build",), computes=True),
     Stage("faults", f"{PYTHON} tests/sim/run.py faults && build/tests/test_schedule --faults", ("build",),
           computes=True),
@@ -183,6 +191,19 @@ STAGES = [
     # As root. Each is tried where the project has never been.
     Stage("packages", f"./dev release && {PYTHON} tests/package/check_release.py dist"
                       f" && {PYTHON} tests/package/try_release.py dist", ("build",), alone=True, dear=True),
+    # All tests with the system calls of POSIX alone, as macOS has them, but two: Linux' CLOCK_MONOTONIC does not count
+    # suspend; and a reply that the background thread reads may come before the call is cancelled.
+    Stage("portable-all", variant("portable", f"-DREDLATCH_PORTABLE=ON -DREDLATCH_LUA='lua5.1;lua5.2;lua5.3;lua5.4'"
+                                  f" {WITH_PYTHON}", "unit_tests redlatch_sim redlatch_lua redlatch_cli redlatch_python"
+                                  " redlatch_python_package")
+          + " && " + unit_tests("build/portable") + " && build/portable/tests/redlatch_sim --seeds 100"
+          + " && export REDLATCH_BUILD=build/portable REDLATCH_TEST_LUA_BUILD=build/portable"
+          " PYTHONPATH=build/portable/python REDLATCH_TEST_COMMAND=$PWD/build/portable/bin/redlatch"
+          + f" && {CONFORMANCE} && {PYTEST} tests/e2e -n 6 --dist worksteal"
+          " -k 'not when_the_machine_goes_on and not (test_95_lua_counts and options)'",
+          ("build",), alone=True, dear=True),
+    *[Stage(name, f"{PYTHON} tests/platforms/cross.py {name}", alone=True, dear=True)
+      for name in ("musl", "aarch64", "macos")],
     Stage("without-tls", variant("without-tls", f"-DREDLATCH_TLS=OFF {WITH_PYTHON}",
                                  "unit_tests redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/without-tls")

@@ -207,6 +207,13 @@ bool read_number(const char *option, const char *text, long low, long high, int 
     return true;
 }
 
+char *find_last(const char *text, char byte, size_t size) {
+    while (size > 0 && text[size - 1] != byte) {
+        size--;
+    }
+    return size > 0 ? (char *)text + size - 1 : NULL;
+}
+
 int finish_output(int exit_status) {
     if (fflush(stdout) != 0 || ferror(stdout)) {
         return complain(STATUS_OUTPUT, "standard output: %s", strerror(errno));

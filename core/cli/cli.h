@@ -151,6 +151,9 @@ char *tls_complaint(const char *message);
 /* The key of a name as a template makes it, which may be NULL; in new memory, NULL without. */
 char *key_of_template(const char *template, const char *name);
 
+/* The last place of a byte in a text of that size; NULL without one. */
+char *find_last(const char *text, char byte, size_t size);
+
 /* Sets a variable of the environment, or unsets it if the text is NULL; false without memory. */
 bool set_variable(const char *name, const char *text);
 

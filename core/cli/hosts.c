@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
+
 /* A longer list is not taken, nor sent by the library: that of some 45 000 connections. */
 enum { LIST_SIZE = 1 << 24, UUID_SIZE = 36, VERSION_AT = 14, VERSION = '8' };
 
@@ -26,7 +28,7 @@ static bool read_host(const char *name, size_t size, struct host *host) {
         return false;
     }
     const char *end = name + size - UUID_SIZE - 1;
-    const char *colon = memrchr(name, ':', (size_t)(end - name));
+    const char *colon = find_last(name, ':', (size_t)(end - name));
     if (!colon || colon == name || colon + 1 == end) {
         return false;
     }

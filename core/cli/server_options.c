@@ -20,7 +20,7 @@ static char *find_password(const char *url, char **at_out) {
         return NULL;
     }
     char *login = mark + 3;
-    char *at = memrchr(login, '@', strcspn(login, "/?"));
+    char *at = find_last(login, '@', strcspn(login, "/?"));
     if (!at && strncmp(url, "unix:", 5) != 0) {
         at = strrchr(login, '@');
     }
@@ -139,6 +139,12 @@ const char *server_url(const struct server_options *server) {
     return server->url ? server->url : environment && *environment ? environment : "redis://127.0.0.1:6379/0";
 }
 
+static void wipe(char *text, size_t size) {
+    for (volatile char *at = text; size > 0; size--) {
+        *at++ = 0; /* a write that a compiler may not leave out */
+    }
+}
+
 /* Reads a whole file, of which one byte more is read than a password has; how many, or -1. */
 static ssize_t read_file(const char *path, char *bytes) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -199,7 +205,7 @@ static int open_with(const struct server_options *server, redlatch_client_option
     }
     int status = redlatch_client_open(url, options, client_out);
     options->password = NULL; /* the client has a copy */
-    explicit_bzero(password, sizeof password);
+    wipe(password, sizeof password);
     return status == REDLATCH_OK ? STATUS_GOOD : complain_of(status);
 }
 

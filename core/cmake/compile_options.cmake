@@ -9,6 +9,10 @@ if(REDLATCH_WERROR)
     target_compile_options(redlatch_options INTERFACE -Werror)
 endif()
 
+if(REDLATCH_PORTABLE)
+    target_compile_definitions(redlatch_options INTERFACE REDLATCH_PORTABLE=1)
+endif()
+
 if(REDLATCH_SANITIZE)
     if(NOT REDLATCH_SANITIZE MATCHES "^(address|undefined|address,undefined|thread)$")
         message(FATAL_ERROR "REDLATCH_SANITIZE is '${REDLATCH_SANITIZE}'; expected address,undefined or thread")
@@ -21,7 +25,9 @@ endif()
 # Of everything in this build, the modules of the languages too: the linker's tables are written at the start only, and
 # an overrun of a buffer ends the program. The checks of the C library need an optimiser, and sanitizers have their own.
 add_compile_options(-fstack-protector-strong)
-add_link_options(LINKER:-z,relro LINKER:-z,now)
+if(NOT APPLE) # whose linker knows neither, and needs none
+    add_link_options(LINKER:-z,relro LINKER:-z,now)
+endif()
 if(NOT REDLATCH_SANITIZE AND NOT REDLATCH_FUZZ AND NOT REDLATCH_COVERAGE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 endif()

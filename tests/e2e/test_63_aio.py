@@ -263,10 +263,11 @@ def test_a_client_that_nobody_closed_releases_when_it_is_collected(
 ) -> None:
     async def main(world: World) -> None:
         client = await redlatch.aio.connect(server.url)
-        await client.lock(lock_name, owner="handle").acquire()
+        held = client.lock(lock_name, owner="handle")
+        await held.acquire()
         lock = client.lock(lock_name)
         assert not await lock.acquire(blocking=False)
-        del client, lock
+        del client, held, lock
         gc.collect()
         assert not server.client().exists(lock_name)
         async with redlatch.aio.connect(server.url) as next_one, next_one.lock(lock_name, timeout=5):

@@ -65,13 +65,15 @@ short descriptor_events(int fd, short events) {
     return readable ? events & POLLIN : 0;
 }
 
-int __wrap_system_signal_new(void) {
-    return wrapped_system_fails("system_signal_new") ? -1 : descriptor_new(DESCRIPTOR_SIGNAL);
+bool __wrap_system_signal_new(struct system_signal *signal_out) {
+    int fd = wrapped_system_fails("system_signal_new") ? -1 : descriptor_new(DESCRIPTOR_SIGNAL);
+    *signal_out = (struct system_signal){fd, fd};
+    return fd >= 0;
 }
 
-void __wrap_system_signal(int fd) {
-    trace("signals %d", fd);
-    struct descriptor *descriptor = descriptor_of(fd);
+void __wrap_system_signal(const struct system_signal *signal) {
+    trace("signals %d", signal->fd);
+    struct descriptor *descriptor = descriptor_of(signal->fd);
     if (descriptor) {
         descriptor->count++;
     }

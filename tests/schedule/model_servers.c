@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "model_servers.h"
 
-#include <hiredis/hiredis.h>
+#include <hiredis.h>
 #include <stdlib.h>
 #include <string.h>
 

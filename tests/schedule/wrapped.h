@@ -60,8 +60,8 @@ void __wrap_system_wait(_Atomic uint32_t *futex, uint32_t expected, int64_t unti
 void __wrap_system_wake(_Atomic uint32_t *futex);
 void __wrap_system_wake_all(_Atomic uint32_t *futex);
 void __wrap_system_yield(void);
-int __wrap_system_signal_new(void);
-void __wrap_system_signal(int fd);
+bool __wrap_system_signal_new(struct system_signal *signal_out);
+void __wrap_system_signal(const struct system_signal *signal);
 void __wrap_system_unsignal(int fd);
 int __wrap_system_alarm_new(void);
 bool __wrap_system_alarm_set(int fd, int64_t at);

@@ -148,8 +148,8 @@ static void a_signal_that_came_late_is_taken(void) {
     atomic_store(&silent, true);
     int status = -1;
     pthread_t thread;
-    struct pollfd polled = {cancel->signal, POLLIN, 0};
-    system_signal(cancel->signal);
+    struct pollfd polled = {cancel->signal.fd, POLLIN, 0};
+    system_signal(&cancel->signal);
     CHECK(pthread_create(&thread, NULL, acquire_in_vain, &status) == 0);
     int64_t start = system_now();
     while (poll(&polled, 1, 0) > 0 && system_now() - start < 5 * SECOND) {

@@ -20,10 +20,16 @@ static int64_t clock_now(clockid_t id) {
     return (int64_t)time.tv_sec * SECOND + time.tv_nsec / 1000;
 }
 
+#ifdef REDLATCH_PORTABLE
+static const clockid_t CLOCK_OF_SYSTEM = CLOCK_MONOTONIC;
+#else
+static const clockid_t CLOCK_OF_SYSTEM = CLOCK_BOOTTIME;
+#endif
+
 static void the_clock_is_the_one_that_counts_suspend(void) {
-    int64_t before = clock_now(CLOCK_BOOTTIME);
+    int64_t before = clock_now(CLOCK_OF_SYSTEM);
     int64_t now = system_now();
-    int64_t after = clock_now(CLOCK_BOOTTIME);
+    int64_t after = clock_now(CLOCK_OF_SYSTEM);
     CHECK(before <= now && now <= after);
     int64_t last = now;
     for (int i = 0; i < 100000; i++) {
@@ -45,24 +51,6 @@ static void sleeping_ends_in_time(void) {
     }
     CHECK(system_now() - start < SECOND);
     CHECK_EQ_INT(word, 5); /* the word is not touched */
-}
-
-static void an_alarm_goes_off_at_its_time_and_once(void) {
-    int fd = system_alarm_new();
-    CHECK(fd >= 0);
-    struct pollfd polled = {.fd = fd, .events = POLLIN};
-    int64_t at = system_now() + SECOND / 50;
-    CHECK(system_alarm_set(fd, at));
-    CHECK_EQ_INT(poll(&polled, 1, 10000), 1);
-    CHECK(system_now() >= at);
-    system_unsignal(fd);
-    CHECK_EQ_INT(poll(&polled, 1, 50), 0);
-    CHECK(system_alarm_set(fd, 0)); /* over already */
-    CHECK_EQ_INT(poll(&polled, 1, 10000), 1);
-    CHECK(system_alarm_set(fd, NEVER)); /* and whatever it has signalled is forgotten */
-    CHECK_EQ_INT(poll(&polled, 1, 50), 0);
-    CHECK(!system_alarm_set(-1, at));
-    close(fd);
 }
 
 static _Atomic uint32_t shared_word;
@@ -104,45 +92,147 @@ static void waking_one_and_all(void) {
     CHECK_EQ_INT(awake, 5);
 }
 
+static struct system_signal interrupting;
+
+static void *sleep_until_interrupted(void *unused) {
+    (void)unused;
+    while (atomic_load(&shared_word) == 0) {
+        system_wait_interruptible(&shared_word, 0, NEVER, &interrupting);
+    }
+    atomic_fetch_add(&awake, 1);
+    return NULL;
+}
+
+/* Begins to sleep by the signal, is woken by `wake` and has then been awake so many times in all. */
+static void check_woken(void (*wake)(void), uint32_t times) {
+    pthread_t thread;
+    atomic_store(&shared_word, 0);
+    CHECK(pthread_create(&thread, NULL, sleep_until_interrupted, NULL) == 0);
+    usleep(20000);
+    CHECK_EQ_INT(awake, times - 1);
+    atomic_store(&shared_word, 1);
+    wake();
+    pthread_join(thread, NULL);
+    CHECK_EQ_INT(awake, times);
+}
+
+static void wake_plainly(void) {
+    system_wake(&shared_word);
+}
+
+static void wake_all_plainly(void) {
+    system_wake_all(&shared_word);
+}
+
+static void interrupt_word(void) {
+    system_interrupt(&shared_word, &interrupting);
+}
+
+/* The handler runs in this thread, while it holds whatever system_wake needs, sooner or later. */
+static void interrupt_in_handler(int number) {
+    (void)number;
+    interrupt_word();
+}
+
+static void wake_in_handler(void) {
+    struct sigaction action = {.sa_handler = interrupt_in_handler};
+    struct sigaction before;
+    CHECK(sigaction(SIGUSR1, &action, &before) == 0);
+    raise(SIGUSR1);
+    sigaction(SIGUSR1, &before, NULL);
+}
+
+static void sleepers_with_a_signal_are_woken_by_either(void) {
+    CHECK(system_signal_new(&interrupting));
+    atomic_store(&awake, 0);
+    check_woken(wake_plainly, 1);
+    check_woken(wake_all_plainly, 2);
+    check_woken(interrupt_word, 3);
+    check_woken(wake_in_handler, 4);
+    int64_t start = system_now();
+    atomic_store(&shared_word, 0);
+    system_wait_interruptible(&shared_word, 1, NEVER, &interrupting); /* not what is expected */
+    while (system_now() < start + SECOND / 50) {
+        system_wait_interruptible(&shared_word, 0, start + SECOND / 50, &interrupting);
+    }
+    CHECK(system_now() - start < SECOND);
+    system_signal_close(&interrupting);
+    struct system_signal none = SYSTEM_NO_SIGNAL;
+    system_wait_interruptible(&shared_word, 0, start, &none);
+    system_wait_interruptible(&shared_word, 0, start, NULL);
+    system_signal_close(&none);
+    CHECK(none.fd == -1 && interrupting.fd == -1);
+}
+
 static bool is_readable(int fd) {
     struct pollfd one = {fd, POLLIN, 0};
     return system_poll(&one, 1, system_now()) == 1 && one.revents == POLLIN;
 }
 
 static void signals_are_levels(void) {
-    int fd = system_signal_new();
-    CHECK(fd >= 0 && !is_readable(fd));
+    struct system_signal signal;
+    CHECK(system_signal_new(&signal) && !is_readable(signal.fd));
     errno = 1234;
-    for (int i = 0; i < 3; i++) {
-        system_signal(fd);
+    for (int i = 0; i < 100000; i++) { /* more than a pipe holds */
+        system_signal(&signal);
     }
     CHECK_EQ_INT(errno, 1234);
-    CHECK(is_readable(fd) && is_readable(fd));
-    system_unsignal(fd); /* once for all of them */
-    CHECK(!is_readable(fd));
-    system_unsignal(fd); /* does not block */
+    CHECK(is_readable(signal.fd) && is_readable(signal.fd));
+    system_unsignal(signal.fd); /* once for all of them */
+    CHECK(!is_readable(signal.fd));
+    system_unsignal(signal.fd); /* does not block */
+    CHECK(!is_readable(signal.fd));
+    system_signal_close(&signal);
+}
+
+#ifdef REDLATCH_PORTABLE
+static void there_are_no_alarms_and_no_sets(void) {
+    CHECK_EQ_INT(system_alarm_new(), -1);
+    CHECK(!system_alarm_set(-1, NEVER));
+    CHECK_EQ_INT(system_set_new(), SYSTEM_NO_SETS);
+    CHECK_EQ_INT(system_set_add(SYSTEM_NO_SETS, 0), -1);
+    CHECK_EQ_INT(system_set_remove(SYSTEM_NO_SETS, 0), -1);
+}
+#else
+static void an_alarm_goes_off_at_its_time_and_once(void) {
+    int fd = system_alarm_new();
+    CHECK(fd >= 0);
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    int64_t at = system_now() + SECOND / 50;
+    CHECK(system_alarm_set(fd, at));
+    CHECK_EQ_INT(poll(&polled, 1, 10000), 1);
+    CHECK(system_now() >= at);
+    system_unsignal(fd);
+    CHECK_EQ_INT(poll(&polled, 1, 50), 0);
+    CHECK(system_alarm_set(fd, 0)); /* over already */
+    CHECK_EQ_INT(poll(&polled, 1, 10000), 1);
+    CHECK(system_alarm_set(fd, NEVER)); /* and whatever it has signalled is forgotten */
+    CHECK_EQ_INT(poll(&polled, 1, 50), 0);
+    CHECK(!system_alarm_set(-1, at));
     close(fd);
 }
 
 static void sets_show_their_members(void) {
     int set = system_set_new();
-    int first = system_signal_new();
-    int second = system_signal_new();
-    CHECK_EQ_INT(system_set_add(set, first), 0);
-    CHECK_EQ_INT(system_set_add(set, second), 0);
-    CHECK_EQ_INT(system_set_add(set, second), -1);
+    struct system_signal first;
+    struct system_signal second;
+    CHECK(system_signal_new(&first) && system_signal_new(&second));
+    CHECK_EQ_INT(system_set_add(set, first.fd), 0);
+    CHECK_EQ_INT(system_set_add(set, second.fd), 0);
+    CHECK_EQ_INT(system_set_add(set, second.fd), -1);
     CHECK(!is_readable(set));
-    system_signal(second);
+    system_signal(&second);
     CHECK(is_readable(set));
-    CHECK_EQ_INT(system_set_remove(set, second), 0);
-    CHECK_EQ_INT(system_set_remove(set, second), -1);
+    CHECK_EQ_INT(system_set_remove(set, second.fd), 0);
+    CHECK_EQ_INT(system_set_remove(set, second.fd), -1);
     CHECK(!is_readable(set));
-    system_signal(first);
+    system_signal(&first);
     CHECK(is_readable(set));
-    close(first);
-    close(second);
+    system_signal_close(&first);
+    system_signal_close(&second);
     close(set);
 }
+#endif
 
 static void polling_ends_in_time(void) {
     struct pollfd nothing = {-1, POLLIN, 0};
@@ -228,10 +318,15 @@ static void background_threads_are_named_and_deaf(void) {
 int main(void) {
     RUN(the_clock_is_the_one_that_counts_suspend);
     RUN(sleeping_ends_in_time);
-    RUN(an_alarm_goes_off_at_its_time_and_once);
     RUN(waking_one_and_all);
+    RUN(sleepers_with_a_signal_are_woken_by_either);
     RUN(signals_are_levels);
+#ifdef REDLATCH_PORTABLE
+    RUN(there_are_no_alarms_and_no_sets);
+#else
+    RUN(an_alarm_goes_off_at_its_time_and_once);
     RUN(sets_show_their_members);
+#endif
     RUN(polling_ends_in_time);
     RUN(random_bytes_differ);
     RUN(processors_are_counted);

@@ -274,8 +274,7 @@ short connection_events(const struct connection *connection) {
 }
 
 bool connection_has_ended(const struct connection *connection) {
-    struct pollfd socket = {connection->fd, POLLRDHUP, 0};
-    return poll(&socket, 1, 0) > 0;
+    return socket_has_ended(connection->fd);
 }
 
 void connection_wait(const struct connection *connection, int64_t until) {
@@ -310,7 +309,7 @@ int connection_flush(struct connection *connection) {
     struct output *output = outgoing(connection);
     while (output_pending(output)) {
         ssize_t sent = send(connection->fd, output->bytes + output->begin, output_pending(output),
-                            MSG_NOSIGNAL | MSG_DONTWAIT);
+                            SOCKET_NO_SIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR) {
             continue;
         }

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "planted.h"
+#include "wipe.h"
 
 void credentials_wipe(char *text) {
     if (text && PLANTED(FAULT_PASSWORD_NOT_WIPED)) {
         free(text);
     } else if (text) {
-        explicit_bzero(text, strlen(text));
+        wipe(text, strlen(text));
         free(text);
     }
 }

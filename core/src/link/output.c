@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "acknowledgement.h"
+#include "wipe.h"
 
 enum { FIRST_CAPACITY = 4096, KEEP_CAPACITY = 1 << 20, LENGTH_SIZE_MAX = 24 };
 
@@ -262,15 +263,15 @@ void output_clear(struct output *output) {
 
 void output_wipe(struct output *output) {
     if (output->bytes) {
-        explicit_bzero(output->bytes, output->begin);
-        explicit_bzero(output->bytes + output->end, output->capacity - output->end);
+        wipe(output->bytes, output->begin);
+        wipe(output->bytes + output->end, output->capacity - output->end);
     }
 }
 
 /* Wiped, whatever it had. */
 void output_free(struct output *output) {
     if (output->bytes) {
-        explicit_bzero(output->bytes, output->capacity);
+        wipe(output->bytes, output->capacity);
     }
     free(output->bytes);
     memset(output, 0, sizeof *output);

@@ -1,8 +1,34 @@
-/* Every operating-system call that is not a plain socket call, in one place, so that other systems can follow.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Every operating-system call that is not a plain socket call. What differs between systems is here and in socket.c.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * system_linux.c serves Linux. system_portable.c stands on POSIX.1-2008 and serves all else; REDLATCH_PORTABLE builds
+ * it on Linux, too, where it is tested. system.c is the same everywhere.
+ *
+ *   what is needed              Linux                           elsewhere
+ *   clock                       CLOCK_BOOTTIME                  CLOCK_MONOTONIC, which counts suspend on macOS
+ *   sleep on a word, wake       futex                           table of sleepers, a condition variable for each
+ *   the same from a handler     futex                           poll of the cancel object's pipe
+ *   signal descriptor           eventfd                         pipe
+ *   alarm descriptor            timerfd                         none: sleeps end after a second at the latest
+ *   set of descriptors          epoll                           none: the background thread reads for the host
+ *   poll until a time           ppoll                           poll, in milliseconds
+ *   end of a peer, by poll      POLLRDHUP                       POLLIN, while nothing else is expected
+ *   random bytes                getrandom                       getentropy
+ *   processors                  sched_getaffinity               sysconf, of the machine
+ *   environment                 secure_getenv                   getenv, unless the process has rights of its file
+ *   thread name                 pthread_setname_np              the same by macOS' arguments; none
+ *   socket, close-on-exec       SOCK_CLOEXEC, SOCK_NONBLOCK     fcntl, after which a fork may slip in
+ *   reads that sleep            SO_RCVTIMEO                     none: poll comes before each read
+ *   dead peers                  TCP_KEEPIDLE, TCP_USER_TIMEOUT  TCP_KEEPALIVE, TCP_RXT_CONNDROPTIME on macOS
+ *   no SIGPIPE                  MSG_NOSIGNAL                    the same, or SO_NOSIGPIPE
+ *   reset of a connection       connect to AF_UNSPEC            SO_LINGER of 0 s
+ *
+ * Sleeps of system_portable.c that have an end last a second at most: they may be longer by the time that the machine
+ * is suspended, and the caller looks at the clock again. */
 #ifndef SYSTEM_H
 #define SYSTEM_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,30 +54,67 @@ static inline void system_pause(void) {
 #endif
 }
 
-/* Wakes one sleeper (system_wake_all: all). Async-signal-safe. The word itself is not touched. */
+/* Wakes one sleeper (system_wake_all: all). The word itself is not touched; its memory may be gone. */
 void system_wake(_Atomic uint32_t *futex);
 void system_wake_all(_Atomic uint32_t *futex);
 
-/* A descriptor that system_signal makes readable until system_unsignal; -1 on failure. */
-int system_signal_new(void);
-void system_signal(int fd); /* async-signal-safe */
+/* A descriptor that system_signal makes readable until system_unsignal. */
+struct system_signal {
+    int fd;       /* to poll and to unsignal; -1: none */
+    int write_fd; /* the same, or the other end of a pipe */
+};
+#define SYSTEM_NO_SIGNAL ((struct system_signal){-1, -1})
+bool system_signal_new(struct system_signal *signal_out); /* false, with none and errno set, on failure */
+void system_signal(const struct system_signal *signal);   /* async-signal-safe */
 void system_unsignal(int fd);
+void system_signal_close(struct system_signal *signal); /* by close(2) alone; none is allowed, and left */
+
+/* system_wait of one whom system_interrupt wakes as well, which is async-signal-safe. It may take the signal: the word
+ * must have been changed before system_interrupt. A signal of NULL, or none: system_wait. */
+#ifdef REDLATCH_PORTABLE
+void system_wait_interruptible(_Atomic uint32_t *futex, uint32_t expected, int64_t until,
+                               const struct system_signal *signal);
+#else
+static inline void system_wait_interruptible(_Atomic uint32_t *futex, uint32_t expected, int64_t until,
+                                             const struct system_signal *signal) {
+    (void)signal;
+    system_wait(futex, expected, until);
+}
+#endif
+
+/* Wakes the one who sleeps by system_wait_interruptible, or who polls the signal. */
+static inline void system_interrupt(_Atomic uint32_t *futex, const struct system_signal *signal) {
+#ifdef REDLATCH_PORTABLE
+    (void)futex;
+#else
+    system_wake(futex);
+#endif
+    system_signal(signal);
+}
 
 /* A descriptor that becomes readable at a time of system_now's clock, also if the machine was suspended meanwhile; -1
- * on failure. It is set to one time after the other (INT64_MAX: never); system_unsignal takes a signal that was given.
- */
+ * on failure, or where no sleep is long. It is set to one time after the other (INT64_MAX: never); system_unsignal
+ * takes a signal that was given. */
 int system_alarm_new(void);
 bool system_alarm_set(int fd, int64_t at);
 
-/* A pollable set of descriptors; -1 on failure. Adding and removing return 0 or -1. */
+/* A pollable set of descriptors; -1 on failure, SYSTEM_NO_SETS where there is no such thing. Adding and removing return
+ * 0 or -1. */
+enum { SYSTEM_NO_SETS = -2 };
 int system_set_new(void);
 int system_set_add(int set, int fd);
 int system_set_remove(int set, int fd);
 
 /* poll(2) with an end in system_now's clock, of which time that the machine is suspended does not count. A descriptor
- * of -1 is ignored. */
-struct pollfd;
+ * of -1 is ignored. May return 0 early. */
 int system_poll(struct pollfd *fds, size_t count, int64_t until);
+
+/* What to poll for to see that a peer closed a connection; replies wake as well if it is POLLIN. */
+#ifdef REDLATCH_PORTABLE
+#define SYSTEM_POLL_END POLLIN
+#else
+#define SYSTEM_POLL_END POLLRDHUP
+#endif
 
 /* Fills with random bytes; false on failure. */
 bool system_random(void *bytes, size_t size);
@@ -59,11 +122,17 @@ bool system_random(void *bytes, size_t size);
 /* How many processors this process may run on. */
 int system_processors(void);
 
+/* A variable of the environment; NULL without it, and where whoever set it has fewer rights than this process. */
+const char *system_environment(const char *name);
+
 /* Rises in a child process at every fork, so that handles of the parent are recognised. */
 uint32_t system_fork_generation(void);
 
 /* Arranges for `before` / `parent` / `child` to be called around fork; once per process. 0 or an errno. */
 int system_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void));
+
+/* In a child, before anything else of this: the parent's other threads sleep no more. */
+void system_forget_sleepers(void);
 
 /* Starts a thread in which every signal is blocked from the first moment, so that it never runs a handler of the
  * host's; false if the system refuses. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "redlatch.h"
+#include "system.h"
 #include "tls_parts.h"
 
 /* Where distributions keep the CAs that they trust. */
@@ -63,8 +64,8 @@ int tls_load_cas(const struct tls_making *making) {
     if (file || folder) {
         return load_given(making, file, folder);
     }
-    file = secure_getenv("SSL_CERT_FILE");
-    folder = secure_getenv("SSL_CERT_DIR");
+    file = system_environment("SSL_CERT_FILE");
+    folder = system_environment("SSL_CERT_DIR");
     bool from_environment = (file && *file) || (folder && *folder);
     for (size_t i = 0; !from_environment && i < sizeof bundles / sizeof bundles[0]; i++) {
         if (access(bundles[i], R_OK) == 0 && SSL_CTX_load_verify_file(context->ctx, bundles[i]) == 1) {

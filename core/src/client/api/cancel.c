@@ -1,7 +1,5 @@
 /* Cancel objects.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <unistd.h>
-
 #include "errors.h"
 #include "resumable_wait.h"
 
@@ -14,8 +12,7 @@ int redlatch_cancel_new(redlatch_cancel **cancel_out) {
         return fail_plain(REDLATCH_NO_MEMORY);
     }
     cancel->fork_generation = system_fork_generation();
-    cancel->signal = system_signal_new();
-    if (cancel->signal < 0) {
+    if (!system_signal_new(&cancel->signal)) {
         handle_free_cancel(cancel);
         return fail_with(REDLATCH_SYSTEM, "no descriptor can be opened: expected one for the cancel object");
     }
@@ -29,8 +26,7 @@ int redlatch_cancel_fire(redlatch_cancel *cancel) {
         return status;
     }
     atomic_fetch_or(&cancel->futex, CANCEL_FIRED);
-    system_wake(&cancel->futex);
-    system_signal(cancel->signal);
+    system_interrupt(&cancel->futex, &cancel->signal);
     return REDLATCH_OK;
 }
 
@@ -38,6 +34,6 @@ void redlatch_cancel_free(redlatch_cancel *cancel) {
     if (!cancel || guard_cancel(cancel) == REDLATCH_BAD_HANDLE) {
         return;
     }
-    close(cancel->signal);
+    system_signal_close(&cancel->signal);
     handle_free_cancel(cancel);
 }

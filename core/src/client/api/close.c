@@ -17,7 +17,7 @@
 #include "preallocate.h"
 
 static void close_events(struct client *client) {
-    client_close_descriptor(&client->event_signal);
+    system_signal_close(&client->event_signal);
     client_close_descriptor(&client->event_set);
 }
 

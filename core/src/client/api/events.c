@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client_lock.h"
 #include "completed.h"
@@ -55,34 +54,30 @@ static int begin_for(redlatch_client *handle, const redlatch_event *event_out, s
     return begin(handle, client_out);
 }
 
-static void close_one(int fd) {
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
-static int make_set(struct client *client) {
+/* Where there are no sets the host polls the signal, and the background thread reads for it. */
+static int make_descriptor(struct client *client) {
     int set = system_set_new();
-    int signal = set < 0 ? -1 : system_signal_new();
-    if (signal < 0 || system_set_add(set, signal) != 0) {
+    bool has_sets = set != SYSTEM_NO_SETS;
+    struct system_signal signal = SYSTEM_NO_SIGNAL;
+    if (set == -1 || !system_signal_new(&signal) || (has_sets && system_set_add(set, signal.fd) != 0)) {
         int failure = errno;
-        close_one(set);
-        close_one(signal);
+        client_close_descriptor(&set);
+        system_signal_close(&signal);
         return fail_with(REDLATCH_SYSTEM, "no descriptor can be opened: %s", strerror(failure));
     }
-    client->event_set = set;
+    client->event_set = has_sets ? set : -1;
     client->event_signal = signal;
     client->engine.losses_wanted[LOSS_EVENTS] = true;
     atomic_store(&client->losses_watched[LOSS_EVENTS], true);
     for (struct node *node = &client->node; node; node = node->next) {
         struct pipeline_io *io = &node->ios[PIPELINE_HOST];
-        if (io->connection.state == CONNECTION_READY && io->reader != READER_BACKGROUND) {
+        if (has_sets && io->connection.state == CONNECTION_READY && io->reader != READER_BACKGROUND) {
             io->in_set = system_set_add(client->event_set, io->connection.fd) == 0;
         }
     }
     if (!list_is_empty(&client->events)) {
         client->event_raised = true;
-        system_signal(client->event_signal);
+        system_signal(&client->event_signal);
     }
     return REDLATCH_OK;
 }
@@ -96,11 +91,11 @@ int redlatch_client_event_fd(redlatch_client *handle, int *fd_out) {
     if (status != REDLATCH_OK) {
         return status;
     }
-    if (client->event_set < 0) {
-        status = make_set(client);
+    if (client->event_signal.fd < 0) {
+        status = make_descriptor(client);
     }
     if (status == REDLATCH_OK) {
-        *fd_out = client->event_set;
+        *fd_out = client->event_set >= 0 ? client->event_set : client->event_signal.fd;
     }
     client_leave(client);
     return status;
@@ -244,12 +239,12 @@ static bool has_events(struct client *client) {
 
 /* The descriptor stays readable exactly as long as something is left. */
 static void update_signal(struct client *client) {
-    if (client->event_set >= 0 && client->event_raised != has_events(client)) {
+    if (client->event_signal.fd >= 0 && client->event_raised != has_events(client)) {
         client->event_raised = !client->event_raised;
         if (client->event_raised) {
-            system_signal(client->event_signal);
+            system_signal(&client->event_signal);
         } else {
-            system_unsignal(client->event_signal);
+            system_unsignal(client->event_signal.fd);
         }
     }
 }

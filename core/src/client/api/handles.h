@@ -59,7 +59,7 @@ struct redlatch_cancel {
     _Atomic uint32_t futex; /* CANCEL_WOKEN, CANCEL_FIRED */
     _Atomic uint32_t in_use;
     uint32_t fork_generation;
-    int signal; /* readable once fired, for a caller that polls a socket; -1 of a wait's own */
+    struct system_signal signal; /* readable once fired, for a caller that polls a socket; none of a wait's own */
     struct redlatch_cancel *next_free;
 };
 

@@ -387,8 +387,7 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     if (!client) {
         return fail_plain(REDLATCH_NO_MEMORY);
     }
-    client->background_signal = system_signal_new();
-    if (client->background_signal < 0) {
+    if (!system_signal_new(&client->background_signal)) {
         status = fail_with(REDLATCH_SYSTEM, "no descriptor can be opened");
     } else {
         status = set_up_tls(client, &options);

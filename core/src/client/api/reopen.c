@@ -49,7 +49,7 @@
 
 static void begin_events(struct client *client) {
     client->event_set = -1;
-    client->event_signal = -1;
+    client->event_signal = SYSTEM_NO_SIGNAL;
     client->event_raised = false;
     client->event_polling = false;
     list_init(&client->events);
@@ -67,7 +67,7 @@ static void begin_events(struct client *client) {
 static void begin_background(struct client *client) {
     client->background_started = false;
     client->background_kick = false;
-    client->background_signal = -1;
+    client->background_signal = SYSTEM_NO_SIGNAL;
     client->background_alarm = -1;
     client->alarm_at = NEVER;
     client->background_wakes_at = 0;
@@ -137,12 +137,12 @@ static int set_up(struct client *client) {
     if (status != REDLATCH_OK) {
         return status;
     }
-    int signal = system_signal_new();
-    if (signal < 0) {
+    struct system_signal signal;
+    if (!system_signal_new(&signal)) {
         return fail_with(REDLATCH_SYSTEM, "no descriptor can be opened: expected one for this process");
     }
     if (!inherited_note(client)) {
-        client_close_descriptor(&signal);
+        system_signal_close(&signal);
         return fail_plain(REDLATCH_NO_MEMORY);
     }
     composite_forget_client(client);
@@ -159,7 +159,7 @@ static int set_up(struct client *client) {
     bool made = client_make_parts(client);
     begin_names(client, &names);
     if (!made) {
-        client_close_descriptor(&client->background_signal);
+        system_signal_close(&client->background_signal);
         return fail_plain(REDLATCH_NO_MEMORY); /* the next call tries again */
     }
     owners_add_client(client);

@@ -30,8 +30,8 @@ void cancel_finish(struct redlatch_cancel *cancel) {
     if (!cancel) {
         return;
     }
-    if ((atomic_exchange(&cancel->futex, 0) & CANCEL_FIRED) && cancel->signal >= 0) {
-        system_unsignal(cancel->signal);
+    if ((atomic_exchange(&cancel->futex, 0) & CANCEL_FIRED) && cancel->signal.fd >= 0) {
+        system_unsignal(cancel->signal.fd);
     }
     atomic_store(&cancel->in_use, 0);
 }
@@ -89,7 +89,7 @@ struct redlatch_wait *wait_new(const struct target *target, struct redlatch_canc
     wait->target = *target;
     wait->wait_ms = wait_ms;
     wait->advance = advance;
-    wait->own_cancel.signal = -1;
+    wait->own_cancel.signal = SYSTEM_NO_SIGNAL;
     wait->cancel = cancel ? cancel : &wait->own_cancel;
     request_init(&wait->request, client_keep(target->client), wait->cancel);
     client_lock(target->client);

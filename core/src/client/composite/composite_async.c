@@ -63,7 +63,7 @@ int composite_start(const struct redlatch_lock *lock, const struct lock_start *w
         op->next = client->composite_ops;
         client->composite_ops = op; /* and due at once: its timer is 0 */
         client_leave(client);
-        system_signal(client->background_signal);
+        system_signal(&client->background_signal);
         return REDLATCH_OK;
     }
     free(op->done);
@@ -231,7 +231,7 @@ void composite_cancel(struct client *client, uint64_t tag) {
         if (op->kind == OPERATION_ACQUIRE && !op->over && op->done->tag == tag) {
             atomic_store(&op->cancelled, true);
             atomic_store(&op->posted, true);
-            system_signal(client->background_signal);
+            system_signal(&client->background_signal);
         }
     }
 }
@@ -239,7 +239,7 @@ void composite_cancel(struct client *client, uint64_t tag) {
 void composite_collected(struct composite_op *op) {
     op->collected = true;
     if (op->first->background_started) {
-        system_signal(op->first->background_signal);
+        system_signal(&op->first->background_signal);
     }
 }
 

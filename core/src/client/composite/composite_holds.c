@@ -123,7 +123,7 @@ static void notify_loss(struct composite *composite, const struct composite_hold
         }
         *end = loss;
     }
-    system_signal(first->background_signal);
+    system_signal(&first->background_signal);
 }
 
 /* over_ms: for how long the lease had been over of the member that was struck last. */

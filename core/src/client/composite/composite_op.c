@@ -227,7 +227,7 @@ static void sleep_until(struct composite_op *op, int64_t until) {
     _Atomic uint32_t *futex = op->cancel ? &op->cancel->futex : &nobody;
     uint32_t seen = atomic_load(futex);
     if (!(seen & CANCEL_FIRED)) {
-        system_wait(futex, seen, until);
+        system_wait_interruptible(futex, seen, until, op->cancel ? &op->cancel->signal : NULL);
     }
 }
 

@@ -126,13 +126,13 @@ static void take(struct subrequest *subrequest, short events) {
 
 /* Waits for the sockets and the cancel object. */
 static void wait_and_take(const struct subrequest_set *set, struct watch_list *list) {
-    list->fds[list->count] = (struct pollfd){set->cancel ? set->cancel->signal : -1, POLLIN, 0};
+    list->fds[list->count] = (struct pollfd){set->cancel ? set->cancel->signal.fd : -1, POLLIN, 0};
     busy_poll(list, system_now());
     for (uint32_t i = 0; i < list->count; i++) {
         take(list->subrequests[i], list->fds[i].revents);
     }
     if (set->cancel && list->fds[list->count].revents && !is_cancelled(set)) {
-        system_unsignal(set->cancel->signal); /* left by a firing whose word an earlier wait has seen already */
+        system_unsignal(set->cancel->signal.fd); /* left by a firing whose word an earlier wait has seen already */
     }
 }
 

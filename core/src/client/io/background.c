@@ -33,7 +33,8 @@ static bool should_read(const struct pipeline_io *io, int64_t now) {
     }
     bool connecting_for_host = io->pipeline->role == PIPELINE_HOST && io->connection.state != CONNECTION_READY;
     return io->reader == READER_BACKGROUND || io->pipeline->role == PIPELINE_BACKGROUND || io_is_lent(io) ||
-           connecting_for_host || (io->unread_since && now - io->unread_since >= UNREAD_LIMIT);
+           io_is_read_for_host(io) || connecting_for_host ||
+           (io->unread_since && now - io->unread_since >= UNREAD_LIMIT);
 }
 
 /* The host polls its pipeline's socket itself, except while the background thread reads it. */
@@ -117,6 +118,13 @@ static bool make_room(const struct client *client, struct polled *polled) {
     return true;
 }
 
+/* Whether to watch for the end of a connection that is not to be read now. Where replies would wake the thread, too,
+ * only those count to which no reply is due. */
+static bool watches_end(const struct pipeline_io *io) {
+    bool watched = io->reader != READER_BACKGROUND && !io->ended && io->connection.state == CONNECTION_READY;
+    return watched && (SYSTEM_POLL_END != POLLIN || (!io_is_read(io) && !io_has_work(io)));
+}
+
 /* What to poll and when to recheck. Nothing is stepped here and the mutex is not dropped: whatever happens from now
  * on kicks the background thread. */
 static int64_t survey(struct client *client, struct polled *polled, int64_t now) {
@@ -128,7 +136,7 @@ static int64_t survey(struct client *client, struct polled *polled, int64_t now)
     }
     wake = client->unread_until > now ? earlier(wake, client->unread_until) : wake;
     polled->count = 0;
-    add(polled, client->background_signal, POLLIN);
+    add(polled, client->background_signal.fd, POLLIN);
     add(polled, client->background_alarm, POLLIN);
     for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
         reader_pass(io, now);
@@ -140,8 +148,8 @@ static int64_t survey(struct client *client, struct polled *polled, int64_t now)
         } else if (io->unread_since) {
             wake = earlier(wake, io->unread_since + UNREAD_LIMIT);
         }
-        if (io->reader != READER_BACKGROUND && !io->ended && io->connection.state == CONNECTION_READY) {
-            add(polled, io->connection.fd, POLLRDHUP);
+        if (watches_end(io)) {
+            add(polled, io->connection.fd, SYSTEM_POLL_END);
         }
     }
     for (const struct node *node = &client->node; node; node = node->next) {
@@ -160,7 +168,7 @@ static int64_t survey(struct client *client, struct polled *polled, int64_t now)
 static void note_ends(struct client *client, const struct polled *polled) {
     for (size_t i = 0; i < polled->count; i++) {
         const struct pollfd *fd = &polled->fds[i];
-        bool ended = fd->events == POLLRDHUP && fd->revents;
+        bool ended = fd->events == SYSTEM_POLL_END && fd->revents;
         for (struct pipeline_io *io = client->node.ios; ended && io; io = io_next(io)) {
             bool same = io->connection.state == CONNECTION_READY && io->connection.fd == fd->fd;
             io->ended = io->ended || same;
@@ -229,7 +237,7 @@ void *background_run(void *argument) {
         client->background_wakes_at = 0;
         note_ends(client, &polled);
         if (polled.count > 0 && polled.fds[0].revents) {
-            system_unsignal(client->background_signal);
+            system_unsignal(client->background_signal.fd);
         }
     }
     client_unlock(client);

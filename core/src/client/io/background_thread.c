@@ -23,7 +23,7 @@ void background_stop(struct client *client) {
     client->background_started = false;
     client_unlock(client);
     if (started) {
-        system_signal(client->background_signal);
+        system_signal(&client->background_signal);
         pthread_join(client->background_thread, NULL);
     }
 }

@@ -121,8 +121,7 @@ void client_drop(struct client *client) {
     if (client_is_inherited(client)) {
         return; /* it refuses forks, or was being closed: its mutex may be held for ever in this process */
     }
-    client_close_descriptor(
-        &client->background_signal); /* until now a call that was leaving may have been about to use it */
+    system_signal_close(&client->background_signal); /* until now a call that was leaving may have used it */
     client_close_descriptor(&client->background_alarm);
     free_memory(client);
     cluster_free(client);
@@ -151,9 +150,9 @@ void client_forget_descriptors(struct client *client) {
     if (client->listener) {
         connection_forget(&client->listener->connection);
     }
-    client_close_descriptor(&client->background_signal);
+    system_signal_close(&client->background_signal);
     client_close_descriptor(&client->background_alarm);
-    client_close_descriptor(&client->event_signal);
+    system_signal_close(&client->event_signal);
     client_close_descriptor(&client->event_set);
 }
 

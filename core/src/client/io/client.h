@@ -176,15 +176,15 @@ struct client {
     void *(*background_main)(void *client); /* what it does */
     bool background_started;
     bool background_kick; /* to be signalled when the mutex is dropped */
-    int background_signal;
+    struct system_signal background_signal;
     int background_alarm;        /* ends its long sleeps; -1: it could not be had */
     int64_t alarm_at;            /* what it is set to; NEVER */
     int64_t background_wakes_at; /* when it will look by itself; 0 while it is awake */
     int64_t unread_until;        /* by then it rechecks whether replies to unconfirmed releases are left unread, so
                                     that not each of these wakes it */
 
-    int event_set; /* -1 before redlatch_client_event_fd */
-    int event_signal;
+    struct system_signal event_signal; /* open from redlatch_client_event_fd on */
+    int event_set;                     /* it and sockets, for the host to poll; -1 before, or without sets */
     bool event_raised;
     bool event_polling;            /* the host is inside redlatch_client_next_event */
     struct list events;            /* completed asynchronous calls */

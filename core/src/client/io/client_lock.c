@@ -16,13 +16,13 @@ void client_unlock(struct client *client) {
     client->wake_count = 0;
     bool kick = client->background_kick;
     client->background_kick = false;
-    int signal = client->background_signal;
+    struct system_signal signal = client->background_signal;
     pthread_mutex_unlock(&client->mutex);
     for (size_t i = 0; i < count; i++) {
         system_wake(wakes[i]);
     }
     if (kick) {
-        system_signal(signal);
+        system_signal(&signal);
     }
 }
 

@@ -186,10 +186,10 @@ static ssize_t poll_between_yields(struct pipeline_io *io, int times, int64_t un
 
 /* Waits for a socket or for the call to be cancelled. */
 static void poll_socket(int fd, short events, const struct request *request, int64_t until) {
-    struct pollfd fds[2] = {{fd, events, 0}, {request->cancel ? request->cancel->signal : -1, POLLIN, 0}};
+    struct pollfd fds[2] = {{fd, events, 0}, {request->cancel ? request->cancel->signal.fd : -1, POLLIN, 0}};
     system_poll(fds, 2, until);
     if (request->cancel && fds[1].revents && !is_cancelled(request)) {
-        system_unsignal(request->cancel->signal); /* left by a firing whose word an earlier wait has seen already */
+        system_unsignal(request->cancel->signal.fd); /* left by a firing whose word an earlier wait has seen already */
     }
 }
 
@@ -271,7 +271,7 @@ static void sleep_until_woken(struct request *request, int64_t until) {
     int64_t elapsed = yields ? yield_while(request->futex, before, limit) : 0;
     bool paid = yields && atomic_load(request->futex) != before;
     if (!paid) {
-        system_wait(request->futex, before, until);
+        system_wait_interruptible(request->futex, before, until, request->cancel ? &request->cancel->signal : NULL);
     }
     client_lock(client);
     if (yields) {

@@ -14,9 +14,9 @@
 #include "subscriber.h"
 
 static void raise_event(struct client *client) {
-    if (client->event_set >= 0 && !client->event_raised && !client->event_polling) {
+    if (client->event_signal.fd >= 0 && !client->event_raised && !client->event_polling) {
         client->event_raised = true;
-        system_signal(client->event_signal);
+        system_signal(&client->event_signal);
     }
 }
 
@@ -39,7 +39,7 @@ void client_notify_losses(struct client *client) {
 static void step_soon(struct composite_op *op) {
     struct client *first = op->first; /* the run may be over as soon as this is seen */
     atomic_store(&op->posted, true);
-    system_signal(first->background_signal);
+    system_signal(&first->background_signal);
 }
 
 static void operation_finished(struct client *client, struct request *request) {
@@ -77,7 +77,7 @@ static void give_up_broken(struct client *client) {
     }
     wake_threads(client);
     raise_event(client);
-    system_signal(client->background_signal);
+    system_signal(&client->background_signal);
 }
 
 /* Writes what is to be written, wakes who is to be woken, and makes sure that somebody minds the rest. */

@@ -237,7 +237,7 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
     if (io->unread_since == 0) {
         io->unread_since = now ? now : system_now();
     }
-    bool at_once = io->pipeline->role == PIPELINE_BACKGROUND || io_is_lent(io) ||
+    bool at_once = io->pipeline->role == PIPELINE_BACKGROUND || io_is_lent(io) || io_is_read_for_host(io) ||
                    (io->pipeline->role == PIPELINE_HOST && io->connection.state != CONNECTION_READY);
     int64_t limit = io->unread_since + UNREAD_LIMIT;
     if (at_once || limit < client->background_wakes_at) {

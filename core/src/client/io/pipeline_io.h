@@ -19,6 +19,12 @@ bool io_is_callers(const struct pipeline_io *io);
 /* Whether it is lent to operations that wait for replicas, asynchronous ones, too. */
 bool io_is_lent(const struct pipeline_io *io);
 
+/* Whether the background thread reads it for the host, who cannot poll its socket: the system has no sets. */
+static inline bool io_is_read_for_host(const struct pipeline_io *io) {
+    const struct client *client = io->client;
+    return io->pipeline->role == PIPELINE_HOST && client->event_signal.fd >= 0 && client->event_set < 0;
+}
+
 bool io_is_shared(const struct pipeline_io *io);
 
 /* Takes what was read (< 0: the end of the connection) and steps the machines. */

@@ -35,9 +35,13 @@ static struct request *waiting_request_of(const struct list *list) {
     return NULL;
 }
 
-/* The caller, now inside, whose command has waited longest. */
+/* The caller, now inside, whose command has waited longest. Of a broken client nobody: its calls are over, and what
+ * their commands point to may be gone. */
 static struct request *next_reader(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
+    if (atomic_load(&io->client->broken)) {
+        return NULL;
+    }
     bool awaited = pipeline->in_flight > pipeline->unconfirmed; /* of these there may be very many */
     struct request *next = awaited ? waiting_request_of(&pipeline->sent) : NULL;
     next = next ? next : waiting_request_of(&pipeline->in_doubt);
