@@ -38,7 +38,7 @@ static void put_holder(struct json_writer *writer, const redlatch_party *party) 
         put_number(writer, "pid", party->pid);
     }
     if (party->label[0]) {
-        failed |= set_bytes(holder, "label", "label_hex", party->label, strlen(party->label));
+        put_bytes(writer, "label", "label_hex", party->label, strlen(party->label));
     }
     if (party->value[0]) {
         put_bytes(writer, "value", "value_hex", party->value, strlen(party->value));

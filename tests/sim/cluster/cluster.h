@@ -111,7 +111,7 @@ struct client {
     int64_t refused_from[NAMES_MAX];   /* a tenth of a second in which nodes refuse channels of a name, */
     uint32_t refused[NAMES_MAX];       /* so often */
     int64_t search_at;                 /* the topology is asked for; NEVER */
-    int64_t requested_at;                  /* when it was last */
+    int64_t requested_at;              /* when it was last */
     int64_t found_at;                  /* the reply comes; NEVER */
     uint32_t found[NAMES_MAX];         /* which says this */
     struct topology topology;
