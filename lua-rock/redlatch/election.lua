@@ -3,12 +3,16 @@
 -- Leading is holding a mutex that is renewed. A candidate lives on the events of its client, so that it never blocks:
 --
 --     state        on the server         what ends it
---     campaigning  waits for the mutex   its grant: on_gain(), leading. It fails: pausing. resign(): leaving
---     pausing      nothing               the next step() without an event: campaigning. resign(): over
+--     campaigning  waits for the mutex   its grant: on_gain(), leading. It fails: pausing, or over if a repetition
+--                                        would not mend it. resign(): leaving
+--     pausing      nothing               step(), 1 to 2 s later: campaigning. resign(): over
 --     leading      holds the mutex       its loss: on_loss(), clearing. resign(): on_loss(), leaving
 --     clearing     nothing               the event of the release of the lost hold: campaigning. resign(): leaving
 --     leaving      may hold the mutex    the event of the wait or of the release: over
 --     over         nothing               -
+--
+-- A closed client ends each of them at the next step(): on_loss() if it led, over. A callback that raises does, too:
+-- leaving, and the error goes on to the caller.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -29,6 +33,8 @@ local options = require "redlatch.options"
 ---@field package _state "campaigning"|"pausing"|"leading"|"clearing"|"leaving"|"over"
 ---@field package _tag integer? of the call whose event is to come
 ---@field package _hold redlatch.Hold?
+---@field package _failed_at integer? when the last attempt failed, by os.time()
+---@field package _failure {[1]: string, [2]: string}? the message and the code of the last error, until a grant
 local Election = {}
 Election.__index = Election
 Election.__name = "redlatch.Election"
@@ -36,6 +42,8 @@ Election.__name = "redlatch.Election"
 local election = {}
 
 local OF_ELECTION = {on_gain = true, on_loss = true}
+-- Errors that do not pass by themselves.
+local LASTING = {wrong_type = true}
 
 local function nothing()
 end
@@ -50,25 +58,47 @@ end
 
 local function campaign(self)
     local tag, message, code = self._lock:start_acquire()
-    self._state, self._tag = tag and "campaigning" or "pausing", tag
+    self._state, self._tag = "campaigning", tag
+    if not tag then
+        self._state, self._failed_at, self._failure = "pausing", os.time(), {message, code}
+    end
     return tag, message, code
 end
 
--- Ends the hold, lost or not; what comes then is in the state.
+-- Ends the hold, lost or not; what comes then is in the state. What cannot be started now, step() starts.
 local function start_release(self, state)
-    self._hold = nil
+    self._hold, self._state = nil, state
     self._tag = self._lock:start_release()
-    self._state = self._tag and state or "over"
+end
+
+-- Calls back. If that fails the candidacy ends, and the error goes on to the caller.
+local function call(self, given)
+    local good, failure = pcall(given)
+    if not good then
+        if self._state == "leading" then
+            start_release(self, "leaving")
+        elseif self._state == "clearing" then
+            self._state = "leaving"
+        end
+        error(failure, 0)
+    end
+end
+
+local function failed(self, message, code)
+    self._state, self._failed_at, self._failure = "pausing", os.time(), {message, code}
+    if LASTING[code] then
+        self._state = "over"
+    end
 end
 
 local function granted(self)
-    self._hold = self._lock:held() or nil
+    local message, code
+    self._hold, message, code = self._lock:held()
     if not self._hold then
-        self._state = "pausing"
-        return
+        return failed(self, message, code)
     end
-    self._state = "leading"
-    self._on_gain()
+    self._state, self._failure = "leading", nil
+    call(self, self._on_gain)
 end
 
 -- The started call is done, whose event this is.
@@ -81,7 +111,7 @@ local function finished(self, event)
         elseif event.code == "lost" then -- it was granted, and over before its event was collected
             start_release(self, "clearing")
         else
-            self._state = "pausing"
+            failed(self, event.message, event.code)
         end
     elseif state == "clearing" then
         campaign(self)
@@ -89,6 +119,29 @@ local function finished(self, event)
         start_release(self, "leaving")
     else
         self._state = "over"
+    end
+end
+
+-- Whether the client is closed; the candidacy is over then.
+local function has_closed(self)
+    if not self._client:closed() then
+        return false
+    end
+    local led = self._state == "leading"
+    self._state = "over"
+    if led then
+        self._on_loss()
+    end
+    return true
+end
+
+-- What was to be done again.
+local function retry(self)
+    local state = self._state
+    if state == "pausing" and math.abs(os.time() - self._failed_at) > 1 then
+        campaign(self)
+    elseif (state == "clearing" or state == "leaving") and not self._tag then
+        start_release(self, state)
     end
 end
 
@@ -111,15 +164,16 @@ function election.new(client, name, given)
 end
 
 --- Hands an event of the client to the candidate; call it with each one. Call it without an event about once a second:
---- then it begins again after an error. It never blocks. on_gain and on_loss are called from here, and an error that
---- they raise goes on to the caller.
+--- then it begins again after an error, 1 to 2 s later. It never blocks. on_gain and on_loss are called from here; if
+--- one raises, the candidacy ends, and the error goes on to the caller. In Lua 5.1 itself they may not yield.
 ---@param event? redlatch.Event|false
 ---@return boolean taken whether the event was the candidate's
 function Election:step(event)
+    if has_closed(self) then
+        return false
+    end
     if not event then
-        if self._state == "pausing" then
-            campaign(self)
-        end
+        retry(self)
         return false
     end
     if event.tag and event.tag == self._tag then
@@ -128,7 +182,7 @@ function Election:step(event)
     end
     if event.kind == "lost" and self._state == "leading" and event.serial == self._hold:serial() then
         start_release(self, "clearing")
-        self._on_loss()
+        call(self, self._on_loss)
         return true
     end
     return false
@@ -153,14 +207,17 @@ function Election:leader()
 end
 
 --- Ends the candidacy: calls on_loss if it leads, then starts the release. Returns at once; it is over when step() has
---- got the event. Resigning twice is harmless. In Lua 5.1 itself on_loss may not yield here.
+--- got the event. Resigning twice is harmless.
 function Election:resign()
     local state = self._state
+    if has_closed(self) then
+        return
+    end
     if state == "leading" then
         self._state = "leaving"
-        local stopped, failure = pcall(self._on_loss) -- before the release: the next leader may begin right after it
+        local good, failure = pcall(self._on_loss) -- before the release: the next leader may begin right after it
         start_release(self, "leaving")
-        if not stopped then
+        if not good then
             error(failure, 0)
         end
     elseif state == "campaigning" then
@@ -173,10 +230,19 @@ function Election:resign()
     end
 end
 
---- Whether the candidacy has ended, and nothing of it is left on the server.
+--- Whether the candidacy has ended. Then nothing of it is on the server, or a release that failed goes on in the
+--- background.
 ---@return boolean
 function Election:is_over()
     return self._state == "over"
+end
+
+--- What failed last, of a candidate that did not lead since; nil if nothing did.
+---@return string? message, string? code
+function Election:failure()
+    if self._failure then
+        return self._failure[1], self._failure[2]
+    end
 end
 
 function Election:__tostring()

@@ -60,3 +60,20 @@ def test_after_a_grant_by_a_majority_a_child_is_answered_about_its_own_holds(
 
     with pytest.raises(redlatch.LockLostError), lock:
         in_child(live)
+
+
+def test_a_stale_release_of_the_parents_multi_lock_leaves_the_childs_own_member(
+    server: RedisServer, lock_name: str
+) -> None:
+    with redlatch.connect(server.url) as client:
+        first, second = (client.lock(f"{lock_name}:{each}") for each in "ab")
+        both = redlatch.multi_lock(first, second)
+
+        def live() -> None:
+            first.force_release()
+            with first:
+                refused({"release": both.release, "owned": both.owned})
+                assert first.owned() and server.admin.exists(f"{lock_name}:a")
+
+        with pytest.raises(redlatch.LockLostError), both:
+            in_child(live)

@@ -53,7 +53,7 @@ function scenes.one_leads(url, name)
 end
 
 function scenes.leads_again_after_a_loss(url, name)
-    local client, candidate, seen = stand(url, name)
+    local client, candidate, seen = stand(url, name, {watchdog_lease = 1.5})
     step_until(client, candidate, function() return candidate:is_leader() end)
     same(assert(redlatch.connect(url)):lock(name):force_release(), true)
     step_until(client, candidate, function() return #seen == 2 end)
@@ -89,20 +89,75 @@ function scenes.resigns_as_it_is_granted(url, name)
 end
 
 function scenes.goes_on_after_an_error(url, name)
-    local admin = assert(redlatch.connect(url))
-    local wrong = admin:plain_lock(name) -- a string, where a mutex is a hash
-    assert(wrong:acquire())
+    local holder = assert(redlatch.connect(url)):lock(name)
+    assert(holder:acquire())
     local client, candidate, seen = stand(url, name)
-    local event = stage.next_event(client, "sleep 0.005")
-    same(event.code, "wrong_type")
-    same(candidate:step(event), true)
-    same(candidate:step(), false, "which campaigns again")
+    same(candidate:failure(), nil)
+    assert(client:cancel(candidate._tag)) -- stands for any error that passes
     same(candidate:step(stage.next_event(client, "sleep 0.005")), true)
-    assert(wrong:release())
+    same(select(2, candidate:failure()), "cancelled")
+    local sent = client:stats().scripts
+    for _ = 1, 1000 do
+        same(candidate:step(), false)
+    end
+    check(client:stats().scripts <= sent + 4, "a pause between two attempts")
+    assert(holder:release())
     step_until(client, candidate, function() return candidate:is_leader() end)
     same(table.concat(seen, " "), "gain")
+    same(candidate:failure(), nil, "after a grant")
     candidate:resign()
     step_until(client, candidate, function() return candidate:is_over() end)
+end
+
+function scenes.ends_by_an_error_that_lasts(url, name)
+    local client = assert(redlatch.connect(url))
+    local wrong = client:plain_lock(name) -- a string, where a mutex is a hash
+    assert(wrong:acquire())
+    local candidate = assert(client:elect(name))
+    step_until(client, candidate, function() return candidate:is_over() end)
+    local message, code = candidate:failure()
+    check(message:find(name:sub(1, 20), 1, true), "the message names the lock")
+    same(code, "wrong_type")
+    assert(wrong:release())
+end
+
+-- In each state in which it waits for an event.
+function scenes.the_client_is_closed(url, name)
+    local holder = assert(redlatch.connect(url)):lock(name)
+    assert(holder:acquire())
+    local client, candidate, seen = stand(url, name)
+    assert(client:close())
+    same(candidate:step(), false)
+    same(candidate:is_over(), true, "while it campaigned")
+    client, candidate, seen = stand(url, name)
+    candidate:resign()
+    assert(client:close())
+    candidate:resign()
+    same(candidate:is_over(), true, "while it left")
+    assert(holder:release())
+    client, candidate, seen = stand(url, name)
+    step_until(client, candidate, function() return candidate:is_leader() end)
+    assert(client:close())
+    same(candidate:is_leader(), false)
+    same(candidate:step(), false)
+    same(table.concat(seen, " "), "gain loss", "while it led")
+    same(candidate:is_over(), true)
+end
+
+function scenes.a_callback_raises(url, name)
+    local client = assert(redlatch.connect(url))
+    for _, callbacks in ipairs {{on_gain = function() error("on purpose") end},
+                                {on_loss = function() error("on purpose") end}} do
+        local candidate = assert(client:elect(name, callbacks))
+        stage.raises("on purpose", step_until, client, candidate, function()
+            if candidate:is_leader() then
+                candidate:resign()
+            end
+            return false
+        end)
+        step_until(client, candidate, function() return candidate:is_over() end)
+    end
+    same(client:lock(name):state().locked, false)
 end
 
 function scenes.other_events_and_misuse(url, name)
@@ -118,10 +173,6 @@ function scenes.other_events_and_misuse(url, name)
     step_until(client, candidate, function() return candidate:is_over() end)
     stage.raises("on_gain is", client.elect, client, name, {on_gain = 1})
     stage.raises("there is no option", client.elect, client, name, {on_win = print})
-    local failing = assert(client:elect(name, {on_loss = function() error("on purpose") end}))
-    step_until(client, failing, function() return failing:is_leader() end)
-    stage.raises("on purpose", failing.resign, failing)
-    step_until(client, failing, function() return failing:is_over() end)
     assert(client:close())
     stage.raises("closed", client.elect, client, name)
 end

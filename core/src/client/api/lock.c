@@ -37,18 +37,18 @@ int guard_lock(const struct redlatch_lock *handle) {
     return status;
 }
 
-/* Whether the parent's hold is all that owner has of the members of a group. */
+/* Whether the parent's hold is all that owner has of a member of a group. */
 static bool is_inherited_group(const struct composite_group *group, uint64_t owner) {
-    bool inherited = true;
+    bool inherited = false;
     for (uint32_t i = 0; i < group->set->count; i++) {
         const struct set_member *member = &group->set->members[i];
-        inherited = inherited && inherited_has(group->client, member->resource, member->lock_kind, owner);
+        inherited = inherited || inherited_has(group->client, member->resource, member->lock_kind, owner);
     }
     return inherited;
 }
 
-/* Whether the parent's hold is all that owner has of a lock: of a RedLock, if too few groups for a majority are left
- * that this process may have been granted. */
+/* Whether the parent's hold is all that owner has of a lock: of a composite one, if too few groups for its quorum are
+ * left that this process may have been granted. */
 static bool is_inherited(const struct redlatch_lock *lock, uint64_t owner) {
     const struct composite *composite = lock->composite;
     if (!composite) {
@@ -58,7 +58,7 @@ static bool is_inherited(const struct redlatch_lock *lock, uint64_t owner) {
     for (uint32_t i = 0; i < composite->group_count; i++) {
         inherited += is_inherited_group(&composite->groups[i], owner);
     }
-    return inherited >= composite->quorum;
+    return composite->group_count - inherited < composite->quorum;
 }
 
 int lock_check_inherited(const struct redlatch_lock *lock, uint64_t owner, const char *verb) {
