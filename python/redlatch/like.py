@@ -43,7 +43,8 @@ def connect_like(redis_client: Any, **options: Any) -> Client:
     The two share no connection. What cannot be taken over, such as a connection class of the caller's own, is an error.
 
     Args:
-        redis_client: A redis.Redis or redis.asyncio.Redis, also of Sentinel.master_for(), or a connection pool of one.
+        redis_client: A redis.Redis or redis.asyncio.Redis, also of Sentinel.master_for(), or a connection pool of one,
+            or a RedisCluster of either. Its client_name becomes the label.
         options: Those of connect() except `url`; they win over what is taken.
 
     Raises:
@@ -63,13 +64,13 @@ def options_like(redis_client: Any, options: Mapping[str, Any]) -> Dict[str, Any
     """The arguments of connect() for the server of a redis-py client, with some that win."""
     if "url" in options:
         raise InvalidArgumentError("connect_like() takes the address from the redis-py client; expected no url")
+    if hasattr(redis_client, "nodes_manager"):
+        return {**_of_cluster(redis_client, options), **options}
     return {**_taken(pool_of(redis_client), options), **options}
 
 
 def pool_of(given: Any) -> Any:
     """The connection pool of a client, or the object itself if it is one."""
-    if hasattr(given, "nodes_manager"):
-        raise UnsupportedError(f"{type(given).__name__}: redlatch does not support Redis Cluster yet")
     if hasattr(given, "discover_master"):
         raise TypeError(f"redis_client is a {type(given).__name__}; expected its master_for(service)")
     pool = getattr(given, "connection_pool", given)
@@ -85,7 +86,34 @@ def _taken(pool: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
     settings: Mapping[str, Any] = pool.connection_kwargs
     if settings.get("redis_connect_func") is not None:
         raise UnsupportedError("redis_connect_func is set, and redlatch cannot run it on its connections")
-    taken: Dict[str, Any] = {"database": int(settings.get("db") or 0)}
+    tls = _uses_tls(pool.connection_class)
+    taken = _common(settings, given, tls)
+    if hasattr(pool, "sentinel_manager"):
+        taken.update(_sentinels(pool, tls, taken))
+    elif settings.get("path") is not None:
+        taken["url"] = f"unix://{quote(str(settings['path']))}"
+    else:
+        taken["url"] = f"redis{'s' if tls else ''}://{_endpoint(settings.get('host'), settings.get('port'))}"
+    return taken
+
+
+def _of_cluster(cluster: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
+    """The arguments of connect() that a client of a cluster amounts to. It has a function of its own run on new
+    connections, and that of the caller apart."""
+    settings: Mapping[str, Any] = getattr(cluster, "connection_kwargs", None) or cluster.nodes_manager.connection_kwargs
+    on_connect = settings.get("redis_connect_func")
+    if getattr(on_connect, "__self__", cluster) is not cluster or getattr(cluster, "user_on_connect_func", None):
+        raise UnsupportedError("redis_connect_func is set, and redlatch cannot run it on its connections")
+    kind = settings.get("connection_class")
+    tls = bool(settings.get("ssl")) or (kind is not None and _uses_tls(kind))
+    nodes = cluster.nodes_manager.startup_nodes.values()
+    endpoints = ",".join(sorted(_endpoint(node.host, node.port) for node in nodes))
+    return {**_common(settings, given, tls), "url": f"redis{'s' if tls else ''}+cluster://{endpoints}"}
+
+
+def _common(settings: Mapping[str, Any], given: Mapping[str, Any], tls: bool) -> Dict[str, Any]:
+    """The arguments that do not depend on how the server is found."""
+    taken: Dict[str, Any] = {"database": int(settings.get("db") or 0), "label": settings.get("client_name") or None}
     taken.update(_credentials(settings, given))
     timeout = settings.get("socket_timeout")
     connect_timeout = settings.get("socket_connect_timeout")
@@ -95,21 +123,13 @@ def _taken(pool: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
     ):
         if seconds is not None:
             taken[argument] = seconds
-    tls = _uses_tls(pool)
     if tls:
         taken.update(_tls(settings, given))
-    if hasattr(pool, "sentinel_manager"):
-        taken.update(_sentinels(pool, tls, taken))
-    elif settings.get("path") is not None:
-        taken["url"] = f"unix://{quote(str(settings['path']))}"
-    else:
-        taken["url"] = f"redis{'s' if tls else ''}://{_endpoint(settings)}"
     return taken
 
 
-def _uses_tls(pool: Any) -> bool:
-    """Whether a pool's connections are encrypted."""
-    kind = pool.connection_class
+def _uses_tls(kind: Any) -> bool:
+    """Whether connections of a class are encrypted."""
     name = getattr(kind, "__name__", repr(kind))
     of_redis_py = str(getattr(kind, "__module__", "")).partition(".")[0] == "redis"
     if not of_redis_py or name not in _TLS_OF_CLASS:
@@ -158,10 +178,10 @@ def _verify(wanted: Any, name_too: bool) -> str:
     return "none" if not _VERIFIES[word] else "full" if name_too else "ca"
 
 
-def _endpoint(settings: Mapping[str, Any]) -> str:
+def _endpoint(host: Any, port: Any) -> str:
     """host:port, as a URL has it."""
-    host = str(settings.get("host") or "localhost")
-    return f"{f'[{host}]' if ':' in host else host}:{int(settings.get('port') or 6379)}"
+    host = str(host or "localhost")
+    return f"{f'[{host}]' if ':' in host else host}:{int(port or 6379)}"
 
 
 def _sentinels(pool: Any, tls: bool, master: Mapping[str, Any]) -> Dict[str, Any]:
@@ -184,7 +204,9 @@ def _sentinels(pool: Any, tls: bool, master: Mapping[str, Any]) -> Dict[str, Any
     query: Dict[str, str] = {}
     if options != {name: value for name, value in master.items() if name.startswith("tls_")}:
         query = {f"sentinel_{name}": str(value) for name, value in options.items() if value is not None}
-    hosts = ",".join(_endpoint(each.connection_kwargs) for each in pools)
+    hosts = ",".join(
+        _endpoint(each.connection_kwargs.get("host"), each.connection_kwargs.get("port")) for each in pools
+    )
     url = f"redis{'s' if tls else ''}+sentinel://{hosts}/{quote(str(pool.service_name), safe='')}"
     return {"url": url + (f"?{urlencode(query, quote_via=quote)}" if query else ""), **credentials}
 
@@ -192,7 +214,7 @@ def _sentinels(pool: Any, tls: bool, master: Mapping[str, Any]) -> Dict[str, Any
 def _for_sentinel(pool: Any, tls: bool) -> Tuple[Dict[str, Optional[str]], Dict[str, Any]]:
     """User and password for a sentinel, by the names of connect(), and its options of TLS."""
     settings: Mapping[str, Any] = pool.connection_kwargs
-    if _uses_tls(pool) != tls:
+    if _uses_tls(pool.connection_class) != tls:
         raise UnsupportedError("of sentinels and master only one uses TLS; redlatch uses it for both or neither")
     own = _credentials(settings, {})
     if "credentials" in own:

@@ -4,7 +4,8 @@
     the system's own, which ends the process   takes it, gives True   raises SystemExit(143) in the main thread
     ignored, or the program handles it         gives False            does what it did before
 
-A lock is not released by the handler itself: the work that it guards would go on. The exception leaves the work first.
+A lock is not released by the handler itself: the work that it guards would go on. The exception leaves the work of the
+main thread first.
 SPDX-License-Identifier: Apache-2.0
 """
 

@@ -17,6 +17,7 @@ from redis.sentinel import Sentinel as TheirSentinel
 from redlatch import like
 from support import RedisServer
 from support.certificates import Authority
+from support.cluster import whole_cluster
 from support.sentinels import SERVICE, Watched
 from support.tls_server import Identity, TlsServer
 
@@ -50,6 +51,7 @@ def arguments(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Dict[str, Any]]:
             {"url": "unix:///run/a%20b.sock", "database": 0, "password": "p"},
         ),
         ({"username": "u", "password": "p@/"}, {"username": "u", "password": "p@/"}),
+        ({"client_name": "billing"}, {"label": "billing"}),
         ({"socket_timeout": 2}, {"command_timeout": 2, "connect_timeout": 2}),
         ({"socket_timeout": 2, "socket_connect_timeout": 0.5}, {"command_timeout": 2, "connect_timeout": 0.5}),
         ({"ssl": True}, {"url": "rediss://localhost:6379", "tls_verify": "full"}),
@@ -188,11 +190,30 @@ def test_what_is_refused(make: Callable[[], Any], options: Dict[str, Any], error
         redlatch.connect_like(make(), **{**ANY, **options})
 
 
-def test_a_cluster_is_refused() -> None:
-    cluster = redis.RedisCluster.__new__(redis.RedisCluster)  # whose constructor connects
-    cluster.nodes_manager = object()  # type: ignore[assignment]
-    with pytest.raises(redlatch.UnsupportedError, match="RedisCluster: redlatch does not support Redis Cluster yet"):
-        redlatch.connect_like(cluster)
+def test_a_cluster(lock_name: str) -> None:
+    with whole_cluster() as server:
+        theirs = redis.RedisCluster(host="127.0.0.1", port=server.port, socket_timeout=3, client_name="billing")
+        with redlatch.connect_like(theirs) as client, client.lock(lock_name):
+            assert client.url.startswith(f"redis+cluster://127.0.0.1:{server.port}")
+            assert theirs.exists(lock_name)
+            assert [party.label for party in client.inspect(lock_name).parties] == ["billing"]
+        theirs.close()
+
+
+def test_a_cluster_for_tasks(arguments: Callable[..., Dict[str, Any]]) -> None:
+    node = redis_asyncio.cluster.ClusterNode("other", 7001)
+    theirs = redis_asyncio.RedisCluster(host="one", port=7000, startup_nodes=[node], ssl=True, password="p")
+    taken = arguments(theirs)
+    assert taken["url"] == "rediss+cluster://one:7000,other:7001"
+    assert (taken["password"], taken["tls_verify"]) == ("p", "full")
+
+
+def test_a_cluster_with_a_function_for_new_connections_is_refused() -> None:
+    with whole_cluster() as server:
+        theirs = redis.RedisCluster(host="127.0.0.1", port=server.port, redis_connect_func=print)
+        with pytest.raises(redlatch.UnsupportedError, match="redis_connect_func is set"):
+            redlatch.connect_like(theirs)
+        theirs.close()
 
 
 def test_a_provider_with_an_interval(arguments: Callable[..., Dict[str, Any]]) -> None:

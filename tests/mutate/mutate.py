@@ -46,7 +46,8 @@ def arguments(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--files", action="append", default=[], metavar="GLOB", help="only of these files")
     parser.add_argument("--areas", default="", help=f"only of these: {','.join(AREAS)}")
     parser.add_argument("--layers", default="", help=f"asks only these: {','.join(layer.name for layer in LAYERS)}")
-    parser.add_argument("--jobs", type=int, default=2, help="what runs at the same time (2)")
+    parser.add_argument("--jobs", type=int, default=2,
+                        help="mutants that are tested at the same time, of fewer than 40 the tests of one (2)")
     parser.add_argument("--at-least", type=float, metavar="PERCENT", help="fails when fewer are noticed")
     parser.add_argument("--fresh", action="store_true", help="forgets what earlier runs found")
     parser.add_argument("--map", action="store_true", help="records which end-to-end tests run which functions")

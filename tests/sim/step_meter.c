@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-/* Counted down to the jump: the compiler calls the meter in every basic block, a third of all that a seed computes. */
+/* Counted down to the jump: the compiler calls the meter in every basic block, which took a third of the processor time
+ * of a seed. */
 static uint64_t left = UINT64_MAX;
 static jmp_buf *way_out;
 
@@ -13,8 +14,9 @@ void step_meter_arm(jmp_buf *out) {
 }
 
 uint64_t step_meter_disarm(void) {
-    uint64_t steps = ENGINE_STEPS_MAX + 1 - left;
+    uint64_t steps = way_out ? ENGINE_STEPS_MAX + 1 - left : 0;
     left = UINT64_MAX;
+    way_out = NULL;
     return steps;
 }
 

@@ -14,7 +14,7 @@ enum { ENGINE_STEPS_MAX = 250000 };
  * used any more. */
 void step_meter_arm(jmp_buf *out);
 
-/* Ends counting; how many there were. */
+/* Ends counting; how many there were, 0 if none were counted. */
 uint64_t step_meter_disarm(void);
 
 #endif
