@@ -190,7 +190,8 @@ STAGES = [
           ("build",), alone=True, dear=True),
     # As root. Each is tried where the project has never been.
     Stage("packages", f"./dev release && {PYTHON} tests/package/check_release.py dist"
-                      f" && {PYTHON} tests/package/try_release.py dist", ("build",), alone=True, dear=True),
+                      f" && {PYTHON} tests/package/try_release.py dist",
+          ("build", "wheel", "rock"), alone=True, dear=True),
     # All tests with the system calls of POSIX alone, as macOS has them, but two: Linux' CLOCK_MONOTONIC does not count
     # suspend; and a reply that the background thread reads may come before the call is cancelled.
     Stage("portable-all", variant("portable", f"-DREDLATCH_PORTABLE=ON -DREDLATCH_LUA='lua5.1;lua5.2;lua5.3;lua5.4'"

@@ -366,19 +366,22 @@ REDLATCH_API int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner);
  * owner: 0 for the lock's own.
  * confirm: 1 waits. 0 does not wait: an unconfirmed release. REDLATCH_CONFIRM_OF_LOCK: as the option of the lock.
  *
- * An unconfirmed release returns when its command was handed to the socket. If the socket takes nothing now, or there
- * is no connection, the client keeps the command and sends it later. NOT_OWNED and LOST by the clock are returned as by
- * a confirmed release. What the reply says comes later: a RELEASE_FAILED event, or nothing after a success. If the
- * connection breaks before the reply, the release is sent again, as by a confirmed release.
+ * An unconfirmed release returns when its command is queued on its connection. Normally it is written by then; if
+ * the socket takes nothing now, another thread is writing, or there is no connection, the client sends it soon or
+ * later. NOT_OWNED and LOST by the clock are returned as by a confirmed release. What the reply says comes later: a
+ * RELEASE_FAILED event, or nothing after a success. If the connection breaks before the reply, the release is sent
+ * again, as by a confirmed release. While the server does not reply nothing is reported, until the client is closed.
  *
  * - The owner may acquire again at once: the acquire runs after the release. Whoever learns in another way that the
  *   release was called may find the lock held.
- * - Closing the client waits for these releases, for the close timeout at most. A process that ends without closing its
+ * - Closing the client waits for these releases, for half of the close timeout at most. Those without a reply at its
+ *   end are RELEASE_FAILED events with NO_REPLY. A process that ends without closing its
  *   client does not wait: what the server did not receive does not run, and the lease runs out.
  * - The release of a nested acquire sends nothing. The server learns the hold count with the hold's next command.
  * - If an earlier command of the hold is in progress, the call waits for its end.
  *
  *   status              when                                                  what to do
+ *   INVALID             confirm is none of the three                          correct it
  *   NOT_OWNED           the owner does not hold the lock                      -
  *   LOST                the owner's hold was lost                             release as often as acquired
  *   UNSUPPORTED         a multi lock or a RedLock, or the client has          confirm it

@@ -136,11 +136,19 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
             start, *arguments, name=name, kept=kept, undo=None if undo is None else lambda call: undo(self, call)
         )
         if cancel is not None:
-            cancel.expect(lambda: self.cancel(call))
+            cancel.expect(lambda: self._cancel_from_anywhere(call))
         _run(self.finish(call, self.cancel))
         if call.status and call.status != lib.REDLATCH_TIMEOUT:
             raise self._failure(call, name, kept)
         return call
+
+    def _cancel_from_anywhere(self, call: Call) -> None:
+        """The dispatcher is used in its hub alone."""
+        loop = self.loop
+        if loop is None or loop.runs_here():
+            self.cancel(call)
+        else:
+            loop.post(lambda: self.cancel(call))
 
     def release(
         self, lock: LockHandle, number: int, confirmed: int = lib.REDLATCH_CONFIRM_OF_LOCK
@@ -152,7 +160,10 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
         """
         self.bind()
         start = lib.redlatch_lock_start_release_with
-        call = self.start(start, lock._handle, number, confirmed, name=lock.name, kept=lock)
+        try:
+            call = self.start(start, lock._handle, number, confirmed, name=lock.name, kept=lock)
+        except RedlatchError as error:  # of a client that is closed, or a hold of the parent process
+            return 0, error
         if lock._ends_at_once(confirmed):
             self.collect()
         _run(self.finish(call))

@@ -104,6 +104,8 @@ def _of_cluster(cluster: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
     on_connect = settings.get("redis_connect_func")
     if getattr(on_connect, "__self__", cluster) is not cluster or getattr(cluster, "user_on_connect_func", None):
         raise UnsupportedError("redis_connect_func is set, and redlatch cannot run it on its connections")
+    if getattr(cluster.nodes_manager, "address_remap", None) is not None:
+        raise UnsupportedError("address_remap is set; connect() has address_map in the URL for that")
     kind = settings.get("connection_class")
     tls = bool(settings.get("ssl")) or (kind is not None and _uses_tls(kind))
     nodes = cluster.nodes_manager.startup_nodes.values()

@@ -416,6 +416,8 @@ class Lock(LockHandle):
                 except ValueError:
                     hold = None  # another thread is leaving that block
         except BaseException as interrupt:
+            if isinstance(interrupt, RedlatchError):
+                raise  # no dispatcher is to be had: the client is closed, or the parent's
             # Ctrl-C came on the way out, and the release is still to be done.
             if hold is None or hold in entered:
                 self.__exit__(type(interrupt), interrupt, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -165,13 +166,16 @@ def test_closing_waits_for_the_reply(server: RedisServer, proxy: Proxy, lock_nam
     assert not counts(server, lock_name)
 
 
-def test_closing_waits_within_its_timeout(proxy: Proxy, lock_name: str) -> None:
+def test_closing_waits_within_its_timeout(proxy: Proxy, lock_name: str, caplog: pytest.LogCaptureFixture) -> None:
     client = redlatch.connect(proxy.url, tuning=redlatch.Tuning(close_timeout=0.2))
     lock = client.lock(lock_name, confirm_release=False)
     assert lock.acquire()
     stalled = proxy.stall()
     lock.release()
-    Call(client.close).result()
+    with caplog.at_level(logging.WARNING, logger="redlatch"):
+        Call(client.close).result()
+        wait_until(lambda: warnings(caplog) != [])
+    assert re.search("did not answer|no reply", warnings(caplog)[0]) and "until its lease ends" in warnings(caplog)[0]
     stalled.release()
 
 

@@ -15,6 +15,7 @@ import redlatch
 from redis import asyncio as redis_asyncio
 from redis.sentinel import Sentinel as TheirSentinel
 from redlatch import like
+from redlatch.compat import redis_py
 from support import RedisServer
 from support.certificates import Authority
 from support.cluster import whole_cluster
@@ -206,6 +207,20 @@ def test_a_cluster_for_tasks(arguments: Callable[..., Dict[str, Any]]) -> None:
     taken = arguments(theirs)
     assert taken["url"] == "rediss+cluster://one:7000,other:7001"
     assert (taken["password"], taken["tls_verify"]) == ("p", "full")
+
+
+def test_a_cluster_with_other_addresses_is_refused() -> None:
+    theirs = redis_asyncio.RedisCluster(host="one", port=7000, address_remap=lambda address: address)
+    with pytest.raises(redlatch.UnsupportedError, match="address_remap is set"):
+        redlatch.connect_like(theirs)
+
+
+def test_a_lock_of_the_compatible_class_on_a_cluster(lock_name: str) -> None:
+    with whole_cluster() as server:
+        theirs = redis.RedisCluster(host="127.0.0.1", port=server.port)
+        with redis_py.Lock(theirs, lock_name, timeout=10):
+            assert theirs.exists(lock_name)
+        theirs.close()
 
 
 def test_a_cluster_with_a_function_for_new_connections_is_refused() -> None:

@@ -46,6 +46,7 @@ GOOD = {
                        "  - Glossary: internals/glossary.md\n  - reference/wire-format.md\n",
     "pyproject.toml": 'version = "1.2.3"\n',
     "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - unreleased\n",
+    "debian/changelog": "redlatch (1.2.3) unstable; urgency=low\n",
     "lua-rock/redlatch-1.2.3-1.rockspec": 'version = "1.2.3-1"\n',
     "tests/requirements.in": "# " + LICENCE + "one==1.2  # because\n",
     "tests/requirements.txt": "one==1.2 \\\n    --hash=sha256:00\ntwo==3 ; os_name == 'nt' \\\n    --hash=sha256:01\n",

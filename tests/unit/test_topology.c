@@ -561,8 +561,8 @@ static void a_redirection_outdates_the_reply_under_way(void) {
     say_range(0, 16383, "a", 1);
     CHECK_EQ_INT(read_with(&no_map), REDLATCH_OK);
     int outdated = 0;
-    for (uint16_t slot = 0; slot < SLOT_COUNT; slot++) {
-        outdated += topology_is_outdated(&topology, slot);
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        outdated += topology_is_outdated(&topology, (uint16_t)slot);
     }
     CHECK_EQ_INT(outdated, 3);
     CHECK(topology_is_outdated(&topology, 9) && topology_is_outdated(&topology, 16383));

@@ -204,6 +204,9 @@ void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now);
 /* Releases every level of a hold without anybody waiting for it; needs a spare command, else only stops renewing. */
 void engine_give_back(struct engine *engine, struct hold *hold, int64_t now);
 
+/* Of a client that closes: no reply will come to the unconfirmed releases that are in progress, which is reported. */
+void engine_fail_unconfirmed(struct engine *engine);
+
 /* Forgets a hold that is lost: its owner will not come to be told by release. */
 void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now);
 

@@ -111,6 +111,19 @@ void hold_release_failed(struct engine *engine, struct hold *hold, int status, i
     report(engine, hold, LOSS_THREADS);
 }
 
+void engine_fail_unconfirmed(struct engine *engine) {
+    const struct resource_table *table = &engine->resources;
+    for (uint32_t i = 0; i < table->bucket_count; i++) {
+        for (const struct resource *resource = table->buckets[i]; resource; resource = resource->next) {
+            for (struct hold *hold = resource->holds; hold; hold = hold->next) {
+                if (hold->unconfirmed && hold->release_status == REDLATCH_OK) {
+                    hold_release_failed(engine, hold, REDLATCH_NO_REPLY, REDLATCH_REASON_NONE);
+                }
+            }
+        }
+    }
+}
+
 void hold_report_late(struct engine *engine, struct hold *hold, int64_t late_ms) {
     hold->late_ms = late_ms;
     report(engine, hold, LATE_THREADS);

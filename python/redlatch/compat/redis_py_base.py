@@ -46,7 +46,7 @@ class Clients(Generic[AnyClient]):
 
     def of(self, given: Any) -> AnyClient:
         """The redlatch client for what a Lock is given."""
-        pool = pool_of(given)
+        pool = getattr(given, "nodes_manager", None) or pool_of(given)
         with self._guard:
             client = self._of_pool.get(pool)
             if client is None or not self._is_usable(client):

@@ -116,7 +116,9 @@ void check_set_acquired(struct client *client, const struct sim_operation *opera
         if (!hold || hold->stage != HOLD_ALIVE || client_now(client) >= hold->deadline) {
             world_violation(client->world, "a set is reported granted of which a part is over", "client %u lock %u",
                             client->index, client->set_names[i]);
+            return;
         }
+        note_of(client->world, client->index, hold->serial)->granted = true;
     }
 }
 

@@ -102,17 +102,23 @@ static void expel_callers(struct client *client) {
     }
 }
 
-/* While the client is open, so that failures of unconfirmed releases are collected as ever. */
+/* While the client is open, so that failures of unconfirmed releases are collected as ever; that no reply came is one.
+ * Half of the close time-out is left for what is given back then. */
 static void await_confirmations(struct client *client, int64_t until) {
     client_lock(client);
     drain(client, is_confirmed, until);
+    if (!is_confirmed(client)) {
+        engine_fail_unconfirmed(&client->engine);
+        client_finish_step(client, system_now());
+    }
     client_unlock(client);
 }
 
 static void close_client(struct client *client) {
-    int64_t until = system_now() + client->close_timeout;
+    int64_t begun = system_now();
+    int64_t until = begun + client->close_timeout;
     if (!client_is_inherited(client) && !atomic_load(&client->closed)) {
-        await_confirmations(client, until);
+        await_confirmations(client, begun + client->close_timeout / 2);
     }
     if (atomic_exchange(&client->closed, true) || client_is_inherited(client)) {
         return; /* an inherited one has no descriptor in this process, and its mutex is not to be touched */

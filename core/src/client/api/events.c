@@ -126,7 +126,8 @@ static void put_failed_release_text(redlatch_event *event, struct error_text *er
     char shown[64];
     size_t size = event->name_size < sizeof event->name - 1 ? event->name_size : sizeof event->name - 1;
     shown_name(event->name, size, shown);
-    const char *why = event->status == REDLATCH_LOST ? reason_text(event->reason) : "it ends with its lease";
+    const char *why = event->status == REDLATCH_LOST ? reason_text(event->reason)
+                                                     : "the lock is held at the longest until its lease ends";
     snprintf(error->text, sizeof error->text, "release \"%s\": %s: %s", shown, redlatch_strerror(event->status), why);
     event->message = error->text;
 }

@@ -24,8 +24,9 @@ int single_lock_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_
 void single_lock_prepare_wait(struct redlatch_wait *wait);
 int single_lock_start(const struct redlatch_lock *lock, const struct lock_start *what, uint64_t tag);
 
-/* The same, and the owner it was for. */
 int single_lock_release_unconfirmed(const struct redlatch_lock *lock, uint64_t owner);
+
+/* A confirmed release, and the owner it was for. */
 int single_lock_release_of(const struct redlatch_lock *lock, uint64_t owner, uint64_t *owner_out);
 
 /* Ends or extends what an owner of any process holds, by its id on the server: OPERATION_RELEASE_OWNER, EXTEND_OWNER.
