@@ -129,11 +129,11 @@ STAGES = [
     Stage("python", f"{PYTEST} tests/python", ("build",)),
     Stage("conformance", CONFORMANCE, ("build",)),
     Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",)),
-    # Always the same seed: what is new in a run is the code.
-    Stage("fuzz", f"{PYTHON} tests/fuzz/fuzz.py --seed 1", ("build", "address"), alone=True),
     # The same 20 mutants in every run, of what quick tests have to notice by themselves.
     Stage("mutate", f"{PYTEST} tests/mutate && {PYTHON} tests/mutate/mutate.py --count 20 --areas protocol,scripts"
-                    f" --layers unit,simulation --at-least {MUTANTS_NOTICED}", ("build",), alone=True),
+                    f" --layers unit,simulation --at-least {MUTANTS_NOTICED}", ("build",)),
+    # Always the same seed: what is new in a run is the code.
+    Stage("fuzz", f"{PYTHON} tests/fuzz/fuzz.py --seed 1", ("build", "address"), alone=True),
     Stage("e2e", f"{PYTEST} tests/e2e -n 6 --dist worksteal", ("build",), alone=True),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           # What measures, and a thousand turns of it, say nothing more under a sanitizer; they are in e2e.

@@ -248,7 +248,7 @@ function scenes.misuse(url, name)
     local lock = client:lock(name)
     local here = debug.getinfo(1, "S").short_src
     local message = raises("no option \"tiemout\"", function() client:lock(name, {tiemout = 5}) end)
-    check(message:find("known are lease, max_hold, owner, ", 1, true), "the known ones are listed: " .. message)
+    check(message:find("known are confirm_release, lease, max_hold, ", 1, true), "the known ones: " .. message)
     check(message:find(here, 1, true), "the caller's line is named: " .. message)
     raises("known are after_fork, command_timeout, connect_timeout, database", redlatch.connect, url, {leaze = 1})
     raises("no option \"linger\"; known are after_fork, command_timeout", redlatch.connect, url, {linger = 1})

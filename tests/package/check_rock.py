@@ -27,7 +27,7 @@ LUAS: List[Tuple[str, str]] = [
     ("lua5.3", "5.3"),
     ("lua5.4", "5.4"),
 ]
-EXPECTED = ["nobody else is here", "done"]
+EXPECTED = ["only one process at a time is here; lost:\tfalse"]
 
 
 def run(command: List[str], environment: Dict[str, str], folder: Path) -> str:
