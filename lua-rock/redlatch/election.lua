@@ -56,11 +56,18 @@ local function callback(value, name)
     return value
 end
 
+local function failed(self, message, code)
+    self._state, self._failed_at, self._failure = "pausing", os.time(), {message, code}
+    if LASTING[code] then
+        self._state = "over"
+    end
+end
+
 local function campaign(self)
     local tag, message, code = self._lock:start_acquire()
     self._state, self._tag = "campaigning", tag
     if not tag then
-        self._state, self._failed_at, self._failure = "pausing", os.time(), {message, code}
+        failed(self, message, code)
     end
     return tag, message, code
 end
@@ -81,13 +88,6 @@ local function call(self, given)
             self._state = "leaving"
         end
         error(failure, 0)
-    end
-end
-
-local function failed(self, message, code)
-    self._state, self._failed_at, self._failure = "pausing", os.time(), {message, code}
-    if LASTING[code] then
-        self._state = "over"
     end
 end
 

@@ -191,30 +191,23 @@ class Lock(LockHandle):
             hold._guard = self._client._dispatcher.bind().new_guard()
             self._client._losses.guard(hold._serial, hold._guard)
 
-    async def __aexit__(
+    def __aexit__(
         self,
         kind: Optional[Type[BaseException]],
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
-    ) -> None:
+    ) -> Coroutine[Any, Any, None]:
         number = self._number()
         hold = self._innermost(number)
         if hold is not None:
             number = hold._number
             self._entered.remove(hold)
-        if isinstance(hold, Hold) and hold._guard is not None:
-            await self._leave_guarded(hold, hold._guard, lambda: self._release(number), kind, error, traceback)
-            return
-        try:
-            if hold is None or not hold._released:
-                await self._releasing(number)
-        except RedlatchError as failed:
-            self._left_badly(failed, hold, error)
+        return self._leave_block(cast(Optional[Hold], hold), lambda: self._releasing(number), kind, error, traceback)
 
     async def _leave_block(
         self,
         hold: Optional[Hold],
-        release: Callable[[], Awaitable[None]],
+        release: Callable[[], Awaitable[object]],
         kind: Optional[Type[BaseException]],
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
@@ -233,7 +226,7 @@ class Lock(LockHandle):
         self,
         hold: Hold,
         guard: Guard,
-        release: Callable[[], Awaitable[None]],
+        release: Callable[[], Awaitable[object]],
         kind: Optional[Type[BaseException]],
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
