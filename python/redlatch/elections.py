@@ -39,6 +39,7 @@ from redlatch.errors import (
     InvalidArgumentError,
     LockLostError,
     LockName,
+    ProgramEnds,
     RedlatchError,
     ServerError,
     WaitCancelledError,
@@ -175,7 +176,11 @@ class Election:
         self._client._losses.watch()
         self._client._losses.wake_at_close(self._changed)
         self._thread = threading.Thread(target=self._run, name="redlatch-election", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:  # Ctrl-C, or the SystemExit of a SIGTERM: the block is never entered, nor left
+            self._end()
+            raise
         return self
 
     def __exit__(
@@ -194,7 +199,8 @@ class Election:
         if self._cancel is not None:
             self._cancel.fire()
         self._changed.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
+        # A thread that has not begun yet ends by itself.
+        if self._thread is not None and self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
 
     def _run(self) -> None:
@@ -203,7 +209,7 @@ class Election:
             while hold is not None:
                 self._lead(hold)
                 hold = self._campaign()
-        except ClosedError:
+        except (ClosedError, ProgramEnds):
             pass
         except BaseException as error:
             logger.exception("the candidacy for %r has ended", self.name)

@@ -206,13 +206,17 @@ _BY_GROUP: Dict[int, Type[RedlatchError]] = {3: UnreachableError, 4: ServerError
 _COLLECTED = "this object is closed: Python is ending, or has collected it as garbage together with what uses it"
 
 
+class ProgramEnds(SystemExit):
+    """Ends a daemon thread whose client was closed by the end of the program."""
+
+
 def end_if_program_ends() -> None:
-    """Ends a daemon thread whose client was closed by the end of the program, quietly and in good order, by SystemExit:
-    nobody is to be told. Other threads are not daemons: the program waits for them after the main thread has ended, so
-    they get the exception."""
+    """Ends a daemon thread whose client was closed by the end of the program, in good order, by an exception that
+    Python does not print: nobody is to be told. Other threads are not daemons: the program waits for them after the
+    main thread has ended, so they get the exception of the failure."""
     main = threading.main_thread()
     if main is not None and not main.is_alive() and threading.current_thread().daemon:
-        raise SystemExit
+        raise ProgramEnds
 
 
 def class_of(status: int) -> Type[RedlatchError]:

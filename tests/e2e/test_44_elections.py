@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import subprocess
+import sys
 import threading
 from typing import Any, Iterator, List, Tuple
 
@@ -283,6 +286,48 @@ def test_a_client_that_is_closed(server: RedisServer, lock_name: str) -> None:
         story.wait("one gain", "one loss")
         assert not election.is_leader
     assert fields(server, lock_name) == {}
+
+
+def test_an_exception_while_it_begins_ends_it(
+    server: RedisServer,
+    clients: Tuple[redlatch.Client, redlatch.Client],
+    lock_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl-C, or the SystemExit of a SIGTERM, before the block is entered."""
+    story = Story()
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        story.wait("one gain")
+        raise KeyboardInterrupt
+
+    election = story.candidate(clients[0], lock_name, "one")
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        election.__enter__()
+    assert story.events == ["one gain", "one loss"]
+    assert fields(server, lock_name) == {}
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_program_that_ends_without_resigning(server: RedisServer, lock_name: str, leads: bool) -> None:
+    """What is said at its end is its own: the candidacy ends quietly with the client."""
+    text = (
+        "import sys, threading, redlatch\n"
+        "client = redlatch.connect(sys.argv[1])\n"
+        "gained = threading.Event()\n"
+        "election = client.elect(sys.argv[2], on_gain=gained.set, on_loss=lambda: print('loss', flush=True))\n"
+        "election.__enter__()\n"
+    ) + ("gained.wait()\n" if leads else "")
+    with contextlib.ExitStack() as others:
+        if not leads:
+            others.enter_context(redlatch.connect(server.url)).lock(lock_name).acquire()
+        ended = subprocess.run(
+            [sys.executable, "-c", text, server.url, lock_name], capture_output=True, text=True, timeout=30, check=False
+        )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "loss\n" if leads else "", "")
 
 
 def test_an_election_made_before_a_fork(server: RedisServer, lock_name: str) -> None:
