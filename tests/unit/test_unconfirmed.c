@@ -216,6 +216,40 @@ static void the_first_one_goes_as_text(void) {
     RIG_CLOSE();
 }
 
+/* Whether one goes as text; it is confirmed. */
+static bool goes_as_text(const char *name) {
+    rig_grant(name, 1);
+    release_unconfirmed(name, 1);
+    bool as_text = rig_send(PIPELINE)->as_text;
+    rig_integer(PIPELINE, 1);
+    return as_text;
+}
+
+static void the_first_one_after_a_lost_connection_goes_as_text(void) {
+    rig_open();
+    CHECK(goes_as_text("a") && !goes_as_text("a"));
+    rig_lost(PIPELINE_CALLERS_SECOND);
+    rig_ready(PIPELINE_CALLERS_SECOND, RESOLVED_BY_KILL);
+    CHECK(goes_as_text("a") && !goes_as_text("a"));
+    RIG_CLOSE();
+}
+
+static void a_lost_script_is_not_the_only_one(void) {
+    rig_open();
+    CHECK(goes_as_text("a") && !goes_as_text("a"));
+    rig.lock_kind = REDLATCH_READ;
+    CHECK(goes_as_text("b"));
+    rig_grant("b", 1);
+    release_unconfirmed("b", 1);
+    CHECK(!rig_send(PIPELINE)->as_text);
+    rig_error(PIPELINE, "NOSCRIPT No matching script. Please use EVAL.");
+    CHECK(rig_send(PIPELINE)->as_text);
+    rig_integer(PIPELINE, 1);
+    rig.lock_kind = REDLATCH_MUTEX;
+    CHECK(goes_as_text("a"));
+    RIG_CLOSE();
+}
+
 static void a_try_that_overtakes_it_waits_for_its_reply(void) {
     rig_open();
     rig_grant("a", 1);
@@ -263,6 +297,8 @@ int main(void) {
     RUN(a_hand_over_goes_by_the_pipeline_of_its_receiver);
     RUN(a_hand_over_of_nothing_is_reported);
     RUN(the_first_one_goes_as_text);
+    RUN(the_first_one_after_a_lost_connection_goes_as_text);
+    RUN(a_lost_script_is_not_the_only_one);
     RUN(a_try_that_overtakes_it_waits_for_its_reply);
     RUN(a_try_that_finds_another_owner_ends);
     return unit_done();

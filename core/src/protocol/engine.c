@@ -416,11 +416,11 @@ void engine_replied(struct engine *engine, struct pipeline *pipeline, const stru
     if (command->kind == COMMAND_RELEASE && kind_of(command->resource)->queues_on_server) {
         command->server->leave_is_known = reply->kind == REPLY_INTEGER;
     }
+    known_scripts_replied(engine, command, reply);
     if (sent_as_text(engine, command, reply)) {
         return;
     }
     reply = followed_reply(engine, reply);
-    known_scripts_replied(engine, command, reply);
     struct reply error;
     reply = acknowledged_reply(engine, command, reply, &error);
     note_error_text(command->operation, reply);
@@ -457,6 +457,7 @@ void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int6
     pipeline->in_flight = 0;
     pipeline->unconfirmed = 0;
     pipeline->awaited = 0;
+    known_scripts_forget(pipeline->server);
     renewal_verify_soon(engine, pipeline->server, now);
 }
 

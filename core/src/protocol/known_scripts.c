@@ -3,7 +3,10 @@
 #include "known_scripts.h"
 
 #include "acknowledgement.h"
+#include "error_reply.h"
 #include "wire.h"
+
+#include <string.h>
 
 static bool must_be_known(const struct engine *engine, const struct command *command) {
     return command->unconfirmed || command_needs_acknowledgement(engine, command);
@@ -26,9 +29,15 @@ void known_scripts_prepare(struct engine *engine, struct command *command) {
 }
 
 void known_scripts_replied(const struct engine *engine, const struct command *command, const struct reply *reply) {
+    uint64_t bit;
+    uint64_t *known = known_scripts(engine, command, &bit);
     if (reply->kind != REPLY_ERROR && must_be_known(engine, command)) {
-        uint64_t bit;
-        uint64_t *known = known_scripts(engine, command, &bit);
         *known |= bit;
+    } else if ((*known & bit) && reply->kind == REPLY_ERROR && error_reply_of(reply->text, reply->size).no_script) {
+        known_scripts_forget(command->server);
     }
+}
+
+void known_scripts_forget(struct server *server) {
+    memset(server->known_scripts, 0, sizeof server->known_scripts);
 }

@@ -10,7 +10,10 @@
  * connection would run before the release. */
 void known_scripts_prepare(struct engine *engine, struct command *command);
 
-/* The server replied to a command, and not that it lacks the script. */
+/* The server replied to a command. When it lacks a script that it had, it has lost all of them. */
 void known_scripts_replied(const struct engine *engine, const struct command *command, const struct reply *reply);
+
+/* A connection to the server ended. The server may have been restarted, without its scripts. */
+void known_scripts_forget(struct server *server);
 
 #endif
