@@ -232,7 +232,8 @@ typedef struct redlatch_lock_options {
     int32_t reserved;            /* 0 */
     uint64_t owner; /* OWNER_HANDLE: a number of redlatch_owner_new, which several handles may share, such as the read
                        and the write lock of a name; 0: a number of the handle's own. 0 */
-    int32_t confirm_release; /* 0: a release does not wait for the server's reply, see redlatch_lock_release_with; 1 */
+    int32_t confirm_release; /* 0: a release does not wait for the server's reply, see redlatch_lock_release_with; not
+                                of a multi lock or a RedLock, nor if the client has min_replicas or durable. 1 */
 } redlatch_lock_options;
 
 /* Sets the default options. `struct_size` is sizeof(redlatch_lock_options). INVALID: `options` is NULL, or the size is
@@ -244,7 +245,9 @@ REDLATCH_API int redlatch_lock_options_init(redlatch_lock_options *options, uint
  * kind: REDLATCH_MUTEX to REDLATCH_PLAIN of enum redlatch_kind.
  * name: 1 to REDLATCH_NAME_SIZE_MAX bytes of any value, the client's prefix included.
  * options: NULL for the defaults.
- * lock_out: the handle. The caller owns it and frees it with redlatch_lock_free. Since 0.1. */
+ * lock_out: the handle. The caller owns it and frees it with redlatch_lock_free.
+ *
+ * UNSUPPORTED: confirm_release is 0, and the client has min_replicas or durable. Since 0.1. */
 REDLATCH_API int redlatch_lock_new(redlatch_client *client, int kind, const char *name, size_t name_size,
                                    const redlatch_lock_options *options, redlatch_lock **lock_out);
 
@@ -368,15 +371,16 @@ REDLATCH_API int redlatch_lock_release_as(redlatch_lock *lock, uint64_t owner);
  *
  * An unconfirmed release returns when its command is queued on its connection. Normally it is written by then; if
  * the socket takes nothing now, another thread is writing, or there is no connection, the client sends it soon or
- * later. NOT_OWNED and LOST by the clock are returned as by a confirmed release. What the reply says comes later: a
- * RELEASE_FAILED event, or nothing after a success. If the connection breaks before the reply, the release is sent
- * again, as by a confirmed release. While the server does not reply nothing is reported, until the client is closed.
+ * later. NOT_OWNED, and LOST after the deadline of the lease, are returned as by a confirmed release. The reply comes
+ * later: an error is a RELEASE_FAILED event, a success is not reported. If the connection breaks before the reply, the
+ * release is sent again, as by a confirmed release. While no reply comes, nothing is reported until the client is
+ * closed.
  *
  * - The owner may acquire again at once: the acquire runs after the release. Whoever learns in another way that the
  *   release was called may find the lock held.
- * - Closing the client waits for these releases, for half of the close timeout at most. Those without a reply at its
- *   end are RELEASE_FAILED events with NO_REPLY. A process that ends without closing its
- *   client does not wait: what the server did not receive does not run, and the lease runs out.
+ * - Closing the client waits for these releases, for half of the close timeout at most. Those without a reply by then
+ *   are RELEASE_FAILED events with NO_REPLY. A process that ends without closing its client does not wait: what the
+ *   server did not receive does not run, and the lease runs out.
  * - The release of a nested acquire sends nothing. The server learns the hold count with the hold's next command.
  * - If an earlier command of the hold is in progress, the call waits for its end.
  *

@@ -125,9 +125,10 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
 REDLATCH_API int redlatch_client_open(const char *url, const redlatch_client_options *options,
                                       redlatch_client **client_out);
 
-/* Closes a client: waiters return CLOSED, holds are released if options->release_on_close is 1, and connections and
- * threads end. Returns within the close timeout even if the server is gone. Closing twice is allowed. In a forked child
- * it closes the child's descriptors and sends nothing. BAD_HANDLE. Since 0.1. */
+/* Closes a client: waiters return CLOSED, unconfirmed releases are waited for (redlatch_lock_release_with), holds are
+ * released if options->release_on_close is 1, and connections and threads end. Returns within the close timeout even if
+ * the server is gone. Closing twice is allowed. In a forked child it closes the child's descriptors and sends nothing.
+ * BAD_HANDLE. Since 0.1. */
 REDLATCH_API int redlatch_client_close(redlatch_client *client);
 
 /* Closes a client if it is open, and frees it. NULL is allowed. Locks of this client may be freed later.
@@ -202,7 +203,7 @@ typedef struct redlatch_stats {
     uint64_t waiters;        /* gauge: waits in progress */
     uint64_t subscriptions;  /* gauge: channels subscribed to */
     uint64_t connections;    /* gauge: sockets open */
-    uint64_t unconfirmed;    /* gauge: unconfirmed releases to which the server has not replied */
+    uint64_t unconfirmed;    /* gauge: unconfirmed releases without a reply so far */
 } redlatch_stats;
 
 /* Copies the counters to `stats_out`, whose struct_size the caller sets. Sends nothing. Since 0.1. */

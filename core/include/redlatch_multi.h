@@ -21,7 +21,7 @@ extern "C" {
  * name may occur once: one mode of a read-write lock, one group lock of a group. The members may be freed afterwards.
  * options: NULL for the defaults. owner_mode, leases and max_hold_ms are those of the multi lock; `reentrant` and
  * `token_from_time` are those of each member.
- * lock_out: the handle. The caller owns it and frees it with redlatch_lock_free.
+ * lock_out: the handle. The caller owns it and frees it with redlatch_lock_free. UNSUPPORTED: confirm_release is 0.
  *
  * All calls on locks work with the handle. On the server each member is held separately, with an owner id of its own,
  * so that single locks and Redisson's multi locks exclude it and are excluded. INVALID: a member is a fair lock. Its

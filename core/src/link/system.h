@@ -67,10 +67,11 @@ struct system_signal {
 bool system_signal_new(struct system_signal *signal_out); /* false, with none and errno set, on failure */
 void system_signal(const struct system_signal *signal);   /* async-signal-safe */
 void system_unsignal(int fd);
-void system_signal_close(struct system_signal *signal); /* by close(2) alone; none is allowed, and left */
+void system_signal_close(struct system_signal *signal); /* calls close(2) only; SYSTEM_NO_SIGNAL is allowed */
 
-/* system_wait of one whom system_interrupt wakes as well, which is async-signal-safe. It may take the signal: the word
- * must have been changed before system_interrupt. A signal of NULL, or none: system_wait. */
+/* As system_wait, but system_interrupt also ends it. system_interrupt is async-signal-safe. The wait may take the
+ * signal, so the caller changes the futex word before it calls system_interrupt. If the signal is NULL or
+ * SYSTEM_NO_SIGNAL, this is system_wait. */
 #ifdef REDLATCH_PORTABLE
 void system_wait_interruptible(_Atomic uint32_t *futex, uint32_t expected, int64_t until,
                                const struct system_signal *signal);

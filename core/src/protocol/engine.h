@@ -176,12 +176,13 @@ static inline bool engine_is_in_use(const struct engine *engine) {
 /* Another process is in place of the server: all holds on it are verified there, and whoever waits rechecks. */
 void engine_server_changed(struct engine *engine, struct server *server, int64_t now);
 
-/* Subscriptions: take them off subscription_changes, then report what the server says, of one, of all that a channel
- * serves there, or of all that are there (lost). One that ends unasked, as its slot is another server's now, is asked
- * for again where the name is. A server answers in order: a driver may keep those that it sent in a list,
- * by their link `sent`, from which the engine takes what was confirmed; an error is about the oldest that is left.
- * `number` is what a message says (wire format 1.6), 0 if that is no number. False: nobody wants to hear the channel
- * from that server, be it since its name went to another one. */
+/* Subscriptions. The driver takes them off subscription_changes, requests them, and reports the replies: of one, of all
+ * that a channel serves at that server, or that all at that server are lost. One that the server ends by itself,
+ * because the slot went to another server, is requested again from that one. A server replies in order. So a driver may
+ * keep those that it requested in a list, by their link `sent`; the engine removes those that were confirmed, and an
+ * error is about the oldest that is left. `number` is the number in a message (wire format 1.6), 0 if its text is no
+ * number. False: no subscription to the channel is wanted at that server, for one because its name went to another one.
+ */
 enum pubsub_reply { PUBSUB_MESSAGE, PUBSUB_SUBSCRIBED, PUBSUB_UNSUBSCRIBED };
 void engine_subscribed(struct engine *engine, struct subscription *subscription, int64_t now);
 void engine_unsubscribed(struct engine *engine, struct subscription *subscription, int64_t now);

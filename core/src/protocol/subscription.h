@@ -10,10 +10,11 @@ void subscription_leave(struct engine *engine, struct subscription *subscription
 /* One more of it is active, or one less. */
 void subscription_count(struct engine *engine, const struct subscription *subscription, int change);
 
-/* A channel was lost by its server, or its name went to another one: it is wanted where the name is now. Two servers
- * that redirect it to each other are not followed without a pause: of the channels that follow their names to a server,
- * all that do within a pause after the first are requested together, when it is over. PUBLISH reaches all servers of a
- * cluster, so the old one goes on sending what it was asked for, and is to be left (`requested`). */
+/* A channel was lost by its server, or its name went to another server: it is requested from the server that has the
+ * name now. When channels follow their names to a server, a pause begins with the first; all that follow within it are
+ * requested together at its end. So two servers that redirect a channel to each other are not followed without pause.
+ * PUBLISH reaches all servers of a cluster, so an old server goes on sending messages of a channel that was requested
+ * there (`requested`): that channel is to be left. */
 void subscription_want_again(struct engine *engine, struct subscription *subscription, bool requested, int64_t now);
 
 void subscription_change(struct engine *engine, struct subscription *subscription, enum subscription_state state);

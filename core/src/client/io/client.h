@@ -113,7 +113,7 @@ struct subscriber {
     bool held;              /* channels wait for server.changes_from */
     struct list unanswered; /* what was sent, by its subscription's link, and the last two of these, in order */
     struct list_link ping;
-    struct list_link farewell; /* the oldest UNSUBSCRIBE from a channel that nobody wants to hear from here any more */
+    struct list_link farewell; /* the oldest UNSUBSCRIBE from a channel whose name went to another node */
 };
 
 /* One server that the client has to do with, and the connections to it. */
