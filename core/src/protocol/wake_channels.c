@@ -1,6 +1,7 @@
 /* Where the waiters of a fair lock are called: each has a channel of its own, and the foremost few of a process listen,
  * so that the next one does before its turn comes. Channels of those that left are unsubscribed from when their room is
- * needed, or when nobody waits any more. SPDX-License-Identifier: Apache-2.0 */
+ * needed, or when nobody waits any more.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "wake_channels.h"
 
 #include "subscription.h"

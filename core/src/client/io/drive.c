@@ -1,5 +1,6 @@
 /* A blocking call: start the operation, and until it is done read the pipeline for everybody, or sleep while somebody
- * else does. SPDX-License-Identifier: Apache-2.0
+ * else does.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * One caller alone pays no thread switch: it writes, looks at the socket briefly, and reads its own reply. With more
  * callers the first one reads for all; when its own reply has come, the role passes to the caller of the oldest
