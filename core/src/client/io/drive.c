@@ -216,7 +216,7 @@ static ssize_t wait_and_read(struct pipeline_io *io, const struct request *reque
     int64_t limit = yielding_limit(client->callers);
     int times = yielding_times(client->callers, client->engine.stats.waiters);
     short events = io_poll_events(io);
-    io->reader = READER_AT_SOCKET;
+    reader_at_socket(io, true);
     client_unlock(client);
     int64_t start = system_now();
     ssize_t got = 0;
@@ -230,7 +230,7 @@ static ssize_t wait_and_read(struct pipeline_io *io, const struct request *reque
     }
     int64_t elapsed = system_now() - start;
     client_lock(client);
-    io->reader = READER_CALLER;
+    reader_at_socket(io, false);
     client->engine.stats.busy_polls += polls;
     client->engine.stats.busy_polls_hit += polls && paid;
     if (is_only && got > 0) {
