@@ -70,6 +70,13 @@ static const struct {
     {"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments" AT(9),
      REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
     {"ERR hash value is not an integer" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
+    /* a key that the script does not declare is on the other node of a slot that migrates */
+    {"ERR Script attempted to access a non local key in a cluster node" AT(30), REDLATCH_NOT_WRITABLE,
+     TRANSIENT | MAY_HAVE_RUN},
+    {"ERR Script attempted to access a non local key in a cluster node", REDLATCH_NOT_WRITABLE,
+     TRANSIENT | MAY_HAVE_RUN},
+    {IN(30) "@user_script: 30: Lua script attempted to access a non local key in a cluster node", REDLATCH_NOT_WRITABLE,
+     TRANSIENT | MAY_HAVE_RUN},
     {"ERR Unknown Redis command called from script" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
     {IN(3) "", REDLATCH_SERVER, MAY_HAVE_RUN},
     {IN(3) "@user_script", REDLATCH_SERVER, MAY_HAVE_RUN},

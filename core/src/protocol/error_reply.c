@@ -99,6 +99,12 @@ struct error_reply error_reply_of(const char *text, size_t size) {
         error.transient = true;
         return error;
     }
+    if (find(text, size, "non local key")) { /* that was not declared: its slot migrates, and it is on the other node */
+        error.status = REDLATCH_NOT_WRITABLE;
+        error.transient = true;
+        error.may_have_executed = true;
+        return error;
+    }
     if (find(text, size, "ACL failure") || find(text, size, "can't run this command") ||
         find(text, size, "can't access") || find(text, size, "No permissions")) {
         error.status = REDLATCH_NO_PERMISSION;

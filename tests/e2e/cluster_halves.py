@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A slot migrates, and the keys that a script needs are on both sides: nothing is lost, nothing is granted wrongly, and
+whoever waits goes on when the slot has arrived.
+
+A part of the stage of cluster_moves.py.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, List
+
+import pytest
+import redlatch
+from support.cluster import Cluster, call
+from support.waiting import wait_until
+from waiters import Waiting
+
+_WAIT = 25.0
+
+
+@pytest.fixture(name="cluster", scope="module")
+def cluster_fixture() -> Iterator[Cluster]:
+    """Three masters."""
+    with Cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(name="clients")
+def clients_fixture(cluster: Cluster) -> Iterator[List[redlatch.Client]]:
+    """Three with leases of 6 s."""
+    clients = [redlatch.connect(cluster.url, watchdog_lease=6.0) for _ in range(3)]
+    yield clients
+    for client in clients:
+        client.close()
+
+
+class HalfMoved:
+    """A slot on its way: some keys have arrived."""
+
+    def __init__(self, cluster: Cluster, name: str, *arrived: str) -> None:
+        self._cluster, self._name = cluster, name
+        self.source = cluster.master_of(name)
+        self.target = cluster.others(self.source)[0]
+        cluster.begin_move(name, self.target)
+        if arrived:
+            cluster.move_keys(self.source, self.target, arrived)
+        self._refused = self._refusals()
+
+    def _refusals(self) -> int:
+        count = 0
+        for node in (self.source, self.target):
+            for code, errors in node.admin.info("errorstats").items():
+                count += 0 if code in ("errorstat_ASK", "errorstat_MOVED") else int(errors["count"])
+        return count
+
+    def wait_refused(self, times: int = 1) -> None:
+        """Until the nodes have refused so many further commands, but for redirections."""
+        before = self._refusals()
+        wait_until(lambda: self._refusals() >= before + times, 10.0, "a command that is refused")
+
+    def end(self) -> None:
+        """The other keys arrive."""
+        self._cluster.move_slot(self._name, self.target)
+
+
+def nothing_lost(clients: List[redlatch.Client]) -> bool:
+    """No client has lost a hold."""
+    return all(client.stats()["lost"] == 0 for client in clients)
+
+
+def keys_added(cluster: Cluster, name: str, before: List[str]) -> List[str]:
+    """Those in the slot that were not there before."""
+    return [key for key in cluster.keys_of(name) if key not in before]
+
+
+def heartbeat_of_head(cluster: Cluster, name: str) -> str:
+    """That of the client whose waiter is the next one in the queue of a fair lock."""
+    owner = call(cluster.master_of(name), "LINDEX", f"redisson_lock_queue:{{{name}}}", 0)
+    return f"redlatch_waiting:{{{name}}}:{owner.partition(':')[0]}"
+
+
+def test_a_reader_beside_a_foreign_one(cluster: Cluster, clients: List[redlatch.Client], lock_name: str) -> None:
+    """The name is on one side, and the second reader's time-out can be on none."""
+    first, second = (client.read_write_lock(lock_name).read for client in clients[:2])
+    assert first.acquire(timeout=5)
+    half = HalfMoved(cluster, lock_name)
+    waiting = Waiting(second, _WAIT)
+    half.wait_refused(2)
+    half.end()
+    assert waiting.result(_WAIT) is True
+    first.release()
+    assert nothing_lost(clients)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_writer_asks_while_a_readers_time_out_is_elsewhere(
+    cluster: Cluster, clients: List[redlatch.Client], lock_name: str, side: str
+) -> None:
+    """Its absence does not say that the reader is dead."""
+    locks = [client.read_write_lock(lock_name) for client in clients]
+    assert locks[0].read.acquire(timeout=5)
+    first = cluster.keys_of(lock_name)
+    assert locks[1].read.acquire(timeout=5)
+    second = keys_added(cluster, lock_name, first)
+    half = HalfMoved(cluster, lock_name, *(first if side == "target" else second))
+    waiting = Waiting(locks[2].write, _WAIT)
+    half.wait_refused(2)
+    assert not waiting.done
+    half.end()
+    for lock in locks[:2]:
+        assert lock.read.owned()
+        lock.read.release()
+    assert waiting.result(_WAIT) is True
+    assert nothing_lost(clients)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_reader_leaves_while_anothers_time_out_is_elsewhere(
+    cluster: Cluster, clients: List[redlatch.Client], lock_name: str, side: str
+) -> None:
+    """The lock is not free: the other one goes on reading."""
+    locks = [client.read_write_lock(lock_name) for client in clients]
+    assert locks[0].read.acquire(timeout=5)
+    first = cluster.keys_of(lock_name)
+    assert locks[1].read.acquire(timeout=5)
+    second = keys_added(cluster, lock_name, first)
+    half = HalfMoved(cluster, lock_name, *(first if side == "target" else second))
+    locks[0].read.release(confirm=False)
+    half.wait_refused(2)
+    half.end()
+    assert locks[1].read.owned()
+    assert not locks[2].write.acquire(timeout=0.5)
+    locks[1].read.release()
+    assert locks[2].write.acquire(timeout=5)
+    locks[2].write.release()
+    assert nothing_lost(clients)
+
+
+@pytest.mark.parametrize("moved", ["heartbeat", "the rest"])
+def test_a_fair_lock_is_released_while_a_heartbeat_is_elsewhere(
+    cluster: Cluster, clients: List[redlatch.Client], lock_name: str, moved: str
+) -> None:
+    """The head of the queue is not gone: it has its turn, and then the next one."""
+    locks = [client.fair_lock(lock_name) for client in clients]
+    assert locks[0].acquire(timeout=5)
+    waiting = []
+    for client, lock in zip(clients[1:], locks[1:]):
+        waiting.append(Waiting(lock, _WAIT, keep=True))
+        wait_until(lambda client=client: client.stats()["subscriptions"] > 0, 10.0, "a place in the queue")
+    mine = Waiting(clients[0].fair_lock(lock_name), _WAIT)  # so that the holder's client has a heartbeat, too
+    wait_until(lambda: clients[0].stats()["waiters"] > 0, 10.0, "a third place")
+    wait_until(lambda: sum("redlatch_waiting" in key for key in cluster.keys_of(lock_name)) == 3, 10.0, "heartbeats")
+    head = heartbeat_of_head(cluster, lock_name)
+    rest = [key for key in cluster.keys_of(lock_name) if key != head]
+    half = HalfMoved(cluster, lock_name, *([head] if moved == "heartbeat" else rest))
+    locks[0].release(confirm=False)
+    half.wait_refused(2)
+    assert not any(each.done for each in [*waiting, mine])
+    half.end()
+    for each in waiting:
+        assert each.result(_WAIT) is True
+        each.leave()
+    assert mine.result(_WAIT) is True
+    assert nothing_lost(clients)
