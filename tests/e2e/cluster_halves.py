@@ -7,8 +7,10 @@ A part of the stage of cluster_moves.py.
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Iterator, List
+from typing import Callable, Dict, Iterator, List, NamedTuple
 
 import pytest
 import redlatch
@@ -28,8 +30,8 @@ def cluster_fixture() -> Iterator[Cluster]:
 
 @pytest.fixture(name="clients")
 def clients_fixture(cluster: Cluster) -> Iterator[List[redlatch.Client]]:
-    """Three with leases of 6 s."""
-    clients = [redlatch.connect(cluster.url, watchdog_lease=6.0) for _ in range(3)]
+    """Three with leases of 6 s, whose calls wait for long."""
+    clients = [redlatch.connect(cluster.url, watchdog_lease=6.0, command_timeout=_WAIT) for _ in range(3)]
     yield clients
     for client in clients:
         client.close()
@@ -171,15 +173,25 @@ def test_a_fair_lock_is_released_while_a_heartbeat_is_elsewhere(
     assert nothing_lost(clients)
 
 
-@pytest.mark.parametrize("kind", ["mutex", "read"])
+HOLDS: Dict[str, Callable[[redlatch.Client, str], redlatch.Lock]] = {
+    "mutex": lambda client, name: client.lock(name),
+    "fenced": lambda client, name: client.fenced_lock(name),
+    "fair": lambda client, name: client.fair_lock(name),
+    "plain": lambda client, name: client.plain_lock(name),
+    "group": lambda client, name: client.group_lock(name, ["a", "b"]),
+    "read": lambda client, name: client.read_write_lock(name).read,
+    "write": lambda client, name: client.read_write_lock(name).write,
+}
+
+
+@pytest.mark.parametrize("kind", HOLDS)
 def test_holds_of_a_slot_are_renewed_on_both_sides(cluster: Cluster, lock_name: str, kind: str) -> None:
     """However long the migration lasts: each name by itself is on one node."""
     with redlatch.connect(cluster.url, watchdog_lease=3.0) as client:
         locks: List[redlatch.Lock] = []
         arrived: List[str] = []
         for i in range(4):
-            name = f"{{{lock_name}}}:{i}"
-            locks.append(client.lock(name) if kind == "mutex" else client.read_write_lock(name).read)
+            locks.append(HOLDS[kind](client, f"{{{lock_name}}}:{i}"))
             assert locks[-1].acquire(timeout=5)
             arrived = arrived if i >= 2 else cluster.keys_of(lock_name)
         half = HalfMoved(cluster, lock_name, *arrived)
@@ -190,3 +202,84 @@ def test_holds_of_a_slot_are_renewed_on_both_sides(cluster: Cluster, lock_name: 
         for lock in locks:
             lock.release()
         assert client.stats()["lost"] == 0
+
+
+class Case(NamedTuple):
+    """A call whose command has several keys in the slot of a name: what is there before, the call, and its result."""
+
+    prepare: Callable[[redlatch.Client, str], object]
+    call: Callable[[redlatch.Client, str, float], object]
+    result: object
+
+
+def members(client: redlatch.Client, name: str) -> redlatch.Lock:
+    """Two of one slot."""
+    return redlatch.multi_lock(*(client.lock(f"{{{name}}}:{i}") for i in range(2)))
+
+
+def drew_a_token(client: redlatch.Client, name: str) -> None:
+    """So that there is a counter, and no lock."""
+    with client.fenced_lock(name):
+        pass
+
+
+CASES: Dict[str, Case] = {
+    "fair": Case(lambda client, name: client.fair_lock(name).acquire(timeout=5),
+                 lambda client, name, timeout: client.fair_lock(name, owner="handle").acquire(timeout=timeout), True),
+    "fenced": Case(drew_a_token, lambda client, name, timeout: client.fenced_lock(name).acquire(timeout=timeout), True),
+    "read": Case(lambda client, name: client.read_write_lock(name).read.acquire(timeout=5),
+                 lambda client, name, timeout: client.read_write_lock(name).read.acquire(timeout=timeout), True),
+    "set": Case(lambda client, name: None, lambda client, name, timeout: members(client, name).acquire(timeout=timeout),
+                True),
+    "semaphore": Case(lambda client, name: client.semaphore(name).try_set_permits(2),
+                      lambda client, name, timeout: client.semaphore(name).acquire(timeout=timeout), True),
+    "permits": Case(lambda client, name: client.permit_semaphore(name).try_set_permits(2),
+                    lambda client, name, timeout: bool(client.permit_semaphore(name).acquire(timeout=timeout)), True),
+    "latch": Case(lambda client, name: client.latch(name).try_set_count(2),
+                  lambda client, name, timeout: client.latch(name).count_down(), None),
+    "query": Case(lambda client, name: client.fair_lock(name).acquire(timeout=5),
+                  lambda client, name, timeout: client.fair_lock(name).state().locked, True),
+    "force": Case(lambda client, name: client.fair_lock(name).acquire(timeout=5),
+                  lambda client, name, timeout: client.fair_lock(name).force_release(), True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_calls_on_several_keys_wait_for_the_migration(
+    cluster: Cluster, clients: List[redlatch.Client], lock_name: str, kind: str
+) -> None:
+    """Within their own timeout, or the client's `command_timeout`. One that the migration outlasts says so."""
+    case = CASES[kind]
+    case.prepare(clients[0], lock_name)
+    with redlatch.connect(cluster.url, command_timeout=1.0) as hasty, ThreadPoolExecutor() as threads:
+        half = HalfMoved(cluster, lock_name)
+        started = time.monotonic()
+        with pytest.raises(redlatch.ServerError) as refused:
+            case.call(hasty, lock_name, 1.0)
+        assert 0.9 < time.monotonic() - started < 4.0 and refused.value.status == redlatch.Status.NOT_WRITABLE
+        waiting = threads.submit(case.call, clients[1], lock_name, _WAIT)
+        half.wait_refused(2)
+        assert not waiting.done()
+        half.end()
+        if kind == "fair":  # it is held
+            clients[0].fair_lock(lock_name).release()
+        assert waiting.result(_WAIT) == case.result
+    assert clients[0].stats()["lost"] == 0 or kind == "force"
+
+
+def test_a_read_hold_is_lost_whose_keys_stay_on_two_nodes(
+    cluster: Cluster, clients: List[redlatch.Client], lock_name: str
+) -> None:
+    """The migration stands still: a wait without a timeout goes on, and a hold ends that neither node can renew."""
+    with redlatch.connect(cluster.url, watchdog_lease=3.0, command_timeout=_WAIT) as client:
+        held = client.read_write_lock(lock_name).read
+        assert held.acquire(timeout=5)
+        half = HalfMoved(cluster, lock_name, lock_name)
+        waiting = Waiting(clients[0].read_write_lock(lock_name).read, None)
+        wait_until(lambda: client.stats()["lost"] == 1, 15.0, "the loss")
+        with pytest.raises(redlatch.LockLostError):
+            held.release()
+        half.wait_refused(2)
+        assert not waiting.done
+        half.end()
+        assert waiting.result(_WAIT) is True
