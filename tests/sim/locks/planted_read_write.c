@@ -27,7 +27,7 @@ const struct planted_edit planted_sides[] = {
     {"read release leaves the lock's lease", SCRIPT_RELEASE_READ, REDLATCH_READ,
      "redis.call('pexpire', name, math.max(longest, 1))", ""},
     {"read release strikes out living readers", SCRIPT_RELEASE_READ, REDLATCH_READ,
-     "if best == -2 and tonumber(levels) then\n            dead", "if tonumber(levels) then\n            dead"},
+     "best)\n        if best == -2 and tonumber(levels) then", "best)\n        if tonumber(levels) then"},
     {"read release looks at the youngest only", SCRIPT_RELEASE_READ, REDLATCH_READ,
      "if longest ~= -2 and longest >= ttl - NEAR then", "if true then"},
     {"read release shortens the writer's lease (W-12)", SCRIPT_RELEASE_READ, REDLATCH_READ,
