@@ -186,7 +186,8 @@ STAGES = [
                        f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 120 --failovers 20"
                        f" && {PYTHON} tests/soak/run.py --topology cluster --seconds 300",
           ("build",), alone=True, dear=True),
-    Stage("cluster", f"REDLATCH_TEST_CLUSTER=1 {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/cluster_moves.py",
+    Stage("cluster", f"REDLATCH_TEST_CLUSTER=1 {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/cluster_moves.py"
+                     " tests/e2e/cluster_halves.py",
           ("build",), alone=True, dear=True),
     # As root. Each is tried where the project has never been.
     Stage("packages", f"./dev release && {PYTHON} tests/package/check_release.py dist"

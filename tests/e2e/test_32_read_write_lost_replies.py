@@ -177,9 +177,10 @@ def test_a_late_read_outlasts_neither_its_lease_nor_the_lock(
     """The hash was deleted, and a timeout key of the hold that was extended is left."""
     admin: Any = server.admin
     owner = "0aaaaaaa-0000-8000-8000-00000000000a:1"
-    words = [owner, 5000, base(lock_name), ""] if script == "acquire_read" else [5000, "r", owner, base(lock_name), ""]
-    admin.set(timeout_key(lock_name, owner, 1), "1", px=60_000)
-    assert admin.eval(SCRIPTS[script].text.decode(), 1, lock_name, *words) in (None, [0])
+    words = [owner, 5000, ""] if script == "acquire_read" else [5000, "r", owner, base(lock_name), ""]
+    timeout = timeout_key(lock_name, owner, 1)
+    admin.set(timeout, "1", px=60_000)
+    assert admin.eval(SCRIPTS[script].text.decode(), 2, lock_name, timeout, *words) in (None, [0])
     whole = ttl_ms(server, lock_name)  # before the level, which ends with it
     assert levels(server, lock_name, owner)[0] <= whole <= 5000
 
@@ -195,7 +196,8 @@ def test_so_it_is_with_a_further_nested_acquire(server: RedisServer, lock_name: 
     words = [owner, 2, 5000, base(lock_name)]
     if script == "acquire_many":
         words = [5000, "R", owner, 2, base(lock_name), ""]
-    assert admin.eval(SCRIPTS[script].text.decode(), 1, lock_name, *words) in (1, [0])
+    keys = [lock_name, timeout_key(lock_name, owner, 2)]
+    assert admin.eval(SCRIPTS[script].text.decode(), 2, *keys, *words) in (1, [0])
     whole = ttl_ms(server, lock_name)  # before the levels, which end with it
     left = levels(server, lock_name, owner)
     assert left[0] <= 4000 < left[1] <= whole <= 5000

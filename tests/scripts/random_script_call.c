@@ -1,7 +1,7 @@
 /* Random calls of a script. The letters of a row:
  *   forms      what may stand under the name, one of them (random_state.h)
- *   keys       n name   t counter of tokens   q queue   z time-outs   s heartbeat   x leases   r record;
- *              a capital one is there half of the time
+ *   keys       n name   t counter of tokens   q queue   z time-outs   s heartbeat   x leases   r record
+ *              l timeout key of the owner's first level;   a capital one is there half of the time
  *   arguments  o owner   w writer's field   W the owner's own writer's field, or nothing   l lease   L levels
  *              k place: 0 to 2   i deadline   c channel   b base of timeout keys   v values and how many they are
  *              d life of a record   D number of an operation   n permits   y ids of permits   Y one of them   m mode
@@ -25,7 +25,7 @@ static const struct row {
     [SCRIPT_ACQUIRE_GROUP] = {"g", "n", "olv", false},
     [SCRIPT_ACQUIRE_PERMITS] = {"p", "nx", "lcNy", false},
     [SCRIPT_ACQUIRE_PLAIN] = {"s", "n", "ol", false},
-    [SCRIPT_ACQUIRE_READ] = {"w", "n", "olbW", false},
+    [SCRIPT_ACQUIRE_READ] = {"w", "nl", "olW", false},
     [SCRIPT_ACQUIRE_SEMAPHORE] = {"c", "nr", "dDncN", false},
     [SCRIPT_ACQUIRE_WRITE] = {"w", "n", "wlb", false},
     [SCRIPT_ADD_SEMAPHORE] = {"p", "nrX", "dDnc", false},
@@ -74,7 +74,7 @@ static const struct row {
     [SCRIPT_RENEW_GROUP] = {"g", "n", "o0v", true},
     [SCRIPT_RENEW_PERMITS] = {"p", "x", "Y0", true},
     [SCRIPT_RENEW_PLAIN] = {"s", "n", "o0", true},
-    [SCRIPT_RENEW_READ] = {"w", "n", "o0b", true},
+    [SCRIPT_RENEW_READ] = {"w", "nl", "o0b", true},
     [SCRIPT_SET_PERMITS] = {"p", "nxr", "dDnc", false},
     [SCRIPT_TRY_SET_COUNT] = {"c", "nr", "dDncet", false},
     [SCRIPT_UNDO_TAKEN] = {"c", "nr", "dDc", false},
@@ -85,11 +85,15 @@ static const struct row {
 enum { NAMES = 3 };
 static const char *const names[NAMES] = {"orders", "parts", "seats"};
 
+enum { LINES_MAX = 3 };
+
 struct maker {
     struct random_draw *draw;
     struct script_call *call;
     const char *name;
     const char *owner; /* of the line that is being made */
+    uint32_t line;
+    uint32_t timeouts[LINES_MAX]; /* which word is the timeout key of a line, 0 for none: its owner is drawn later */
 };
 
 __attribute__((format(printf, 2, 3))) static void add(struct script_call *call, const char *format, ...) {
@@ -121,7 +125,7 @@ static void add_some(const struct maker *maker, const char *const *texts, uint32
     }
 }
 
-static void add_key(const struct maker *maker, char letter) {
+static void add_key(struct maker *maker, char letter) {
     static const char *const patterns[][2] = {
         {"t", "redisson_lock_token:{%s}"},
         {"q", "redisson_lock_queue:{%s}"},
@@ -130,8 +134,10 @@ static void add_key(const struct maker *maker, char letter) {
         {"x", "{%s}:timeout"},
         {"r", "redlatch_op:{%s}:11111111-1111-8111-8111-111111111111:1"},
         {"n", "%s"},
+        {"l", "%s"},
     };
     char lower = (char)tolower(letter);
+    maker->timeouts[maker->line] = letter == 'l' ? maker->call->count : maker->timeouts[maker->line];
     if (lower == letter || draw_percent(maker->draw, 50)) {
         for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
             if (patterns[i][0][0] == lower) {
@@ -139,6 +145,16 @@ static void add_key(const struct maker *maker, char letter) {
             }
         }
         maker->call->key_count++;
+    }
+}
+
+/* The owner of a line is known: so is its timeout key. */
+static void name_timeout(const struct maker *maker) {
+    uint32_t word = maker->timeouts[maker->line];
+    if (word > 0) {
+        char *text = maker->call->texts[word];
+        snprintf(text, CALL_WORD_SIZE, "{%s}:%s:rwlock_timeout:1", maker->name, maker->owner);
+        maker->call->words[word] = redis_text(text);
     }
 }
 
@@ -255,9 +271,13 @@ static void make_lines(struct maker *maker, bool acquires, struct keyspace *keys
             }
         }
         maker->name = names[i];
+        maker->line = i;
         add_key(maker, 'n');
         if (acquires && form == 'f') {
             add_key(maker, 't');
+        }
+        if (form == 'r') {
+            add_key(maker, 'l');
         }
     }
     if (acquires) {
@@ -266,7 +286,9 @@ static void make_lines(struct maker *maker, bool acquires, struct keyspace *keys
     add(maker->call, "%s", letters);
     for (uint32_t i = 0; i < count; i++) {
         maker->name = names[i];
+        maker->line = i;
         add_line(maker, acquires, letters[i]);
+        name_timeout(maker);
     }
 }
 
@@ -312,7 +334,7 @@ bool script_call_is_known(enum script_id script) {
 void script_call_make(struct random_draw *draw, enum script_id script, struct keyspace *keyspace,
                       struct script_call *call_out) {
     const struct row *row = &rows[script];
-    struct maker maker = {draw, call_out, names[0], state_owners[0]};
+    struct maker maker = {draw, call_out, names[0], state_owners[0], 0, {0}};
     call_out->count = 0;
     call_out->key_count = 0;
     if (script == SCRIPT_INSPECT) {
@@ -326,6 +348,7 @@ void script_call_make(struct random_draw *draw, enum script_id script, struct ke
     uint32_t count = row->many ? 1 + draw_below(draw, 3) : 1;
     for (uint32_t i = 0; i < count; i++) {
         maker.name = names[i];
+        maker.line = i;
         state_fill(draw, keyspace, a_letter(draw, row->forms), maker.name);
         if (strpbrk(row->keys, "rR")) {
             state_fill(draw, keyspace, 'r', maker.name);
@@ -336,8 +359,10 @@ void script_call_make(struct random_draw *draw, enum script_id script, struct ke
     }
     for (uint32_t i = 0; i < count; i++) {
         maker.name = names[i];
+        maker.line = i;
         for (const char *argument = row->arguments; *argument; argument++) {
             add_argument(&maker, *argument);
         }
+        name_timeout(&maker);
     }
 }

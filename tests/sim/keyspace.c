@@ -10,6 +10,7 @@ struct keyspace {
     struct ordered_map keys; /* payloads are struct stored_value * */
     int64_t now_ms;
     uint64_t changes;
+    enum slot_side side;
     keyspace_publish_handler *on_publish;
     void *publish_context;
 };
@@ -61,6 +62,14 @@ void keyspace_note_change(struct keyspace *keyspace) {
 
 uint64_t keyspace_changes(const struct keyspace *keyspace) {
     return keyspace->changes;
+}
+
+void keyspace_set_side(struct keyspace *keyspace, enum slot_side side) {
+    keyspace->side = side;
+}
+
+enum slot_side keyspace_side(const struct keyspace *keyspace) {
+    return keyspace->side;
 }
 
 int64_t keyspace_time(const struct keyspace *keyspace) {

@@ -40,6 +40,12 @@ int64_t keyspace_time(const struct keyspace *keyspace);
 /* How many changes commands have made, as Redis counts them: what is replicated, and what WAIT waits for. */
 uint64_t keyspace_changes(const struct keyspace *keyspace);
 
+/* Of the slot that a script is about: whether its keys are all here, or on their way to another node, or from one. */
+enum slot_side { SLOT_WHOLE, SLOT_MIGRATES, SLOT_IMPORTED };
+
+/* What a node of a cluster refuses within a script from now on. */
+void keyspace_set_side(struct keyspace *keyspace, enum slot_side side);
+
 /* Runs a command as a client's: arguments[0] is its name. Frees nothing of `reply_out` that was there before. */
 void keyspace_call(struct keyspace *keyspace, const struct redis_text *arguments, size_t count,
                    struct redis_reply *reply_out);

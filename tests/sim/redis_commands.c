@@ -88,6 +88,27 @@ static bool has_written(const struct redis_command *command, const struct redis_
     return !refused && (command->effect == WRITES || !nothing);
 }
 
+/* How many of the arguments behind the name are keys. */
+static size_t count_keys(const struct redis_command *command, size_t count) {
+    if (command->run == run_exists || command->run == run_del) {
+        return count - 1;
+    }
+    bool none = command->run == run_publish || command->run == run_spublish || command->run == run_time ||
+                command->run == run_scan || command->run == run_memory;
+    return none ? 0 : 1;
+}
+
+bool redis_command_is_local(const struct redis_command *command, struct keyspace *keyspace,
+                            const struct redis_text *arguments, size_t count) {
+    enum slot_side side = keyspace_side(keyspace);
+    size_t keys = side == SLOT_WHOLE ? 0 : count_keys(command, count);
+    size_t missing = 0;
+    for (size_t i = 1; i <= keys; i++) {
+        missing += !keyspace_exists(keyspace, arguments[i]);
+    }
+    return missing == 0 || (side == SLOT_IMPORTED && keys == 1);
+}
+
 void redis_command_run(const struct redis_command *command, struct keyspace *keyspace,
                        const struct redis_text *arguments, size_t count, struct redis_reply *reply_out) {
     redis_reply_nil(reply_out);

@@ -31,6 +31,10 @@ struct redis_command {
 /* The command of that name in any case, or NULL. */
 const struct redis_command *redis_command_find(struct redis_text name);
 bool redis_command_takes(const struct redis_command *command, size_t count);
+/* Whether a node of a cluster runs a command within a script: not one on a key that it has not, while the slot
+ * migrates; while it imports the slot not one on several keys of which it has not all. */
+bool redis_command_is_local(const struct redis_command *command, struct keyspace *keyspace,
+                            const struct redis_text *arguments, size_t count);
 void redis_command_run(const struct redis_command *command, struct keyspace *keyspace,
                        const struct redis_text *arguments, size_t count, struct redis_reply *reply_out);
 
@@ -39,6 +43,9 @@ struct stored_value *keyspace_find(struct keyspace *keyspace, struct redis_text 
 
 /* keyspace.c: makes `value` what the key holds, whatever it held before. */
 void keyspace_put(struct keyspace *keyspace, struct redis_text key, struct stored_value *value);
+
+/* keyspace.c: as it was set last. */
+enum slot_side keyspace_side(const struct keyspace *keyspace);
 
 /* keyspace.c: counts one. */
 void keyspace_note_change(struct keyspace *keyspace);

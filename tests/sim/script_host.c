@@ -67,6 +67,8 @@ static bool run_command(lua_State *lua) {
         error_reply = "Unknown Redis command called from script";
     } else if (!redis_command_takes(command, count)) {
         error_reply = "Wrong number of args calling Redis command from script";
+    } else if (!redis_command_is_local(command, host->keyspace, host->arguments, count)) {
+        error_reply = "Script attempted to access a non local key in a cluster node";
     }
     if (error_reply) {
         push_error(lua, error_reply);

@@ -151,7 +151,7 @@ class Cluster:
         source, slot = self.master_of(name), self.slot_of(name)
         self.begin_move(name, target)
         while keys := call(source, "CLUSTER", "GETKEYSINSLOT", slot, 100):
-            call(source, "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+            self.move_keys(source, target, keys)
         self.end_move(name, target)
 
     def begin_move(self, name: str, target: RedisServer) -> None:
@@ -159,6 +159,15 @@ class Cluster:
         source, slot = self.master_of(name), self.slot_of(name)
         call(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", self.id_of(source))
         call(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", self.id_of(target))
+
+    def keys_of(self, name: str) -> List[str]:
+        """The keys in the slot of a name that the node has which serves it."""
+        found: List[str] = call(self.master_of(name), "CLUSTER", "GETKEYSINSLOT", self.slot_of(name), 1000)
+        return found
+
+    def move_keys(self, source: RedisServer, target: RedisServer, keys: Sequence[str]) -> None:
+        """Some keys go from one node to the other."""
+        call(source, "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
 
     def end_move(self, name: str, target: RedisServer) -> None:
         """The slot of a name has arrived."""

@@ -156,6 +156,33 @@ static void a_query_that_is_answered_otherwise_fails(void) {
     RIG_CLOSE();
 }
 
+/* While its slot migrates, with its keys on two nodes; any other error ends it. */
+static void a_query_and_a_force_release_wait_for_a_migration(void) {
+    static const enum operation_kind kinds[] = {OPERATION_QUERY, OPERATION_FORCE};
+    static const char *const errors[] = {
+        "TRYAGAIN Multiple keys request during rehashing of slot",
+        "ERR Script attempted to access a non local key in a cluster node script: f3, on @user_script:3."};
+    rig_open();
+    for (size_t i = 0; i < 4; i++) {
+        struct call *call = start(kinds[i % 2]);
+        for (int tries = 0; tries < 5; tries++) {
+            CHECK(rig_send(PIPELINE) == call->operation->command);
+            rig_error(PIPELINE, errors[i / 2]);
+            CHECK(!call->done && rig_send(PIPELINE) == NULL);
+            rig_pass(100 * MILLISECOND);
+        }
+        rig_send(PIPELINE);
+        rig_error(PIPELINE, "LOADING Redis is loading the dataset in memory");
+        CHECK_EQ_INT(call->status, REDLATCH_LOADING);
+        call = start(kinds[i % 2]);
+        rig_send(PIPELINE);
+        rig_error(PIPELINE, errors[i / 2]);
+        rig_abort(call, REDLATCH_TIMEOUT);
+        CHECK_EQ_INT(call->status, REDLATCH_NOT_WRITABLE);
+    }
+    RIG_CLOSE();
+}
+
 static void a_force_release_tells_whether_there_was_a_lock(void) {
     rig_open();
     for (int there = 0; there < 2; there++) {
@@ -459,6 +486,7 @@ int main(void) {
     RUN(a_query_of_a_free_lock_says_so);
     RUN(strange_owners_and_counts_do_no_harm);
     RUN(a_query_that_is_answered_otherwise_fails);
+    RUN(a_query_and_a_force_release_wait_for_a_migration);
     RUN(a_force_release_tells_whether_there_was_a_lock);
     RUN(the_hold_of_an_owner_is_ended_or_extended);
     RUN(a_repeat_that_finds_no_hold_says_nothing);

@@ -11,7 +11,7 @@
 #define AT(line) " script: " SHA ", on @user_script:" #line "." /* Redis 7 and newer, Valkey */
 #define IN(line) "ERR Error running script (call to f_" SHA "): @user_script:" #line ": " /* Redis 6 */
 
-enum { TRANSIENT = 1, MAY_HAVE_RUN = 2, NO_SCRIPT = 4 };
+enum { TRANSIENT = 1, MAY_HAVE_RUN = 2, NO_SCRIPT = 4, KEYS_SEPARATED = 8 };
 
 static const struct {
     const char *text;
@@ -35,7 +35,7 @@ static const struct {
      TRANSIENT},
     {"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", REDLATCH_NOT_WRITABLE,
      TRANSIENT},
-    {"TRYAGAIN Multiple keys request during rehashing of slot", REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"TRYAGAIN Multiple keys request during rehashing of slot", REDLATCH_NOT_WRITABLE, TRANSIENT | KEYS_SEPARATED},
     {"CLUSTERDOWN Hash slot not served", REDLATCH_NOT_WRITABLE, TRANSIENT},
     {"ERR max number of clients reached", REDLATCH_TOO_MANY_CLIENTS, TRANSIENT},
     {"ERR unknown command 'EVALSHA', with args beginning with: ", REDLATCH_NO_PERMISSION, 0},
@@ -70,6 +70,13 @@ static const struct {
     {"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments" AT(9),
      REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
     {"ERR hash value is not an integer" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
+    /* a key that the script does not declare is on the other node of a slot that migrates */
+    {"ERR Script attempted to access a non local key in a cluster node" AT(30), REDLATCH_NOT_WRITABLE,
+     TRANSIENT | MAY_HAVE_RUN | KEYS_SEPARATED},
+    {"ERR Script attempted to access a non local key in a cluster node", REDLATCH_NOT_WRITABLE,
+     TRANSIENT | MAY_HAVE_RUN | KEYS_SEPARATED},
+    {IN(30) "@user_script: 30: Lua script attempted to access a non local key in a cluster node", REDLATCH_NOT_WRITABLE,
+     TRANSIENT | MAY_HAVE_RUN | KEYS_SEPARATED},
     {"ERR Unknown Redis command called from script" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
     {IN(3) "", REDLATCH_SERVER, MAY_HAVE_RUN},
     {IN(3) "@user_script", REDLATCH_SERVER, MAY_HAVE_RUN},
@@ -97,7 +104,7 @@ static void means_what_the_table_says(void) {
         struct error_reply error = error_reply_of(exact, size);
         free(exact);
         int flags = (error.transient ? TRANSIENT : 0) | (error.may_have_executed ? MAY_HAVE_RUN : 0) |
-                    (error.no_script ? NO_SCRIPT : 0);
+                    (error.no_script ? NO_SCRIPT : 0) | (error.keys_separated ? KEYS_SEPARATED : 0);
         if (error.status != rows[i].status || flags != rows[i].flags) {
             fprintf(stderr, "for: %s\n", rows[i].text);
         }

@@ -116,6 +116,32 @@ static void a_renewal_that_nodes_do_not_agree_about_is_repeated(void) {
     RIG_CLOSE();
 }
 
+/* The names of a slot that migrates are on two nodes, which both refuse to renew them together. */
+static void names_on_two_nodes_are_renewed_by_themselves(void) {
+    rig_open_cluster();
+    struct hold *holds[] = {rig_grant("{y}a", 1), rig_grant("{y}b", 1), rig_grant("{x}", 1), rig_grant("{x}b", 1)};
+    rig_pass(RIG_LEASE_MS / 3 * MILLISECOND);
+    struct command *batch = send_to(first, PIPELINE_BACKGROUND);
+    CHECK(batch->batch_count == 2 && line_of(batch, holds[0]) && line_of(batch, holds[1]));
+    rig_error(PIPELINE_BACKGROUND, "TRYAGAIN Multiple keys request during rehashing of slot");
+    for (int round = 0; round < 5; round++) {
+        rig_pass(round == 0 ? 0 : RIG_LEASE_MS / 3 * MILLISECOND);
+        int alone = 0;
+        while ((batch = send_to(first, PIPELINE_BACKGROUND)) != NULL) {
+            bool apart = line_of(batch, holds[0]) || line_of(batch, holds[1]);
+            CHECK(batch->batch_count == 2 || (apart && batch->batch_count == 1));
+            alone += batch->batch_count == 1;
+            rig_integers(PIPELINE_BACKGROUND, (const int64_t[]){1, 1}, batch->batch_count);
+        }
+        CHECK(round == 3 || alone == (round < 3 ? 2 : 0)); /* a lease after the refusal they go together */
+    }
+    rig_drain_background();
+    for (int i = 0; i < 4; i++) {
+        rig_end((const char *[]){"{y}a", "{y}b", "{x}", "{x}b"}[i], 1);
+    }
+    RIG_CLOSE();
+}
+
 static void a_renewal_in_doubt_is_followed_by_one_to_the_new_server(void) {
     rig_open_cluster();
     struct hold *hold = rig_grant("a", 1);
@@ -550,6 +576,7 @@ int main(void) {
     RUN(a_hold_that_the_new_server_has_not_is_lost);
     RUN(a_renewal_under_way_is_redirected);
     RUN(a_renewal_that_nodes_do_not_agree_about_is_repeated);
+    RUN(names_on_two_nodes_are_renewed_by_themselves);
     RUN(a_renewal_in_doubt_is_followed_by_one_to_the_new_server);
     RUN(a_batch_has_names_of_one_slot);
     RUN(the_foremost_waiter_rechecks_at_the_new_server);

@@ -108,8 +108,9 @@ static void an_owner_of_any_process_is_named(void) {
          SCRIPT_EXTEND, "<orders><u:1><5000>"},
         {REDLATCH_PLAIN, SCRIPT_RELEASE_PLAIN, "<orders><u:1><redlatch_lock__channel:{orders}>", SCRIPT_EXTEND_PLAIN,
          "<orders><u:1><5000>"},
-        {REDLATCH_READ, SCRIPT_RELEASE_READ, "<orders><u:1><0><redisson_rwlock:{orders}><{orders}>", SCRIPT_EXTEND_READ,
-         "<orders><u:1><u:1><1><5000><{orders}>"},
+        {REDLATCH_READ, SCRIPT_RELEASE_READ,
+         "<orders><{orders}:u:1:rwlock_timeout:1><u:1><0><redisson_rwlock:{orders}><{orders}>", SCRIPT_EXTEND_READ,
+         "<orders><{orders}:u:1:rwlock_timeout:1><u:1><u:1><1><5000><{orders}>"},
         {REDLATCH_WRITE, SCRIPT_RELEASE_WRITE, "<orders><u:1:write><0><redisson_rwlock:{orders}><{orders}>",
          SCRIPT_EXTEND_WRITE, "<orders><u:1:write><u:1:write><1><5000><{orders}>"},
     };
@@ -124,6 +125,46 @@ static void an_owner_of_any_process_is_named(void) {
         command.kind = COMMAND_EXTEND_OWNER;
         check_written(&command, rows[i].extend, rows[i].extended);
     }
+    free(resource);
+}
+
+/* Those of the levels that a command writes, so that a node of a cluster refuses it before it begins. */
+static void a_reader_declares_its_timeout_keys(void) {
+#define OWN(number) "01234567-89ab-8def-8123-456789abcdef:" #number
+#define LEVEL(number, level) "<{orders}:" OWN(number) ":rwlock_timeout:" #level ">"
+    static const struct {
+        uint8_t kind;
+        enum script_id script;
+        uint32_t count;
+        const char *written;
+    } rows[] = {
+        {COMMAND_ACQUIRE, SCRIPT_ACQUIRE_READ, 1, "<orders>" LEVEL(7, 1) "<" OWN(7) "><5000><>"},
+        {COMMAND_REENTER, SCRIPT_REENTER_READ, 3, "<orders>" LEVEL(7, 3) "<" OWN(7) "><3><5000><{orders}>"},
+        {COMMAND_REENTER, SCRIPT_REENTER_READ, 2000, "<orders>" LEVEL(7, 1000) "<" OWN(7) "><2000><5000><{orders}>"},
+        {COMMAND_RELEASE, SCRIPT_RELEASE_READ, 2,
+         "<orders>" LEVEL(7, 3) "<" OWN(7) "><2><redisson_rwlock:{orders}><{orders}>"},
+        {COMMAND_EXTEND, SCRIPT_EXTEND_READ, 2, "<orders>" LEVEL(7, 1) "<" OWN(7) "><" OWN(7) "><2><5000><{orders}>"},
+    };
+    struct resource *resource = make_resource("orders", 6);
+    resource->kind = REDLATCH_READ;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct command command = {.resource = resource,
+                                  .lock_kind = REDLATCH_READ,
+                                  .kind = rows[i].kind,
+                                  .id = 7,
+                                  .count = rows[i].count,
+                                  .lease_ms = 5000};
+        check_written(&command, rows[i].script, rows[i].written);
+    }
+    struct command move = {.resource = resource,
+                           .lock_kind = REDLATCH_READ,
+                           .kind = COMMAND_MOVE,
+                           .id = 7,
+                           .successor = 8,
+                           .count = 2,
+                           .lease_ms = 5000};
+    check_written(&move, SCRIPT_EXTEND_READ,
+                  "<orders>" LEVEL(7, 1) LEVEL(8, 1) "<" OWN(7) "><" OWN(8) "><2><5000><{orders}>");
     free(resource);
 }
 
@@ -345,14 +386,15 @@ static void lines_of_several_names_are_written_by_their_forms(void) {
     }
     struct command command = {.kind = COMMAND_ACQUIRE_MANY, .entries = &lines, .entry_count = COUNT, .lease_ms = 30000};
     check_written(&command, SCRIPT_ACQUIRE_MANY,
-                  "<a><b><redisson_lock_token:{b}><c><d><e><30000><MFpRW><" OWNER ":7><2><" OWNER ":7><2><0>"
+                  "<a><b><redisson_lock_token:{b}><c><d><{d}:" OWNER ":7:rwlock_timeout:2><e><30000><MFpRW><" OWNER
+                  ":7><2><" OWNER ":7><2><0>"
                   "<" OWNER ":7><" OWNER ":7><2><{d}><" OWNER ":9:write><" OWNER ":7:write><2><{e}>");
     for (int i = 0; i < COUNT; i++) {
         lines.entry[i].count = 0;
     }
     command.kind = COMMAND_RELEASE_MANY;
     check_written(&command, SCRIPT_RELEASE_MANY,
-                  "<a><b><c><d><e><mfprw><" OWNER ":7><redisson_lock__channel:{a}>"
+                  "<a><b><c><d><{d}:" OWNER ":7:rwlock_timeout:1><e><mfprw><" OWNER ":7><redisson_lock__channel:{a}>"
                   "<" OWNER ":7><redisson_lock__channel:{b}><" OWNER ":7><redlatch_lock__channel:{c}>"
                   "<" OWNER ":7><redisson_rwlock:{d}><{d}><" OWNER ":7:write><redisson_rwlock:{e}><{e}>");
     for (int i = 0; i < COUNT; i++) {
@@ -367,7 +409,8 @@ static void kinds_without_a_watch_of_their_own_check_one_entry(void) {
     resource->kind = REDLATCH_PLAIN;
     check_written(&command, SCRIPT_ACQUIRE_MANY, "<orders><0><p><" OWNER ":0>");
     resource->kind = command.lock_kind = REDLATCH_READ;
-    check_written(&command, SCRIPT_ACQUIRE_MANY, "<orders><0><r><" OWNER ":0><{orders}><>");
+    check_written(&command, SCRIPT_ACQUIRE_MANY,
+                  "<orders><{orders}:" OWNER ":0:rwlock_timeout:1><0><r><" OWNER ":0><{orders}><>");
     free(resource);
 }
 
@@ -462,6 +505,7 @@ static void what_names_nothing_serves_nobody(void) {
 int main(void) {
     RUN(each_kind_is_written_as_announced);
     RUN(an_owner_of_any_process_is_named);
+    RUN(a_reader_declares_its_timeout_keys);
     RUN(a_fenced_lock_draws_tokens);
     RUN(a_fair_lock_has_a_queue_beside_it);
     RUN(a_waiters_own_channel_is_distinguished_from_its_names);

@@ -76,7 +76,7 @@ static const char *inner_error(const char *text, size_t size) {
 }
 
 struct error_reply error_reply_of(const char *text, size_t size) {
-    struct error_reply error = {REDLATCH_SERVER, false, false, false};
+    struct error_reply error = {.status = REDLATCH_SERVER};
     bool in_script = find(text, size, "script:") != NULL || find(text, size, "@user_script") != NULL;
     const char *inner = inner_error(text, size);
     size_t inner_size = size - (size_t)(inner - text);
@@ -85,6 +85,7 @@ struct error_reply error_reply_of(const char *text, size_t size) {
             error.status = error_codes[i].status;
             error.transient = error_codes[i].transient;
             error.no_script = i == 0;
+            error.keys_separated = begins_with_code(inner, inner_size, "TRYAGAIN");
             if ((PLANTED(FAULT_TRYAGAIN_IS_FATAL) && begins_with_code(inner, inner_size, "TRYAGAIN")) ||
                 (PLANTED(FAULT_CLUSTERDOWN_IS_FATAL) && begins_with_code(inner, inner_size, "CLUSTERDOWN"))) {
                 error.transient = false;
@@ -97,6 +98,13 @@ struct error_reply error_reply_of(const char *text, size_t size) {
     if (find(text, size, "max number of clients")) {
         error.status = REDLATCH_TOO_MANY_CLIENTS;
         error.transient = true;
+        return error;
+    }
+    if (find(text, size, "non local key")) { /* that was not declared: its slot migrates, and it is on the other node */
+        error.status = REDLATCH_NOT_WRITABLE;
+        error.transient = true;
+        error.may_have_executed = true;
+        error.keys_separated = true;
         return error;
     }
     if (find(text, size, "ACL failure") || find(text, size, "can't run this command") ||

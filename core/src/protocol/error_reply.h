@@ -14,6 +14,7 @@ struct error_reply {
     bool transient;         /* may well be different in a moment */
     bool may_have_executed; /* part of the script may have been carried out */
     bool no_script;         /* the server does not know the script's SHA1 */
+    bool keys_separated;    /* a slot migrates, and the keys are on two nodes: some of them may be on one */
 };
 
 struct error_reply error_reply_of(const char *text, size_t size);

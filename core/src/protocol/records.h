@@ -279,13 +279,14 @@ struct hold {
     struct operation *claim;   /* granted asynchronously and not collected yet */
     struct hold *next_loss[4]; /* queues of unreported losses: see enum loss_queue */
     uint64_t owner;
-    uint64_t id;          /* the wire number, which an extension may change: see in_doubt.c */
-    uint64_t serial;      /* the hold's name for its user: the wire number it was granted with */
-    uint64_t token;       /* fenced: the one this hold was granted with */
-    int64_t deadline;     /* safe until then */
-    int64_t confirmed_at; /* when the last confirmed grant or renewal was sent */
-    int64_t renew_at;     /* next renewal; NEVER when not renewed */
-    int64_t max_hold_at;  /* NEVER or the time the hold must be over */
+    uint64_t id;            /* the wire number, which an extension may change: see in_doubt.c */
+    uint64_t serial;        /* the hold's name for its user: the wire number it was granted with */
+    uint64_t token;         /* fenced: the one this hold was granted with */
+    int64_t deadline;       /* safe until then */
+    int64_t confirmed_at;   /* when the last confirmed grant or renewal was sent */
+    int64_t renew_at;       /* next renewal; NEVER when not renewed */
+    int64_t separate_until; /* renewed by itself until then: the keys of its batch were on two nodes */
+    int64_t max_hold_at;    /* NEVER or the time the hold must be over */
     int64_t claim_by;
     int64_t lease_ms;      /* of the last grant, renewal or extension */
     int64_t late_ms;       /* how old the last confirmation was at the last late renewal */

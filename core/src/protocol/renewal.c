@@ -1,10 +1,12 @@
 /* The watchdog. Leases are renewed in batches, in the order of their times; each hold of a batch has its own outcome. A
  * hold in a batch is not renewed by another one. A hold that ends meanwhile is taken out of its batch. After a batch
- * that was refused or lost another one follows, until each hold's deadline.
+ * that was refused or lost another one follows, until each hold's deadline. While a slot migrates its names may be on
+ * two nodes, which both refuse a batch of them: for a while each name is renewed by itself.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "renewal.h"
 
 #include "acknowledgement.h"
+#include "error_reply.h"
 #include "hold_command.h"
 #include "hold_end.h"
 #include "lease.h"
@@ -102,11 +104,16 @@ static struct command *open_batch(struct engine *engine, const struct hold *hold
     return command;
 }
 
-/* Whether a batch is renewed as the hold is. In a cluster all names of a script are in one slot. */
-static bool goes_with(const struct command *batch, const struct hold *hold) {
+/* Whether a hold can go with others of a slot: in a cluster all names of a script are in one, and on one node. */
+static bool shares(const struct renewal *other, const struct hold *hold, int64_t now) {
+    bool separate = now < hold->separate_until || now < other->hold->separate_until;
+    return (other->name->slot == hold->resource->slot && !separate) || PLANTED(FAULT_SLOTS_IN_ONE_RENEWAL);
+}
+
+/* Whether a batch that is being gathered is renewed as the hold is. */
+static bool goes_with(const struct command *batch, const struct hold *hold, int64_t now) {
     return renewed_alike(batch->lock_kind, hold->lock_kind) &&
-           (batch->batch_count == 0 || batch->batch[0].name->slot == hold->resource->slot ||
-            PLANTED(FAULT_SLOTS_IN_ONE_RENEWAL));
+           (batch->batch_count == 0 || shares(&batch->batch[0], hold, now));
 }
 
 /* Whether a hold has to wait for another batch; one that has more values than a batch may have goes alone. */
@@ -133,9 +140,10 @@ struct gathered {
 };
 
 /* The batch that a hold goes with, which is mostly that of the hold before; NULL if there can be no further one. */
-static struct command *batch_for(struct engine *engine, struct gathered *gathered, const struct hold *hold) {
+static struct command *batch_for(struct engine *engine, struct gathered *gathered, const struct hold *hold,
+                                 int64_t now) {
     for (size_t i = gathered->count; i > 0; i--) {
-        if (goes_with(gathered->batches[i - 1], hold)) {
+        if (goes_with(gathered->batches[i - 1], hold, now)) {
             return gathered->batches[i - 1];
         }
     }
@@ -156,12 +164,12 @@ static int64_t next_try(struct engine *engine, int64_t now) {
 }
 
 /* Makes a batch of the hold whose time has come and of those whose time is near; one for each way of renewing, and in a
- * cluster for each slot. */
+ * cluster for each slot, or each name of a slot that migrates. */
 void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
     struct gathered gathered = {.count = 0};
     int64_t near = now + renewal_ahead(engine->settings.watchdog_lease_ms);
     for (struct hold *hold = first; hold; hold = next_due(engine, near, now)) {
-        struct command *batch = batch_for(engine, &gathered, hold);
+        struct command *batch = batch_for(engine, &gathered, hold, now);
         if (!batch || is_full(batch, hold)) {
             if (hold == first) {
                 hold->renew_at = next_try(engine, now);
@@ -289,9 +297,21 @@ static void entry_replied(struct engine *engine, const struct command *command, 
     hold_command_done(engine, hold, now);
 }
 
+/* The keys of a batch are on two nodes: its holds go by themselves, for a lease, as nobody says when the migration
+ * ends. Returns whether there are several, which then go at once. */
+static bool renew_separately(const struct engine *engine, struct command *command, int64_t now) {
+    for (uint32_t i = 0; i < command->batch_count && command->batch_count > 1; i++) {
+        if (command->batch[i].live) {
+            command->batch[i].hold->separate_until = now + engine->settings.watchdog_lease_ms * MILLISECOND;
+        }
+    }
+    return command->batch_count > 1;
+}
+
 void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     if (reply->kind != REPLY_ARRAY || reply->count != command->batch_count) {
-        renewal_again(engine, command, now + 100 * MILLISECOND, now);
+        bool at_once = error_of_reply(reply).keys_separated && renew_separately(engine, command, now);
+        renewal_again(engine, command, at_once ? now : now + 100 * MILLISECOND, now);
         return;
     }
     for (uint32_t i = 0; i < command->batch_count; i++) {

@@ -39,6 +39,8 @@ bool is_retried(const struct engine *engine, struct command *command, struct err
     bool once_more = error.may_have_executed && !command->repeated;
     bool wanted = once_more || (error.transient && command->operation);
     switch ((enum retry)retries[command->kind]) {
+    case RETRY_WHILE_SEPARATED:
+        return error.keys_separated && command->operation;
     case RETRY_OPERATION:
         return error.transient && !command->operation->non_blocking;
     case RETRY_WHILE_RECORDED:

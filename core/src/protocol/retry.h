@@ -9,6 +9,7 @@
 /* For how long a command is sent again whose error may pass. */
 enum retry {
     RETRY_NEVER,
+    RETRY_WHILE_SEPARATED,  /* as long as somebody waits for it and its slot migrates, with its keys on two nodes */
     RETRY_OPERATION,        /* for as long as its operation waits, which pauses; a new command asks again */
     RETRY_WHILE_RECORDED,   /* as long as its record is sure to live */
     RETRY_UNTIL_IN_THE_WAY, /* as long as somebody waits for it, then until the hold needs another command */

@@ -11,6 +11,7 @@
 #include "numbers.h"
 #include "operations.h"
 #include "pools.h"
+#include "retry.h"
 
 void single_begin(struct engine *engine, struct operation *operation, uint8_t command_kind) {
     struct command *command = take_command(engine, operation);
@@ -27,19 +28,25 @@ void single_abort(struct engine *engine, struct operation *operation, int status
     finish(engine, operation, status);
 }
 
-/* Who is to have the reply; NULL if that was given up on, or ended with an error reply. */
-static struct operation *answered(struct engine *engine, struct command *command, const struct reply *reply) {
+/* Who is to have the reply; NULL if that was given up on, ended with an error reply, or waits for another one. */
+static struct operation *answered(struct engine *engine, struct command *command, const struct reply *reply,
+                                  int64_t now) {
     struct operation *operation = command->operation;
-    if (operation && reply->kind == REPLY_ERROR) {
-        finish(engine, operation, error_reply_of(reply->text, reply->size).status);
-        return NULL;
+    if (!operation || reply->kind != REPLY_ERROR) {
+        return operation;
     }
-    return operation;
+    struct error_reply error = error_of_reply(reply);
+    if (is_retried(engine, command, error, now)) {
+        error.may_have_executed = false; /* these scripts read all keys before they write */
+        retry_later(engine, command, error, now);
+    } else {
+        finish(engine, operation, error.status);
+    }
+    return NULL;
 }
 
 void query_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    (void)now;
-    struct operation *operation = answered(engine, command, reply);
+    struct operation *operation = answered(engine, command, reply, now);
     if (!operation) {
         return;
     }
@@ -70,8 +77,7 @@ void query_replied(struct engine *engine, struct command *command, const struct 
 }
 
 void inspect_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    (void)now;
-    struct operation *operation = answered(engine, command, reply);
+    struct operation *operation = answered(engine, command, reply, now);
     if (!operation) {
         return;
     }
@@ -87,7 +93,7 @@ void inspect_replied(struct engine *engine, struct command *command, const struc
 }
 
 void force_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    struct operation *operation = answered(engine, command, reply);
+    struct operation *operation = answered(engine, command, reply, now);
     if (!operation) {
         return;
     }
@@ -99,8 +105,7 @@ void force_replied(struct engine *engine, struct command *command, const struct 
 }
 
 void owner_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    (void)now;
-    struct operation *operation = answered(engine, command, reply);
+    struct operation *operation = answered(engine, command, reply, now);
     if (!operation) {
         return;
     }

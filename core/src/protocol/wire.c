@@ -10,6 +10,9 @@
 #include "operation_record.h"
 #include "routes.h"
 
+/* Levels of a reader that have timeout keys. */
+enum { TIMEOUTS_MAX = 1000 };
+
 enum script_id command_script(const struct command *command) {
     return template_of_command(command)->script;
 }
@@ -222,6 +225,11 @@ static void write_fair_letter(const struct engine *engine, const struct command 
     }
 }
 
+/* The id of an owner of any process. */
+static const char *named_owner(const struct command *command) {
+    return INVARIANT(NULL, command->operation) ? command->operation->owner_id : ""; /* it is not abandoned */
+}
+
 /* The key in which an operation's outcome is recorded; our own, so it has our name (design: limits). */
 static void put_record(const struct engine *engine, struct argument_sink *sink, const struct command *command) {
     char text[REDLATCH_OWNER_SIZE];
@@ -230,6 +238,50 @@ static void put_record(const struct engine *engine, struct argument_sink *sink, 
     parts[4] = (struct argument_part){":", 1};
     parts[5] = (struct argument_part){text, owner_text(engine, command->record_key, text)};
     sink->append(sink, parts, 6);
+}
+
+/* The timeout key of a level of a reader, or of the last one that has a key (wire format 2.5). */
+static void put_timeout(struct argument_sink *sink, const struct resource *resource, const char *owner, uint64_t nth) {
+    char digits[20];
+    nth = nth < TIMEOUTS_MAX ? nth : TIMEOUTS_MAX;
+    struct argument_part parts[8];
+    derived_parts("", resource, false, parts);
+    parts[4] = (struct argument_part){":", 1};
+    parts[5] = (struct argument_part){owner, strlen(owner)};
+    parts[6] = (struct argument_part){":rwlock_timeout:", 16};
+    parts[7] = (struct argument_part){digits, decimal(nth, digits)};
+    sink->append(sink, parts, 8);
+}
+
+/* The letters of timeout keys; false for another letter. */
+static bool write_timeout_letter(const struct engine *engine, const struct command *command, char letter,
+                                 struct argument_sink *sink) {
+    char own[REDLATCH_OWNER_SIZE];
+    const char *owner = own;
+    uint64_t nth = 1;
+    switch (letter) {
+    case 'R':
+        owner_text(engine, command->id, own);
+        break;
+    case 'E':
+        owner_text(engine, command->id, own);
+        nth = command->count;
+        break;
+    case 'D':
+        owner_text(engine, command->id, own);
+        nth = (uint64_t)command->count + 1;
+        break;
+    case 'X':
+        owner_text(engine, command->successor, own);
+        break;
+    case 'B':
+        owner = named_owner(command);
+        break;
+    default:
+        return false;
+    }
+    put_timeout(sink, command->resource, owner, nth);
+    return true;
 }
 
 /* The key of a permit semaphore's leases: the name, in braces unless it has some itself, and a suffix (wire format
@@ -264,7 +316,7 @@ static void put_amount(struct argument_sink *sink, int64_t amount) {
 
 /* The id of an owner of any process, and what is added to it. */
 static void put_owner_id(struct argument_sink *sink, const struct command *command, const char *added) {
-    const char *id = INVARIANT(NULL, command->operation) ? command->operation->owner_id : ""; /* it is not abandoned */
+    const char *id = named_owner(command);
     struct argument_part parts[] = {{id, strlen(id)}, {added, strlen(added)}};
     sink->append(sink, parts, 2);
 }
@@ -381,7 +433,8 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put(sink, &letter, 1);
         break;
     default:
-        if (!write_owner_letter(engine, command, letter, sink) && !write_count_letter(engine, command, letter, sink)) {
+        if (!write_owner_letter(engine, command, letter, sink) && !write_count_letter(engine, command, letter, sink) &&
+            !write_timeout_letter(engine, command, letter, sink)) {
             write_fair_letter(engine, command, letter, sink);
         }
     }

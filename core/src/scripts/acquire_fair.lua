@@ -49,8 +49,8 @@ if length ~= redis.call('zcard', timeouts) then -- something took half of a plac
     is_half = not (stands and score)
     score = stands and score
 end
-local head, head_score, gone = seek_head(owner)
-if not head and length > #gone then -- no waiter stands there, but something does
+local head, head_score, gone, passed = seek_head(owner, is_half and owner)
+if not head and length > passed then -- no waiter stands there, but something does
     return wrong_queue()
 end
 local granted = ttl == -2 and (head == owner or not head and position ~= '2')
@@ -60,22 +60,22 @@ end
 if is_half then
     redis.call('lrem', queue, 0, owner)
     redis.call('zrem', timeouts, owner)
-    find_head(owner)
-else
-    strike(gone)
 end
+strike(gone)
 if granted then
     redis.call('hset', KEYS[1], owner, 1)
     redis.call('pexpire', KEYS[1], ARGV[2])
     if head then
         redis.call('lpop', queue)
         redis.call('zrem', timeouts, owner)
-        drop_sign()
+        if length == passed + 1 then
+            drop_sign()
+        end
     end
     return nil
 end
 if ttl == -2 and head then -- left free for another
-    local _, _, called_score = call_head(tonumber(ARGV[5]), ARGV[6])
+    local _, called_score = call_head(tonumber(ARGV[5]), ARGV[6], head, head_score)
     head_score = called_score
 end
 local longest = math.max(tonumber(ARGV[4]), FOREIGN_TIMEOUT)

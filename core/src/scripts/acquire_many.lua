@@ -1,7 +1,7 @@
 -- acquire_many: the owners hold all of the locks named, each with the levels stated; or none that they did not hold.
 -- Effects on each name as the acquire of its kind (wire format 2.1, 2.5, 2.6, 2.7, 2.9), with one lease for all.
 -- Begins with shared/allowed.lua.
--- KEYS for each line: name; of form f its counter of tokens, too
+-- KEYS for each line: name; of form f its counter of tokens, of r the timeout key of its last level, too
 -- ARGV[1] lease in ms; 0 only looks   ARGV[2] the form of each line, a letter; a capital one raises what is held
 -- then for each line: owner; of a capital form its levels; of form f whether tokens begin at the server's time (1), of
 -- r and w the base of timeout keys, of r also the field of the owner's own write lock, else empty, of g the number of
@@ -63,7 +63,7 @@ end
 
 local function check_fenced(entry)
     local why = check_hash(entry)
-    local issued = not why and call('get', entry.counter)
+    local issued = not why and call('get', entry.second)
     if issued and not is_token(issued) then
         return wrong_counter()
     end
@@ -122,10 +122,10 @@ local function check_read(entry)
         return wrong
     elseif not entry.count_stated then
         local held = entry.mode == 'write' and entry.count == 0 and call('hexists', entry.name, ARGV[entry.at + 1]) == 0
-        call('get', entry.timeout .. 1) -- an error when it is something else
+        call('get', entry.second) -- an error when it is something else
         return held and entry.ttl or nil
     end
-    return longest_of(ARGV[entry.at], entry.owner, 1, entry.count) == FREE and GONE or nil
+    return longest_of(entry.name, ARGV[entry.at], entry.owner, 1, entry.count) == FREE and GONE or nil
 end
 
 local function take_read(entry)
@@ -188,7 +188,7 @@ end
 local function misses_permission(entry)
     local denied = missing_permission(entry.name, unpack(entry.member_type.writes))
     if entry.member_type.token then
-        denied = denied or missing_permission(entry.counter, 'incr', 'persist', 'set')
+        denied = denied or missing_permission(entry.second, 'incr', 'persist', 'set')
     end
     return denied or entry.member_type.timeouts and missing_permission(entry.timeout .. 1, 'set', 'pexpire')
 end
@@ -198,7 +198,7 @@ local member_types = {
     m = {check = check_hash, take = take_hash, keys = 1, arguments = 0, writes = {'hset', 'pexpire'}},
     f = {check = check_fenced, take = take_hash, keys = 2, arguments = 1, token = true, writes = {'hset', 'pexpire'}},
     p = {check = check_plain, take = take_plain, keys = 1, arguments = 0, writes = {'set', 'pexpire'}},
-    r = {check = check_read, take = take_read, keys = 1, arguments = 2, writes = {'hset', 'pexpire'}, timeouts = true},
+    r = {check = check_read, take = take_read, keys = 2, arguments = 2, writes = {'hset', 'pexpire'}, timeouts = true},
     w = {check = check_write, take = take_write, keys = 1, arguments = 1, writes = {'hset', 'pexpire'}},
     g = {check = check_group, take = take_group, keys = 1, arguments = 1, counted = true,
         writes = {'hset', 'hdel', 'pexpire'}},
@@ -210,7 +210,7 @@ for i = 1, #letters do
     local letter = string.sub(letters, i, i)
     local member_type = member_types[string.lower(letter)]
     local raises = letter ~= string.lower(letter)
-    local entry = {member_type = member_type, name = KEYS[key], counter = KEYS[key + 1], owner = ARGV[at],
+    local entry = {member_type = member_type, name = KEYS[key], second = KEYS[key + 1], owner = ARGV[at],
         count_stated = raises and ARGV[at + 1] or nil, at = at + (raises and 2 or 1)}
     local why = member_type.check(entry)
     if type(why) == 'table' then
@@ -234,7 +234,7 @@ for _, entry in ipairs(entries) do
 end
 for _, entry in ipairs(entries) do
     if entry.member_type.token then
-        answer[#answer + 1] = entry.token or draw_token(entry.counter, ARGV[entry.at])
+        answer[#answer + 1] = entry.token or draw_token(entry.second, ARGV[entry.at])
     end
 end
 for _, entry in ipairs(entries) do

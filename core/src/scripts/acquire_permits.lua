@@ -11,6 +11,8 @@
 -- Returns nil when the permits with these ids are taken; else the ms until the next one taken runs out, -1 for never;
 -- -2 when the semaphore does not exist.
 -- May be sent twice: a repeat finds an id, and leaves every lease that is there at least as long as asked.
+-- The new leases are there before those that ended go, and those that stay are looked at before: a server that migrates
+-- the slot refuses a key that was deleted.
 -- SPDX-License-Identifier: Apache-2.0
 local NEVER, CHUNK = 922337203685477, 1000
 local value = redis.call('get', KEYS[1])
@@ -47,7 +49,7 @@ if not value and not makes then
     return -2
 end
 local denied = (makes and missing_permission(KEYS[1], 'set')) or missing_permission(KEYS[1], 'incrby', 'decrby') or
-    missing_permission(KEYS[2], 'zrem', 'zadd', 'pexpire')
+    missing_permission(KEYS[2], 'zrem', 'zadd', 'persist', 'pexpire')
 if denied then
     return denied
 end
@@ -55,16 +57,24 @@ if makes then
     value = ARGV[3]
     redis.call('set', KEYS[1], value)
 end
-if #expired > 0 then
-    value = redis.call('incrby', KEYS[1], #expired)
-    redis.call('zrem', KEYS[2], unpack(expired))
-end
 local count = #ARGV - 3
-local granted = tonumber(value) >= count
+local granted = value + #expired >= count
+if #expired > 0 then
+    nearest = redis.call('zrange', KEYS[2], #expired, #expired, 'withscores')
+    value = redis.call('incrby', KEYS[1], #expired)
+end
 if granted then
     value = redis.call('decrby', KEYS[1], count)
     for i = 4, #ARGV do
         redis.call('zadd', KEYS[2], over, ARGV[i])
+    end
+end
+if #expired > 0 then
+    redis.call('zrem', KEYS[2], unpack(expired))
+end
+if granted then
+    if #expired > 0 and not nearest[1] then
+        redis.call('persist', KEYS[2]) -- its time to live was that of the leases that ended
     end
     local ttl = redis.call('pttl', KEYS[1])
     if ttl > 0 then
@@ -77,7 +87,6 @@ end
 if granted then
     return nil
 end
-nearest = redis.call('zrange', KEYS[2], 0, 0, 'withscores')
 if not nearest[2] or tonumber(nearest[2]) >= NEVER then
     return -1
 end

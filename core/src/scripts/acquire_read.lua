@@ -2,8 +2,8 @@
 -- Effects as RReadWriteLock's read lock (wire format 2.5).
 -- Begins with shared/read_write.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] base of timeout keys   ARGV[4] the field of the write
--- lock that the same owner holds, else empty
+-- KEYS[1] name   KEYS[2] timeout key of the first level   ARGV[1] owner   ARGV[2] lease in ms
+-- ARGV[3] the field of the write lock that the same owner holds, else empty
 -- Returns nil when the owner holds the lock; else the remaining ms of the writer, -1 if the lock has no lease.
 -- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked. A timeout key
 -- without that field is left of a hash that was deleted: it is set anew, for nothing may outlast the lock.
@@ -15,14 +15,14 @@ if mode ~= 'read' and mode ~= 'write' and ttl ~= -2 then
     return wrong_read_write()
 end
 if mode == 'read' or mode and redis.call('hexists', KEYS[1], ARGV[1]) == 0 and
-    redis.call('hexists', KEYS[1], ARGV[4]) == 0 then
+    redis.call('hexists', KEYS[1], ARGV[3]) == 0 then
     if not is_read_write(KEYS[1]) then
         return wrong_read_write()
     elseif mode == 'write' then
         return ttl
     end
 end
-local timeout = ARGV[3] .. ':' .. ARGV[1] .. ':rwlock_timeout:1'
+local timeout = KEYS[2]
 local denied = missing_permission(timeout, 'pexpire') or missing_permission(KEYS[1], 'hsetnx', 'hset', 'pexpire')
 if denied then
     return denied

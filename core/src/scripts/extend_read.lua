@@ -2,8 +2,9 @@
 -- before; the hold may move to a new owner id at that.
 -- Begins with shared/readers.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] from   ARGV[2] to: the same owner, or its new id   ARGV[3] levels when it moves
--- ARGV[4] lease in ms   ARGV[5] base of timeout keys
+-- KEYS[1] name   KEYS[2...] timeout keys of the first levels of from, and of a new id   ARGV[1] from
+-- ARGV[2] to: the same owner, or its new id   ARGV[3] levels when it moves   ARGV[4] lease in ms
+-- ARGV[5] base of timeout keys
 -- Returns 1, or 0 when the owner does not hold the lock or its lease is over.
 -- The only script that may shorten a reader's lease; the caller sends it when nothing else of this hold is under way.
 -- The lock ends with the longest timeout key of all readers, unless a writer holds it too or it was extended alone. A
@@ -14,9 +15,15 @@ local count = redis.call('hget', KEYS[1], from)
 if not count then
     return redis.call('hexists', KEYS[1], to)
 end
-local mine = longest_of(base, from, 1, count)
+local mine = longest_of(KEYS[1], base, from, 1, count)
 if mine == -2 then
     return 0
+end
+local ttl = redis.call('pttl', KEYS[1])
+local ends = lease
+if lease < ttl then
+    local stays = ttl > mine + 1000 or redis.call('hget', KEYS[1], 'mode') ~= 'read'
+    ends = stays and ttl or math.max(lease, (longest_of_all(KEYS[1], base, from, to)))
 end
 local denied = missing_permission(KEYS[1], 'hdel', 'pexpire') or
     missing_permission(timeout_of(base, to, 1), 'set', 'pexpire', 'del')
@@ -37,13 +44,7 @@ for nth = 1, math.min(tonumber(count) or 0, 1000) do
         redis.call('del', timeout_of(base, from, nth))
     end
 end
-local ttl = redis.call('pttl', KEYS[1])
-if lease >= ttl then
-    redis.call('pexpire', KEYS[1], ARGV[4])
-elseif ttl <= mine + 1000 and redis.call('hget', KEYS[1], 'mode') == 'read' then
-    local longest = math.max(lease, (longest_of_all(KEYS[1], base)))
-    if longest < ttl then
-        redis.call('pexpire', KEYS[1], longest)
-    end
+if lease >= ttl or ends < ttl then
+    redis.call('pexpire', KEYS[1], ends)
 end
 return 1

@@ -15,9 +15,10 @@ local denied = missing_permission(KEYS[1], 'hdel', 'pexpire')
 if denied then
     return denied
 end
+local longest = longest_of_all(KEYS[1], ARGV[5]) -- before anything is written
 if ARGV[1] ~= ARGV[2] then
     redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
     redis.call('hdel', KEYS[1], ARGV[1])
 end
-redis.call('pexpire', KEYS[1], math.max(tonumber(ARGV[4]), (longest_of_all(KEYS[1], ARGV[5]))))
+redis.call('pexpire', KEYS[1], math.max(tonumber(ARGV[4]), longest))
 return 1

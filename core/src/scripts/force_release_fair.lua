@@ -13,6 +13,8 @@ local denied = missing_permission(queue, 'lpop') or missing_permission(timeouts,
 if denied then
     return denied
 end
+local head, score, gone = seek_head()
 local deleted = redis.call('del', KEYS[1])
-call_head(tonumber(ARGV[1]), ARGV[2])
+strike(gone)
+call_head(tonumber(ARGV[1]), ARGV[2], head, score)
 return deleted

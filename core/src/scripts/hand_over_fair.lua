@@ -17,17 +17,22 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then
     if denied then
         return denied
     end
-    if find_head(ARGV[2]) == ARGV[2] then
+    local head, score, gone = seek_head(ARGV[2])
+    strike(gone)
+    if head == ARGV[2] then
+        local last = redis.call('llen', queue) == 1
         redis.call('hset', KEYS[1], ARGV[2], ARGV[3])
         redis.call('hdel', KEYS[1], ARGV[1])
         redis.call('pexpire', KEYS[1], ARGV[4])
         redis.call('lpop', queue)
         redis.call('zrem', timeouts, ARGV[2])
-        drop_sign()
+        if last then
+            drop_sign()
+        end
         return 1
     end
     redis.call('hdel', KEYS[1], ARGV[1])
-    call_head(tonumber(ARGV[5]), ARGV[6])
+    call_head(tonumber(ARGV[5]), ARGV[6], head, score)
     return type(redis.pcall('zscore', timeouts, ARGV[2])) == 'string' and 2 or 3
 end
 if redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
@@ -38,6 +43,8 @@ if redis.call('exists', KEYS[1]) == 0 then
     if denied then
         return denied
     end
-    call_head(tonumber(ARGV[5]), ARGV[6], ARGV[2])
+    local head, score, gone = seek_head(ARGV[2])
+    strike(gone)
+    call_head(tonumber(ARGV[5]), ARGV[6], head, score)
 end
 return 0

@@ -2,7 +2,8 @@
 -- least as long as asked.
 -- Begins with shared/readers.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] base of timeout keys
+-- KEYS[1] name   KEYS[2] timeout key of the last level   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms
+-- ARGV[4] base of timeout keys
 -- Returns 1, or 0 when the owner does not hold the lock or its lease is over: a re-entry never creates it.
 -- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
 -- A timeout key of a level above the count is left of a hash that was deleted: it is set anew.
@@ -10,7 +11,7 @@
 -- to the last of these.
 -- SPDX-License-Identifier: Apache-2.0
 local count = tonumber(redis.call('hget', KEYS[1], ARGV[1]) or 0) or 0
-if longest_of(ARGV[4], ARGV[1], 1, count) == -2 then
+if longest_of(KEYS[1], ARGV[4], ARGV[1], 1, count) == -2 then
     return 0
 end
 local wanted, lease = tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -24,14 +24,19 @@ local denied = missing_permission(KEYS[1], 'hdel') or missing_permission(queue, 
 if denied then
     return denied
 end
-if ARGV[3] == '1' then -- whatever the lock has become
-    redis.pcall('zrem', timeouts, ARGV[1])
-    redis.pcall('lrem', queue, 1, ARGV[1])
-    drop_sign()
+local leaver = ARGV[3] == '1' and ARGV[1]
+local length, fields = redis.pcall('llen', queue), redis.pcall('hlen', KEYS[1])
+local head, score, gone = seek_head(nil, leaver)
+if leaver then -- whatever the lock has become
+    redis.pcall('zrem', timeouts, leaver)
+    if redis.pcall('lrem', queue, 0, leaver) == length or length == 0 then
+        drop_sign()
+    end
 end
 local held = redis.call('hdel', KEYS[1], ARGV[1])
 local receivers = 0
-if redis.call('exists', KEYS[1]) == 0 then
-    receivers = call_head(tonumber(ARGV[4]), ARGV[5])
+if fields == held then
+    strike(gone)
+    receivers = call_head(tonumber(ARGV[4]), ARGV[5], head, score)
 end
 return held == 1 and 1 + receivers or 0

@@ -2,7 +2,8 @@
 -- more, and waiters are told if that leaves it free, or the readers among them a side of it.
 -- Effects, message and channel on each name as the release of its kind (wire format 2.1, 2.5, 2.6, 2.9).
 -- Begins with shared/allowed.lua.
--- KEYS names   ARGV[1] the form of each line, a letter; a capital one leaves levels
+-- KEYS for each line: name; of form r the timeout key of the first level that goes, too
+-- ARGV[1] the form of each line, a letter; a capital one leaves levels
 -- then for each line: owner; of a capital form the levels left; channel; of r and w the base of timeout keys; of g the
 -- number of values, and each value, hashed
 -- Forms: m and f a hash with one owner at a time (mutex, fenced and spin alike), p a string (plain), r and w the sides
@@ -91,26 +92,27 @@ local function leave_group(entry)
     return held, freed and '0' or nil
 end
 
--- How a form leaves a line; how many arguments behind the channel it has. A further form is a row here.
+-- How a form leaves a line; how many keys, and arguments behind the channel, it has. A further form is a row here.
 local member_types = {
     m = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},
     f = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},
     p = {leave = leave_plain, arguments = 0, writes = {'del'}},
-    r = {leave = leave_reader, arguments = 1, timeouts = true, writes = {'hdel', 'hset', 'del', 'pexpire'}},
+    r = {leave = leave_reader, keys = 2, arguments = 1, timeouts = true, writes = {'hdel', 'hset', 'del', 'pexpire'}},
     w = {leave = leave_writer, arguments = 1, writes = {'hdel', 'hset', 'del', 'pexpire'}},
     g = {leave = leave_group, arguments = 1, counted = true, writes = {'hdel', 'hset'}},
 }
 
 local entries = {}
-local at = 2
+local key, at = 1, 2
 for i = 1, #letters do
     local letter = string.sub(letters, i, i)
     local member_type = member_types[string.lower(letter)]
     local lowers = letter ~= string.lower(letter)
     local channel = at + (lowers and 2 or 1)
-    local entry = {member_type = member_type, name = KEYS[i], owner = ARGV[at], left = lowers and ARGV[at + 1] or nil,
+    local entry = {member_type = member_type, name = KEYS[key], owner = ARGV[at], left = lowers and ARGV[at + 1] or nil,
         channel = ARGV[channel], at = channel + 1}
     entries[i] = entry
+    key = key + (member_type.keys or 1)
     at = entry.at + member_type.arguments + (member_type.counted and ARGV[entry.at] or 0)
     local denied = missing_permission(entry.name, unpack(member_type.writes)) or
         member_type.timeouts and missing_permission(timeout_of(ARGV[entry.at], entry.owner, 1), 'set', 'del')

@@ -2,7 +2,8 @@
 -- leases; when nobody is left, it is free and waiters are told.
 -- Begins with shared/leave_read.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] owner   ARGV[2] levels left   ARGV[3] channel   ARGV[4] base of timeout keys
+-- KEYS[1] name   KEYS[2] timeout key of the first level that goes   ARGV[1] owner   ARGV[2] levels left
+-- ARGV[3] channel   ARGV[4] base of timeout keys
 -- Returns 0 when the owner holds nothing; else 1, plus the number of subscribers told when the lock became free.
 -- May be sent twice: a repeat finds no field (full release) or the count it left (partial).
 -- SPDX-License-Identifier: Apache-2.0

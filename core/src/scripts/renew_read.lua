@@ -1,20 +1,23 @@
 -- renew_read: for those readers who still hold, the timeout key of every level and the lock end no sooner than asked.
--- KEYS names   ARGV owner, lease in ms, base of timeout keys for each name; a lease of 0 only asks
+-- Begins with shared/readers.lua.
+-- KEYS for each line: name, timeout key of the first level   ARGV for each: owner, lease in ms, base of timeout keys;
+-- a lease of 0 only asks
 -- Returns for each name the remaining ms of the owner's lease before (-1: it had none), or -2 when the owner does not
 -- hold it or its lease is over: timeout keys are never made anew, so nothing late brings a reader back.
 -- May be sent twice or late: a lease is never shortened. A key of another type answers -2 and spoils nothing for the
 -- others.
 -- SPDX-License-Identifier: Apache-2.0
 local before = {}
-for i, name in ipairs(KEYS) do
-    local timeout = ARGV[3 * i] .. ':' .. ARGV[3 * i - 2] .. ':rwlock_timeout:'
-    local count = redis.pcall('hget', name, ARGV[3 * i - 2])
+for i = 1, #KEYS / 2 do
+    local name, owner, base = KEYS[2 * i - 1], ARGV[3 * i - 2], ARGV[3 * i]
+    local count = redis.pcall('hget', name, owner)
     local lease, longest = tonumber(ARGV[3 * i - 1]), -2
     for nth = 1, math.min(type(count) == 'string' and tonumber(count) or 0, 1000) do
-        local ttl = redis.call('pttl', timeout .. nth)
+        local timeout = timeout_of(base, owner, nth)
+        local ttl = left_of(name, timeout)
         longest = math.max(longest, ttl == -1 and math.huge or ttl)
         if ttl >= 0 and ttl < lease then
-            redis.call('pexpire', timeout .. nth, ARGV[3 * i - 1])
+            redis.call('pexpire', timeout, ARGV[3 * i - 1])
         end
     end
     before[i] = -2

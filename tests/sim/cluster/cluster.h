@@ -7,7 +7,8 @@
  *             nodes are notified who owns it, in either order. The other nodes learn it late. A master ends and its
  *             replica takes its place; or both serve for a while. A client and a node hear nothing of each other.
  *             Connections break.
- * Nodes       reply MOVED, ASK, TRYAGAIN, CLUSTERDOWN and CROSSSLOT as Redis 7 does, each by what it knows.
+ * Nodes       reply MOVED, ASK, TRYAGAIN, CLUSTERDOWN and CROSSSLOT as Redis 7 does, each by what it knows, and refuse
+ *             commands of a script on keys that they have not, while a slot migrates.
  * Clients     begin without routes, and learn them as client/io/cluster.c does: by redirections, and by CLUSTER SLOTS
  *             of a node that may be behind. What they send in doubt follows the routes.
  * Invariants  Nobody believes in a lock that another one believes in, or for longer than a node said, but for what a
@@ -24,7 +25,8 @@
  *   callers.c          threads that acquire, extend and release at random
  *   node_holds.c       what each node has of each name
  *   judge_holds.c      what clients believe, against that
- *   judge_calls.c      what calls return; waiters; leftovers */
+ *   judge_calls.c      what calls return; waiters; leftovers
+ *   planted_cluster.c  mistakes in scripts that it finds */
 #ifndef CLUSTER_SIM_H
 #define CLUSTER_SIM_H
 

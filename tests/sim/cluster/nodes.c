@@ -9,6 +9,8 @@
  *                                some there                                  TRYAGAIN
  *   imported, behind ASKING      one; or several, all there                  none
  *                                several, not all there                      TRYAGAIN
+ *   migrating, in a script       a command on a key that is not there        non local key
+ *   imported, in a script        a command on several, not all there         non local key
  *   nobody's                     any                                         CLUSTERDOWN */
 #include "cluster.h"
 #include "redis_commands.h"
@@ -58,7 +60,9 @@ static void reply_try_again(struct world *world, struct redis_reply *reply) {
 static bool is_served(struct world *world, struct packet *packet, uint32_t name, const struct node_view *view) {
     uint32_t node = node_of_server(world, packet->server);
     bool owns = view->owner[name] == node;
-    if (owns && view->migrates_to[name] == NOBODY) {
+    bool whole = owns && view->migrates_to[name] == NOBODY;
+    keyspace_set_side(packet->server->keyspace, whole ? SLOT_WHOLE : owns ? SLOT_MIGRATES : SLOT_IMPORTED);
+    if (whole) {
         return true;
     }
     uint32_t existing = count_existing(packet);

@@ -133,8 +133,7 @@ static bool is_to(const struct deed *deed, const struct wire_field *field) {
 
 /* Whether a reader is let in past a writer, as itself. */
 static bool passes(const struct deed *deed, const struct wire_field *writer) {
-    uint32_t pass = deed->owner + (deed->script == deed->request->script ? 3 : 2);
-    return wire_is_argument(deed->request, pass, writer);
+    return wire_is_argument(deed->request, deed->owner + 2, writer);
 }
 
 static bool is_moved(const struct deed *deed, const struct wire_field *field) {

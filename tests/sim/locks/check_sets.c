@@ -47,11 +47,12 @@ uint32_t lines_of(const struct request *request) {
     return (uint32_t)request->texts[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].size;
 }
 
-/* Which of the keys is the name of a line: one with a token has its counter behind it. */
+/* Which of the keys is the name of a line: a reader has a timeout key behind it, one that draws a token its counter. */
 uint32_t line_key(const struct request *request, uint32_t line) {
     uint32_t key = line;
-    for (uint32_t earlier = 0; request->script == SCRIPT_ACQUIRE_MANY && earlier < line; earlier++) {
-        key += (forms_of(request)[earlier] | 32) == 'f';
+    for (uint32_t earlier = 0; earlier < line; earlier++) {
+        char form = (char)(forms_of(request)[earlier] | 32);
+        key += form == 'r' || (form == 'f' && request->script == SCRIPT_ACQUIRE_MANY);
     }
     return key;
 }

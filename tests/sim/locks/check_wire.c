@@ -41,9 +41,14 @@ enum script_id role_of(enum script_id script) {
     }
 }
 
-/* Keys that are names of locks; counters of tokens go with them. */
+/* Keys for each name of a renewal: a reader has a timeout key behind it. */
+static uint32_t keys_of_renewal(const struct request *request) {
+    return request->script == SCRIPT_RENEW_READ ? 2 : 1;
+}
+
+/* Keys that are names of locks; counters of tokens and timeout keys go with them. */
 uint32_t names_of(const struct request *request) {
-    return !request->many ? 1 : is_set(request) ? lines_of(request) : request->key_count;
+    return !request->many ? 1 : is_set(request) ? lines_of(request) : request->key_count / keys_of_renewal(request);
 }
 
 void checker_start(struct world *world) {
@@ -223,7 +228,8 @@ uint32_t key_name(struct world *world, const struct request *request, uint32_t i
     if (world_has_values(world)) {
         return group_name(world, request, index);
     }
-    return world_name(world, request->texts[is_set(request) ? line_key(request, index) : index]);
+    return world_name(world,
+                      request->texts[is_set(request) ? line_key(request, index) : index * keys_of_renewal(request)]);
 }
 
 void watch_before(struct world *world, const struct request *request) {
@@ -334,8 +340,9 @@ static void judge_name(struct world *world, const struct request *request, uint3
 
 /* What a renewal answers must be so. */
 static void judge_renewal(struct world *world, const struct request *request, const struct redis_reply *reply) {
-    uint32_t per_line = request->argument_count / request->key_count;
-    for (uint32_t i = 0; reply->kind == REDIS_ARRAY && i < request->key_count && i < reply->size; i++) {
+    uint32_t lines = names_of(request);
+    uint32_t per_line = request->argument_count / lines;
+    for (uint32_t i = 0; reply->kind == REDIS_ARRAY && i < lines && i < reply->size; i++) {
         struct wire_field named = wire_parse_owner(request->texts[request->key_count + per_line * i]);
         uint32_t side = request->script == SCRIPT_RENEW_READ;
         const struct wire_name *wire = &world->checker.wire[key_name(world, request, i) + side];
@@ -398,8 +405,9 @@ void watch_external(struct world *world, uint32_t name, bool notified) {
 }
 
 void watch_prolonged(struct world *world, const struct request *request) {
-    uint32_t per_line = request->argument_count / request->key_count;
-    for (uint32_t i = 0; i < request->key_count; i++) {
+    uint32_t lines = names_of(request);
+    uint32_t per_line = request->argument_count / lines;
+    for (uint32_t i = 0; i < lines; i++) {
         struct wire_field named = wire_parse_owner(request->texts[request->key_count + per_line * i]);
         note_of(world, named.client, named.id)->prolonged = true;
     }

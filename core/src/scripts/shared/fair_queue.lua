@@ -4,6 +4,8 @@
 -- KEYS[4] heartbeat of the caller's client; it ends with the uuid, and so does that of every other client
 -- Times are the server's. Only the head is ever taken off, nobody else's score is shifted, and what is of the wrong
 -- type counts as an empty queue here: whoever enters it reads both keys first, which is an error then.
+-- Heartbeats of other clients cannot be declared. While their slot migrates a server refuses to look at one that it has
+-- not, with an error; a script looks at them before it writes, and at no key that it has deleted.
 -- Begins with shared/clock.lua.
 -- Begins with shared/waiters.lua.
 -- SPDX-License-Identifier: Apache-2.0
@@ -16,9 +18,9 @@ local function sign_of(owner)
     return string.sub(owner, 15, 15) == '8' and string.sub(sign, 1, -37) .. string.sub(owner, 1, 36)
 end
 
--- Somebody left the queue: with nobody in it the client's heartbeat is of no use any more.
+-- Nobody is left in the queue: the client's heartbeat is of no use any more.
 local function drop_sign()
-    if redis.call('exists', queue) == 0 and redis.pcall('get', sign) == '1' then
+    if redis.pcall('get', sign) == '1' then
         redis.call('del', sign)
     end
 end
@@ -27,47 +29,47 @@ local function set_score(owner, score)
     redis.call('zadd', timeouts, 'xx', string.format('%.0f', score), owner)
 end
 
--- The head, its score, and those before it, who are gone: no score, time over, or no heartbeat. `alive` is not.
--- Without a head the first result is nil.
-local function seek_head(alive)
-    local gone = {}
+-- Whether a waiter's client lives. The node that imports a slot takes a heartbeat that has not arrived for one that
+-- does not exist, but not of two keys.
+local function has_sign(owner)
+    local its_sign = sign_of(owner)
+    return not its_sign or redis.call('exists', queue, its_sign) == 2
+end
+
+-- The head, its score, and those before it, who are gone: no score, time over, or no heartbeat. `alive` is not, and
+-- `leaver` is left out. Without a head the first result is nil. Then how many were looked at before it.
+local function seek_head(alive, leaver)
+    local gone, at = {}, 0
     while true do
-        local owner = redis.pcall('lindex', queue, #gone)
+        local owner = redis.pcall('lindex', queue, at)
         local score = type(owner) == 'string' and redis.pcall('zscore', timeouts, owner)
         if type(owner) ~= 'string' or type(score) == 'table' or not is_owner(owner) then
-            return nil, nil, gone
+            return nil, nil, gone, at
         end
         score = tonumber(score or 0)
-        local its_sign = sign_of(owner)
-        if score > 0 and owner == alive then
-            return owner, score, gone
+        if owner ~= leaver then
+            if score > 0 and owner == alive or score > now and has_sign(owner) then
+                return owner, score, gone, at
+            end
+            gone[#gone + 1] = owner
         end
-        if score > now and (not its_sign or redis.call('exists', its_sign) == 1) then
-            return owner, score, gone
-        end
-        gone[#gone + 1] = owner
+        at = at + 1
     end
 end
 
 -- Takes those off the queue who stand before its head.
 local function strike(gone)
-    for _, owner in ipairs(gone) do
+    for _ = 1, #gone do
         redis.call('lpop', queue)
-        redis.call('zrem', timeouts, owner)
+    end
+    for first = 1, #gone, 1000 do
+        redis.call('zrem', timeouts, unpack(gone, first, math.min(first + 999, #gone)))
     end
 end
 
--- The head and its score, after those before it were taken off.
-local function find_head(alive)
-    local owner, score, gone = seek_head(alive)
-    strike(gone)
-    return owner, score
-end
-
--- The lock is free: the head is notified and has `timeout_ms` ms to come. With nobody in the queue those who watch are
--- notified. Returns how many received the message, the head, its score.
-local function call_head(timeout_ms, channel, alive)
-    local owner, score = find_head(alive)
+-- The lock is free: its head, which seek_head found, is notified and has `timeout_ms` ms to come. Without a head those
+-- who watch are notified. Returns how many received the message, and the score of the head.
+local function call_head(timeout_ms, channel, owner, score)
     if not owner then
         return redis.call('publish', channel, '0')
     end
@@ -76,5 +78,5 @@ local function call_head(timeout_ms, channel, alive)
         set_score(owner, latest)
         score = latest
     end
-    return redis.call('publish', channel .. ':' .. owner, '0'), owner, score
+    return redis.call('publish', channel .. ':' .. owner, '0'), score
 end
