@@ -185,7 +185,8 @@ STAGES = [
     Stage("failovers", f"{PYTEST} tests/e2e/failovers.py"
                        f" && {PYTHON} tests/soak/run.py --topology sentinel-unacknowledged --seconds 120 --failovers 20"
                        f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 120 --failovers 20"
-                       f" && {PYTHON} tests/soak/run.py --topology cluster --seconds 400 --failovers 120",
+                       f" && {PYTHON} tests/soak/run.py --topology cluster --seconds 400 --failovers 120"
+                       f" && {PYTHON} tests/soak/run.py --topology cluster-unacknowledged --seconds 120 --failovers 20",
           ("build",), alone=True, dear=True),
     Stage("cluster", f"REDLATCH_TEST_CLUSTER=1 {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/cluster_moves.py",
           ("build",), alone=True, dear=True),

@@ -33,6 +33,7 @@ from kinds import KINDS, LANGUAGES, OURS, SERVERS, queues_of, sections_of
 from nemesis import Nemesis
 from observer import Observer
 from plan import NEMESES, Process, faults, worker_plan, workers
+from shards import ShardObservers
 from support import Proxy, RedisServer, build_peers
 from support.replication import ReplicationObserver
 from support.sentinels import Watched
@@ -51,7 +52,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--topology", choices=TOPOLOGIES, default="servers",
                         help="sentinel: a master, its replicas, sentinels, and failovers; sentinel-unacknowledged: the"
                         " same, and no replica has to acknowledge a grant; cluster: masters with a replica each,"
-                        " failovers, and slots that migrate; servers")
+                        " failovers, and slots that migrate; cluster-unacknowledged: the same, and no replica has to"
+                        " acknowledge a grant, and slots stay; servers")
     parser.add_argument("--failovers", type=int, default=0, help="how many there have to be, as many of each way; 0")
     parser.add_argument("--kinds", default=None, help="all that the topology has")
     parser.add_argument("--languages", default=None, help="all that the topology has")
@@ -134,20 +136,31 @@ def play_sentinel(given: argparse.Namespace, folder: Path, processes: Sequence[P
 
 
 def play_cluster(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
-    """Runs everything on a cluster whose masters are replaced and whose slots migrate."""
+    """Runs everything on a cluster whose masters are replaced and whose slots migrate. Without acknowledgements they
+    stay, so that a name has one history."""
+    acknowledged = given.topology == "cluster"
+    ways = cluster_faults.WAYS if acknowledged else cluster_faults.REPLACEMENTS
     histories = write_plans(given, folder, processes)
-    with cluster_faults.make() as cluster:
+    with ExitStack() as stack:
+        cluster = stack.enter_context(cluster_faults.make())
+        shards, keys = cluster_faults.shards(cluster), cluster_faults.keys_of(given.kinds)
+        observers = None if acknowledged else stack.enter_context(ShardObservers(cluster, shards, keys))
+        epoch = time.time_ns() - time.monotonic_ns()
         end = time.monotonic_ns() + int(given.seconds * 1e9)
-        working = Workers(processes, histories, [cluster_faults.url(cluster)] * SERVERS, end)
+        working = Workers(processes, histories, [cluster_faults.url(cluster, acknowledged)] * SERVERS, end)
         try:
-            with Acknowledgements(cluster_faults.shards(cluster), histories / "acknowledged.jsonl"):
-                nemesis = cluster_faults.ClusterFaults(cluster, working, histories / "nemesis.jsonl", given.kinds)
+            with Acknowledgements(shards if acknowledged else [], histories / "acknowledged.jsonl"):
+                nemesis = cluster_faults.ClusterFaults(cluster, working, histories / "nemesis.jsonl", keys, ways)
                 nemesis.run(given.seed, given.seconds, processes)
                 found = working.finish()
             found += leftovers.check(cluster.masters, given.kinds)
+            streams = observers.finish() if observers else []
         finally:
             working.close()
-    return Played(read_history(histories), found)
+    for number, of_shard in enumerate(streams):
+        of_shard.write_down(folder / f"replication-{number}.jsonl")
+    history = read_history(histories)
+    return Played(history, found + (observers.judge(history, streams, epoch) if observers else []))
 
 
 def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
@@ -193,6 +206,10 @@ TOPOLOGIES = {
     # Where a new master lacks grants, holds are lost and tokens are drawn twice: that is left to replicated.judge().
     "sentinel-unacknowledged": Topology(
         failovers.RECORDED, OURS, failovers.NEMESES, failovers.WAYS, play_sentinel, checkers.of_waits
+    ),
+    "cluster-unacknowledged": Topology(
+        failovers.RECORDED, OURS, ("kill", *cluster_faults.REPLACEMENTS), cluster_faults.REPLACEMENTS, play_cluster,
+        checkers.of_waits,
     ),
 }
 

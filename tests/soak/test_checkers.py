@@ -122,7 +122,8 @@ def test_what_is_no_violation() -> None:
 
 def test_who_waited_in_vain_may_have_an_error() -> None:
     """So may who does not wait; and that too few replicas acknowledge is no error."""
-    for change in ({"refused": (30 * 100 + 1000) * MS}, {"wait": 0}, {"why": "not_replicated"}, {"language": "java"}):
+    for change in ({"refused": (30 * 100 + 1000) * MS}, {"wait": 0}, {"why": "not_replicated"}, {"language": "java"},
+                   {"why": "lost", "lease": 400}):
         history = good()
         an_error_while_waiting(history)
         assert violations(history)
