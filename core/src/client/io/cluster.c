@@ -229,13 +229,15 @@ static void close_opening(struct client *client, const struct node *used) {
 }
 
 bool cluster_greeted(struct node *node, struct connection *connection, int64_t now) {
-    if (node->client->cluster) {
-        close_opening(node->client, node);
+    const struct cluster *cluster = node->client->cluster;
+    if (!cluster) {
+        return true;
     }
+    close_opening(node->client, node);
     if (!node->settings.asks_sharding) {
         return true;
     }
-    if (node->client->cluster->sharded_messages == SHARDED_MESSAGES_ON && !connection->has_sharding) {
+    if (cluster->sharded_messages == SHARDED_MESSAGES_ON && !connection->has_sharding) {
         connection_reject(connection, "sharded_messages \"on\": expected a node with SPUBLISH, of Redis 7 or newer",
                           now);
         return false;
