@@ -147,7 +147,8 @@ STAGES = [
                      f" && {PYTEST} tests/interop -n 4", ("build",), alone=True),
     Stage("soak", f"{PYTHON} -m support.build_peers redisson && {PYTEST} tests/soak"
                   f" && {PYTHON} tests/soak/run.py --seconds 60"
-                  f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 30 --seed 1", ("build",), alone=True),
+                  f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 30 --seed 1"
+                  f" && {PYTHON} tests/soak/run.py --topology cluster --seconds 30 --seed 1", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", ("build",), computes=True),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua*.py -n 3", ("build", "address"), alone=True),
@@ -184,7 +185,8 @@ STAGES = [
     Stage("failovers", f"{PYTEST} tests/e2e/failovers.py"
                        f" && {PYTHON} tests/soak/run.py --topology sentinel-unacknowledged --seconds 120 --failovers 20"
                        f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 120 --failovers 20"
-                       f" && {PYTHON} tests/soak/run.py --topology cluster --seconds 300",
+                       f" && {PYTHON} tests/soak/run.py --topology cluster --seconds 400 --failovers 120"
+                       f" && {PYTHON} tests/soak/run.py --topology cluster-unacknowledged --seconds 120 --failovers 20",
           ("build",), alone=True, dear=True),
     Stage("cluster", f"REDLATCH_TEST_CLUSTER=1 {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/cluster_moves.py"
                      " tests/e2e/cluster_halves.py",

@@ -7,15 +7,17 @@ A stage of its own, as it takes minutes.
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from functools import partial
-from typing import Callable, Iterator
+from typing import Callable, Iterator, List
 
 import pytest
 import redlatch
 from support.cluster import Cluster, call
 from support.server import RedisServer
 from support.waiting import wait_until
-from waiters import Waiting
+from test_97_cluster_messages import Wait
+from waiters import SOON, Waiting
 
 _WAIT = 25.0
 
@@ -46,6 +48,9 @@ KINDS: dict[str, Callable[[redlatch.Client, str], redlatch.Lock]] = {
     "fair": lambda client, name: client.fair_lock(name),
     "fenced": lambda client, name: client.fenced_lock(name),
     "write": lambda client, name: client.read_write_lock(name).write,
+    "plain": lambda client, name: client.plain_lock(name),
+    "spin": lambda client, name: client.spin_lock(name),
+    "group": lambda client, name: client.group_lock(name, ["one", "two"]),
     "multi": lambda client, name: redlatch.multi_lock(*(client.lock(f"{{{name}}}:{i}") for i in range(3)),
                                                       *(client.lock(f"{name}:{i}") for i in range(3))),
 }
@@ -55,7 +60,7 @@ def waits(client: redlatch.Client, lock: redlatch.Lock, kind: str) -> Waiting:
     """Somebody who waits, and hears messages."""
     waiting = Waiting(lock, _WAIT)
     wait_until(lambda: client.stats()["waiters"] > 0, 10.0, "the waiter")
-    wait_until(lambda: kind == "multi" or client.stats()["subscriptions"] > 0, 10.0, "a subscription")
+    wait_until(lambda: kind in ("multi", "spin") or client.stats()["subscriptions"] > 0, 10.0, "a subscription")
     return waiting
 
 
@@ -86,6 +91,24 @@ def test_a_slot_moves_there_and_back(
         assert holder.owned() and not waiting.done
         holder.release()
         assert waiting.result(_WAIT) is True
+    assert client.stats()["lost"] == other.stats()["lost"] == 0
+
+
+@pytest.mark.parametrize("kind", ["read", "semaphore", "permits", "latch"])
+def test_what_is_waited_for_moves_there_and_back(
+    cluster: Cluster, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str
+) -> None:
+    """Also what is no hold, or is waited for by another kind: it stays taken, and a message wakes who waits."""
+    home = cluster.master_of(lock_name)
+    for target in (cluster.others(home)[0], home):
+        wait = Wait(kind, f"{{{lock_name}}}:{target.port}", client, other)
+        renewals = client.stats()["renewals"]
+        cluster.move_slot(lock_name, target)
+        if kind in ("read", "permits"):
+            wait_until(partial(renewed_since, client, renewals), 10.0, "a renewal")
+        wait.calm_down()
+        assert not wait.waiting.done
+        wait.pass_on()
     assert client.stats()["lost"] == other.stats()["lost"] == 0
 
 
@@ -163,27 +186,63 @@ def test_a_master_is_replaced(
     assert client.stats()["lost"] == other.stats()["lost"] == 0
 
 
-def test_a_hold_that_was_not_replicated_is_lost_at_once(
-    cluster: Cluster, client: redlatch.Client, lock_name: str
-) -> None:
-    """Long before its lease would end."""
-    master = cluster.master_of(lock_name)
+@contextmanager
+def cut_from_its_replica(cluster: Cluster, name: str) -> Iterator[None]:
+    """What is written to the name's master in this block, the replica lacks that has its place afterwards."""
+    master = cluster.master_of(name)
     replica = cluster.replica_of(master)
     wait_until(lambda: in_step(master), 10.0, "the replica to be in step")
     replica.sigstop()
     assert call(master, "CLIENT", "KILL", "TYPE", "replica") == 1
-    lock = client.lock(lock_name, lease=60)
-    assert lock.acquire(timeout=_WAIT)
+    yield
     master.kill()
     replica.sigcont()
-    wait_until(lambda: cluster.master_of(lock_name, via=replica) is replica, 30.0, "the failover")
+    wait_until(lambda: cluster.master_of(name, via=replica) is replica, 30.0, "the failover")
+
+
+def calm_down(cluster: Cluster) -> None:
+    """Starts what was killed."""
+    for server in cluster.servers:
+        if not server.running:
+            server.start()
+    wait_until(cluster.is_ready, 30.0, "the cluster")
+
+
+def test_a_hold_that_was_not_replicated_is_lost_at_once(
+    cluster: Cluster, client: redlatch.Client, lock_name: str
+) -> None:
+    """Long before its lease would end: as soon as the client knows the new master, for which it asks all the time."""
+    lock = client.lock(lock_name, lease=60)
+    with cut_from_its_replica(cluster, lock_name):
+        assert lock.acquire(timeout=_WAIT)
     started = time.monotonic()
     wait_until(lambda: client.stats()["lost"] == 1, 20.0, "the loss")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < SOON
     with pytest.raises(redlatch.LockLostError):
         lock.release()
-    master.start()
-    wait_until(cluster.is_ready, 30.0, "the cluster")
+    calm_down(cluster)
+
+
+@pytest.mark.parametrize("from_time", [True, False])
+def test_a_token_after_the_counter_was_lost(
+    cluster: Cluster, client: redlatch.Client, lock_name: str, from_time: bool
+) -> None:
+    """Drawn from the new master's time it is higher than all before; counted from what is left it is one of those."""
+    lock = client.fenced_lock(lock_name, token_from_time=from_time)
+    seen: List[int] = []
+
+    def take_turn() -> int:
+        with lock as held:
+            assert held.token is not None
+            return held.token
+
+    seen.append(take_turn())
+    with cut_from_its_replica(cluster, lock_name):
+        seen += [take_turn() for _ in range(3)]
+    after = take_turn()
+    assert seen == sorted(set(seen))
+    assert after > seen[-1] if from_time else after in seen
+    calm_down(cluster)
 
 
 def test_replicas_acknowledge(cluster: Cluster, lock_name: str) -> None:

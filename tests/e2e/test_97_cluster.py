@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from typing import Callable, Iterator, List, Tuple
+from pathlib import Path
+from typing import Callable, Iterator, List
 
 import pytest
 import redlatch
@@ -147,29 +148,41 @@ def test_all_are_renewed(cluster: Cluster, lock_name: str) -> None:
         assert all(call(cluster.master_of(name), "PTTL", name) > 1000 for name in names)
 
 
+def background_threads() -> int:
+    """How many threads of this process are redlatch's."""
+    return sum(path.read_text(encoding="utf-8") == "redlatch\n" for path in Path("/proc/self/task").glob("*/comm"))
+
+
 def test_connections_are_to_nodes_that_are_used(cluster: Cluster, lock_name: str) -> None:
-    """One for commands, one more for messages; elsewhere only that by which the client was opened."""
-    name = on_each_master(cluster, lock_name)[0]
-    server = cluster.master_of(name)
-    elsewhere = [other for other in cluster.servers if other is not server]
+    """Two: one for commands, one for messages. The one by which the client was opened ends when another node is used.
+    All nodes share a background thread."""
+    names = on_each_master(cluster, lock_name)
 
-    def counts() -> Tuple[int, int]:
-        return len(server.client_list("redlatch:")), sum(len(other.client_list("redlatch:")) for other in elsewhere)
+    def counts() -> List[int]:
+        return [len(server.client_list("redlatch:")) for server in cluster.servers]
 
-    before = counts()
+    before, threads = counts(), background_threads()
+    used = [0] * len(names)
     with redlatch.connect(cluster.url) as client:
-        opened = 1 if counts()[1] > before[1] else 0
-        for _ in range(50):
-            with client.lock(name):
-                pass
-        assert counts() == (before[0] + 1, before[1] + opened)
-        holder = client.lock(name)
-        holder.acquire()
-        waiting = Waiting(client.lock(name, owner="handle"), 20.0)
-        wait_until(lambda: client.stats()["subscriptions"] >= 1)
-        holder.release()
-        assert waiting.result(15.0) is True
-        assert counts()[0] <= before[0] + 3 and counts()[1] == before[1] + opened
+        wait_until(lambda: sum(counts()) == sum(before) + 1)
+        for name in names[1:]:
+            for _ in range(50):
+                with client.lock(name):
+                    pass
+            used[cluster.servers.index(cluster.master_of(name))] = 1
+            wait_until(lambda: [now - old for now, old in zip(counts(), before)] == used)
+            holder = client.lock(name)
+            holder.acquire()
+            subscribed = client.stats()["subscriptions"]
+            waiting = Waiting(client.lock(name, owner="handle"), 20.0)
+            wait_until(lambda subscribed=subscribed: client.stats()["subscriptions"] > subscribed)
+            holder.release()
+            assert waiting.result(15.0) is True
+            used[cluster.servers.index(cluster.master_of(name))] = 2
+            wait_until(lambda: [now - old for now, old in zip(counts(), before)] == used)
+        wait_until(lambda: client.stats()["subscriptions"] == 0, 20.0, "the channels to be left")
+        assert [now - old for now, old in zip(counts(), before)] == used and sorted(used) == [0, 2, 2]
+        assert background_threads() == threads + 1
 
 
 def test_a_walk_sees_all_masters(cluster: Cluster, client: redlatch.Client, lock_name: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Callable, Iterator, List
 
 import pytest
@@ -15,6 +16,7 @@ from support.fake_node import FakeNode, moved, slots
 from support.faults import Command
 from support.resp import Value
 from support.waiting import wait_until
+from waiters import Waiting
 
 SCRIPTS = ("EVALSHA", "EVAL")
 # What a script replies for a lock that another one holds, in milliseconds; and for one that was free.
@@ -103,3 +105,117 @@ def test_a_topology_that_is_older_than_a_redirection(two_nodes: Nodes, lock_name
             assert redirected.count(names[1].encode()) == 1
     finally:
         never.set()
+
+
+def test_two_nodes_that_claim_a_slot(two_nodes: Nodes, lock_name: str) -> None:
+    """Each says that it serves all slots, and grants locks. The client stays with the one that it reached first,
+    however often it asks for the topology, and goes to the other when that one is gone."""
+
+    def answer(node: int, command: Command) -> Value:
+        if command.word == "CLUSTER":
+            return slots(nodes[node])
+        return FREE if command.word in SCRIPTS else []
+
+    nodes = two_nodes(answer)
+    url = f"{nodes[0].url},127.0.0.1:{nodes[1].port}"
+    with redlatch.connect(url, tuning=redlatch.Tuning(dns_interval=0.1)) as client:
+        assert client.lock(lock_name).acquire(timeout=5)
+        requests = nodes[0].count("CLUSTER")
+        wait_until(lambda: nodes[0].count("CLUSTER") >= requests + 5)
+        assert nodes[1].count("CLUSTER", *SCRIPTS) == 0
+        assert nodes[0].count(*SCRIPTS) == 1 and client.stats()["lost"] == 0
+        nodes[0].close()
+        started = time.monotonic()
+        assert client.lock(f"{lock_name}:next").acquire(timeout=5)
+        assert time.monotonic() - started < 3 and nodes[1].count(*SCRIPTS) > 0
+
+
+def test_a_node_that_claims_a_slot_and_redirects(two_nodes: Nodes, lock_name: str) -> None:
+    """It names itself in the topology, and redirects to another one, which claims the slot, too. Each command goes
+    where the redirection leads, and the calls end as ever."""
+    slot = key_slot(lock_name.encode())
+
+    def answer(node: int, command: Command) -> Value:
+        if command.word == "CLUSTER":
+            return slots(nodes[node])
+        if command.word not in SCRIPTS:
+            return []
+        return moved(slot, nodes[1]) if node == 0 else FREE
+
+    nodes = two_nodes(answer)
+    with redlatch.connect(nodes[0].url) as client:
+        for _ in range(5):
+            lock = client.lock(lock_name, owner="handle")
+            started = time.monotonic()
+            assert lock.acquire(timeout=5)
+            assert time.monotonic() - started < 3
+    assert nodes[0].count("CLUSTER") < 100 and nodes[0].count(*SCRIPTS) < 100
+
+
+def test_a_channel_is_left_while_its_connection_is_replaced(two_nodes: Nodes, lock_name: str) -> None:
+    """As the credentials change, a new connection takes the place of the one for messages. The old one was to leave a
+    channel just before, and nobody answers that any more. The new one hears the channel, too, and leaves it."""
+    moves, stays = (f"{lock_name}:{i}" for i in range(2))
+    slot = key_slot(moves.encode())
+    has_moved, may_replace = threading.Event(), threading.Event()
+    stale_message: List[Value] = [b"message", f"redisson_lock__channel:{{{moves}}}".encode(), b"0"]
+
+    def answer(node: int, command: Command) -> Value:
+        if command.word == "CLUSTER":
+            everything = slots(nodes[0])
+            assert isinstance(everything, list)
+            return [*everything, *([[slot, slot, [b"127.0.0.1", nodes[1].port]]] if has_moved.is_set() else [])]
+        if command.word in SCRIPTS:
+            redirects = node == 0 and has_moved.is_set() and moves.encode() in command.raw
+            return moved(slot, nodes[1]) if redirects else HELD
+        if command.word == "PING":
+            may_replace.wait(30)
+            return [b"pong", b""]
+        if command.word == "SUBSCRIBE":
+            return stale_message if b":late" in command.raw else [b"subscribe", command.arguments[1], 1]
+        return "OK"
+
+    nodes = two_nodes(answer)
+    url = f"{nodes[0].url}?sharded_messages=off"
+    try:
+        with redlatch.connect(url, username="default", password="one") as client:
+            waits = [Waiting(client.lock(name), 20.0) for name in (moves, stays)]
+            wait_until(lambda: client.stats()["subscriptions"] == 2)
+            client.set_credentials("default", "another")
+            wait_until(lambda: nodes[0].count("PING") == 1)
+            has_moved.set()
+            assert client.lock(f"{{{moves}}}:other").acquire(timeout=0) is False
+            wait_until(lambda: nodes[1].count("SUBSCRIBE") == 1)
+            may_replace.set()
+            waits.append(Waiting(client.lock(f"{stays}:late"), 20.0))
+            wait_until(lambda: nodes[0].count("UNSUBSCRIBE") == 1, 4.0, "the channel to be left")
+            assert not any(wait.done for wait in waits)
+    finally:
+        may_replace.set()
+
+
+def data_size() -> int:
+    """How many bytes of data this process has, whether it has touched them or not."""
+    (line,) = (line for line in Path("/proc/self/status").read_text("utf-8").splitlines() if line.startswith("VmData"))
+    return 1024 * int(line.split()[1])
+
+
+def test_nodes_that_come_back_at_other_addresses_take_no_memory(two_nodes: Nodes, lock_name: str) -> None:
+    """Each topology has two hundred masters where none was before. A client has room for those of two."""
+    masters, sizes = 200, []
+
+    def answer(node: int, command: Command) -> Value:
+        if command.word == "CLUSTER":
+            port = 10_000 + masters * nodes[0].count("CLUSTER")
+            others = [[i, i, [b"127.0.0.2", port + i]] for i in range(masters)]
+            return [*others, [masters, 16383, [b"127.0.0.1", nodes[0].port]]]
+        return FREE if command.word in SCRIPTS else []
+
+    nodes = two_nodes(answer)
+    with redlatch.connect(nodes[0].url, tuning=redlatch.Tuning(dns_interval=0.1)) as client:
+        name = next(name for name in (f"{lock_name}:{i}" for i in range(100)) if key_slot(name.encode()) >= masters)
+        assert client.lock(name).acquire(timeout=5)
+        for topologies in (4, 20):
+            wait_until(lambda topologies=topologies: nodes[0].count("CLUSTER") > topologies, 20.0)
+            sizes.append(data_size())
+    assert sizes[1] - sizes[0] < 100_000_000, sizes

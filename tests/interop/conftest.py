@@ -32,6 +32,8 @@ CALM_MS = 10_000
 collect_ignore = [] if topologies.NAME == "single" and not OLDER else ["test_plain.py", "test_plain_peers.py"]
 if topologies.NAME not in topologies.CHANGING:
     collect_ignore.append("test_failover.py")
+if not topologies.NAME.startswith("cluster"):
+    collect_ignore.append("test_slot_moves.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,17 +15,18 @@ from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 import redlatch
-from kinds import KINDS
+from kinds import KINDS, members
 from parties import WOKEN, Attempt, NotHeld, OurParty, Party, Task, TheirParty
 from support import RedisServer, topologies, wait_until
 from support.peers import PeerError
-from support.redisson import Redisson, RedissonClient
+from support.redisson import OLDER, Redisson, RedissonClient
 from support.topologies import Topology
 from support.wire import channels_about
 from test_exclusion import release_and_wake
 from test_fair import line_up, queue
 
-KIND_NAMES = ("mutex", "fenced", "fair", "write", "we-read-they-write", "we-write-they-read")
+KIND_NAMES = ["mutex", "fenced", "fair", "write", "we-read-they-write", "we-write-they-read", "spin", "group", "multi",
+              *([] if OLDER else ["non-reentrant"])]
 # Renewed every 6 s, which is often enough to wait for, and long enough to outlive the time without a master.
 LEASE = 18.0
 # From the killing of a master until clients of both sides have found the next one, on a busy machine.
@@ -109,30 +110,42 @@ class Scene:
 
     def __init__(self, kind: str, name: str, clients: Clients, ours_holds: bool) -> None:
         self.name = f"{name}:{kind}"
+        self.keys = members(self.name) if kind == "multi" else [self.name]
+        # Channels that whoever waits listens to; who waits for a multi lock listens to that of one member.
+        self.channels = [self.name] if KINDS[kind].pushes and kind != "multi" else []
         self.holder = clients.party(kind, self.name, ours_holds)
         self.waiter, self.rival = (clients.party(kind, self.name, not ours_holds) for _ in range(2))
         assert self.holder.acquire()
-        self.attempt = start_asleep(self.waiter)
+        self._pushes = KINDS[kind].pushes
+        self.attempt = self._start(self.waiter)
+
+    def _start(self, waiter: Party) -> Attempt:
+        """Let a party wait; one of Redisson's sleeps when this returns, unless it tries again and again."""
+        attempt = waiter.start()
+        if isinstance(waiter, TheirParty) and self._pushes:
+            waiter.wait_asleep()
+        return attempt
+
+    def is_held(self, master: RedisServer) -> bool:
+        """Whether a master has all of it, it is waited for, and refused to whoever only tries."""
+        there = all(master.admin.exists(key) for key in self.keys)
+        return there and not self.attempt.done and not self.rival.acquire(wait=0)
 
     def go_on(self, master: RedisServer) -> None:
         """Each side's release wakes the other."""
         release_and_wake(self.holder, self.attempt)
+        self.hand_back(master)
+
+    def hand_back(self, master: RedisServer) -> None:
+        """Who has waited holds now: its release wakes the other, and all is free in the end."""
         assert not self.holder.acquire(wait=0)
-        attempt = start_asleep(self.holder)
-        wait_listening(master, [self.name])
+        attempt = self._start(self.holder)
+        wait_listening(master, self.channels)
         release_and_wake(self.waiter, attempt)
         assert not self.rival.acquire(wait=0)
         self.holder.release()
         assert self.rival.acquire(wait=0)
         self.rival.release()
-
-
-def start_asleep(waiter: Party) -> Attempt:
-    """Let a party wait; one of Redisson's sleeps when this returns."""
-    attempt = waiter.start()
-    if isinstance(waiter, TheirParty):
-        waiter.wait_asleep()
-    return attempt
 
 
 def wait_renewed(server: RedisServer, names: List[str]) -> None:
@@ -159,19 +172,18 @@ def test_holds_are_respected_and_waiters_go_on(
 ) -> None:
     """All kinds at once: refused, renewed and woken on the new master."""
     scenes = [Scene(kind, name, clients, ours_holds) for kind in KIND_NAMES]
-    names = [scene.name for scene in scenes]
-    wait_listening(topology.master, names)
+    keys = [key for scene in scenes for key in scene.keys]
+    channels = [name for scene in scenes for name in scene.channels]
+    wait_listening(topology.master, channels)
     wait_until(topology.in_step)
     master = topology.change(way)
     clients.wait_for_move(master)
-    for scene in scenes:
-        assert master.admin.exists(scene.name) and not scene.attempt.done
-        assert not scene.rival.acquire(wait=0)
-    wait_listening(master, names)
-    wait_renewed(master, names)
+    assert [scene.name for scene in scenes if not scene.is_held(master)] == []
+    wait_listening(master, channels)
+    wait_renewed(master, keys)
     for scene in scenes:
         scene.go_on(master)
-    assert [each for each in names if master.admin.exists(each)] == []
+    assert [each for each in keys if master.admin.exists(each)] == []
 
 
 @in_each_way
@@ -179,17 +191,24 @@ def test_permits_and_counts_go_on(
     topology: Topology, clients: Clients, java: Redisson, name: str, way: str
 ) -> None:
     """Semaphores and latches of either side, for which the other waits: each side's release or count-down wakes it."""
-    names = [f"{name}:{what}" for what in ("our-permit", "their-permit", "our-count", "their-count")]
+    names = [f"{name}:{what}" for what in ("our-permit", "their-permit", "our-count", "their-count", "our-lease",
+                                           "their-lease")]
     our_permit, their_permit = (clients.ours.semaphore(each) for each in names[:2])
-    our_count, their_count = (clients.ours.latch(each) for each in names[2:])
-    made = [*map(clients.theirs.semaphore, names[:2]), *map(clients.theirs.latch, names[2:])]
+    our_count, their_count = (clients.ours.latch(each) for each in names[2:4])
+    our_leased, their_leased = (clients.ours.permit_semaphore(each) for each in names[4:])
+    made = [*map(clients.theirs.semaphore, names[:2]), *map(clients.theirs.latch, names[2:4]),
+            *map(clients.theirs.permit_semaphore, names[4:])]
     givers, waiters = ([each.on(java.thread()) for each in made] for _ in range(2))
     assert our_permit.try_set_permits(1) and our_permit.acquire() and their_permit.try_set_permits(1)
     givers[1].acquire()
     assert our_count.try_set_count(1) and givers[3].trySetCount(1)
+    assert our_leased.try_set_permits(1) and their_leased.try_set_permits(1)
+    our_lease, their_lease = our_leased.acquire(), givers[5].acquire()
+    assert our_lease is not None
     woken: List[Any] = [waiters[0].start("acquire"), Task(lambda: their_permit.acquire(timeout=GIVEN_UP)),
-                        waiters[2].start("await"), Task(lambda: their_count.wait(timeout=GIVEN_UP))]
-    with ThreadPoolExecutor(2) as pool:
+                        waiters[2].start("await"), Task(lambda: their_count.wait(timeout=GIVEN_UP)),
+                        waiters[4].start("acquire"), Task(lambda: their_leased.acquire(timeout=GIVEN_UP))]
+    with ThreadPoolExecutor(3) as pool:
         for task in woken[1::2]:
             pool.submit(task.run)
         wait_listening(topology.master, names)
@@ -198,16 +217,20 @@ def test_permits_and_counts_go_on(
         clients.wait_for_move(master)
         assert [our_permit.available(), givers[0].availablePermits(), givers[1].availablePermits()] == [0, 0, 0]
         assert [our_count.count(), givers[2].getCount(), givers[3].getCount()] == [1, 1, 1]
+        assert [our_leased.available(), givers[4].availablePermits(), givers[5].availablePermits()] == [0, 0, 0]
         wait_listening(master, names)
         assert not any(task.done for task in woken)
         gives: List[Callable[[], Any]] = [our_permit.release, givers[1].release, our_count.count_down,
-                                          givers[3].countDown]
+                                          givers[3].countDown, our_lease.release,
+                                          lambda: givers[5].release(their_lease)]
         for give, task in zip(gives, woken):
             given_at = time.monotonic()
             give()
-            assert task.result() in (None, True)  # acquire() and await() of Java return nothing
+            assert task.result() is not False  # acquire() and await() of Java return nothing, or an id
             assert task.ended_at - given_at < WOKEN
     assert [our_permit.available(), their_permit.available()] == [0, 0]
+    woken[5].result().release()
+    assert [our_leased.available(), their_leased.available()] == [0, 1]
 
 
 @in_each_way

@@ -48,6 +48,13 @@ def missing(
     return found
 
 
+def missing_failovers(history: History, expected: int, ways: Sequence[str]) -> List[str]:
+    """Of so many failovers, as many of each way as there should be, those that were not."""
+    struck = strokes(history)
+    due = expected // max(1, len(ways))
+    return [f"counts: {struck[way]} failovers by '{way}'; expected {due} or more" for way in ways if struck[way] < due]
+
+
 def _shown(granted: Counter[Tuple[str, str]], kind: str, language: str) -> str:
     """A dash where the language has no such kind."""
     known = language in KINDS[kind].languages or language not in LANGUAGES

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Sequence
 
 import redis
+from acknowledged import Shard
 from in_turn import BACK, FaultsInTurn
 from support import RedisServer, wait_until
 from support.sentinels import Watched
@@ -31,6 +32,11 @@ WAYS = NEMESES[1:]
 def url(watched: Watched, acknowledged: bool) -> str:
     """What every worker connects to. It names one sentinel; clients learn the others."""
     return watched.url(sentinels=watched.sentinels[:1], query=f"?min_replicas={REPLICAS}" if acknowledged else "")
+
+
+def shards(watched: Watched) -> Sequence[Shard]:
+    """Whose acknowledgements are measured."""
+    return [Shard(watched.servers, REPLICAS, "acknowledged")]
 
 
 def cut_off(master: RedisServer) -> None:
@@ -83,15 +89,25 @@ class Failovers(FaultsInTurn):
         return new
 
     def _follow(self, new: RedisServer) -> None:
-        """Has all others follow the new master now. Sentinels take ten seconds for it, in which nobody acknowledges."""
+        """Has all others follow the new master now, until they have what it has. Sentinels take ten seconds for it, in
+        which nobody acknowledges."""
 
         def in_step() -> bool:
-            for server in self._watched.servers:
-                if server is not new and server.admin.info("replication").get("master_port") != new.port:
-                    server.admin.replicaof("127.0.0.1", str(new.port))
             try:
-                return self._watched.in_step()
-            except (redis.RedisError, RuntimeError):
+                return all([self._follows(server, new) for server in self._watched.servers if server is not new])
+            except redis.RedisError:
                 return False
 
         wait_until(in_step, BACK)
+
+    @staticmethod
+    def _follows(server: RedisServer, new: RedisServer) -> bool:
+        """Whether a replica has loaded what the master has, and the master hears that from it."""
+        found: Any = server.admin.info("replication")
+        if found.get("master_port") != new.port:
+            server.admin.replicaof("127.0.0.1", str(new.port))
+            return False
+        master: Any = new.admin.info("replication")
+        states = [each for each in master.values() if isinstance(each, dict) and each["port"] == server.port]
+        return (found["master_link_status"] == "up" and not found["master_sync_in_progress"]
+                and any(each["state"] == "online" and each["lag"] <= 1 for each in states))

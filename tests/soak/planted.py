@@ -89,6 +89,13 @@ def a_wait_too_long(history: History) -> None:
     )
 
 
+def an_error_while_waiting(history: History) -> None:
+    """A wait of a second that ends with an error after half of it."""
+    history.operations.append(
+        turn(30, wait=1000, got=None, refused=(30 * 100 + 500) * MS, why="unreachable", give=None, gave=None, checks=[])
+    )
+
+
 def lost_while_safe(history: History) -> None:
     """A release that is told the hold is lost, well before its lease is over."""
     history.operations[7].outcome = "lost"
@@ -235,4 +242,5 @@ PLANTS: Dict[Callable[[History], None], str] = {
     a_process_that_hangs: "waits",
     a_wait_too_long: "waits",
     a_hold_left: "waits",
+    an_error_while_waiting: "errors",
 }

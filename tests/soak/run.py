@@ -26,12 +26,14 @@ import cluster_faults
 import counts
 import failovers
 import leftovers
+from acknowledged import Acknowledgements
 from checkers import replicated
 from history import History, read_history
 from kinds import KINDS, LANGUAGES, OURS, SERVERS, queues_of, sections_of
 from nemesis import Nemesis
 from observer import Observer
 from plan import NEMESES, Process, faults, worker_plan, workers
+from shards import ShardObservers
 from support import Proxy, RedisServer, build_peers
 from support.replication import ReplicationObserver
 from support.sentinels import Watched
@@ -50,8 +52,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--topology", choices=TOPOLOGIES, default="servers",
                         help="sentinel: a master, its replicas, sentinels, and failovers; sentinel-unacknowledged: the"
                         " same, and no replica has to acknowledge a grant; cluster: masters with a replica each,"
-                        " failovers, and slots that migrate; servers")
-    parser.add_argument("--failovers", type=int, default=0, help="how many there have to be, a quarter of each way; 0")
+                        " failovers, and slots that migrate; cluster-unacknowledged: the same, and no replica has to"
+                        " acknowledge a grant, and slots stay; servers")
+    parser.add_argument("--failovers", type=int, default=0, help="how many there have to be, as many of each way; 0")
     parser.add_argument("--kinds", default=None, help="all that the topology has")
     parser.add_argument("--languages", default=None, help="all that the topology has")
     parser.add_argument("--lie", action="store_true", help="adds a lock whose acquire always succeeds")
@@ -66,6 +69,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
                 parser.error(f"there is no {what} '{name}'; expected some of {', '.join(known)}")
     if given.seconds < 1:
         parser.error(f"--seconds is {given.seconds:g}; expected 1 or more")
+    if given.failovers and not topology.ways:
+        parser.error(f"--failovers is {given.failovers}; expected 0: the topology {given.topology} has none")
     if given.seed is None:
         given.seed = random.SystemRandom().randrange(1_000_000)
     return given
@@ -114,8 +119,10 @@ def play_sentinel(given: argparse.Namespace, folder: Path, processes: Sequence[P
         end = time.monotonic_ns() + int(given.seconds * 1e9)
         working = Workers(processes, histories, [failovers.url(watched, acknowledged)] * SERVERS, end)
         try:
-            failovers.Failovers(watched, working, histories / "nemesis.jsonl").run(given.seed, given.seconds, processes)
-            found = working.finish()
+            with Acknowledgements(failovers.shards(watched) if acknowledged else [], histories / "acknowledged.jsonl"):
+                nemesis = failovers.Failovers(watched, working, histories / "nemesis.jsonl")
+                nemesis.run(given.seed, given.seconds, processes)
+                found = working.finish()
             found += leftovers.check([watched.master], given.kinds)
             streams = observer.finish(watched.master)
         finally:
@@ -125,27 +132,35 @@ def play_sentinel(given: argparse.Namespace, folder: Path, processes: Sequence[P
     recorded = replace(history, operations=[each for each in history.operations if each.kind in failovers.RECORDED])
     verdict = replicated.judge(recorded, streams, acknowledged=acknowledged, epoch=epoch)
     print(verdict.text())
-    done = counts.strokes(history)
-    for way in failovers.WAYS:
-        if done[way] < given.failovers // len(failovers.WAYS):
-            found.append(f"counts: {done[way]} failovers by '{way}'; expected {given.failovers // len(failovers.WAYS)}")
     return Played(history, found + verdict.violations)
 
 
 def play_cluster(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
-    """Runs everything on a cluster whose masters are replaced and whose slots migrate."""
+    """Runs everything on a cluster whose masters are replaced and whose slots migrate. Without acknowledgements they
+    stay, so that a name has one history."""
+    acknowledged = given.topology == "cluster"
+    ways = cluster_faults.WAYS if acknowledged else cluster_faults.REPLACEMENTS
     histories = write_plans(given, folder, processes)
-    with cluster_faults.make() as cluster:
+    with ExitStack() as stack:
+        cluster = stack.enter_context(cluster_faults.make())
+        shards, keys = cluster_faults.shards(cluster), cluster_faults.keys_of(given.kinds)
+        observers = None if acknowledged else stack.enter_context(ShardObservers(cluster, shards, keys))
+        epoch = time.time_ns() - time.monotonic_ns()
         end = time.monotonic_ns() + int(given.seconds * 1e9)
-        working = Workers(processes, histories, [cluster_faults.url(cluster)] * SERVERS, end)
+        working = Workers(processes, histories, [cluster_faults.url(cluster, acknowledged)] * SERVERS, end)
         try:
-            nemesis = cluster_faults.ClusterFaults(cluster, working, histories / "nemesis.jsonl", given.kinds)
-            nemesis.run(given.seed, given.seconds, processes)
-            found = working.finish()
+            with Acknowledgements(shards if acknowledged else [], histories / "acknowledged.jsonl"):
+                nemesis = cluster_faults.ClusterFaults(cluster, working, histories / "nemesis.jsonl", keys, ways)
+                nemesis.run(given.seed, given.seconds, processes)
+                found = working.finish()
             found += leftovers.check(cluster.masters, given.kinds)
+            streams = observers.finish() if observers else []
         finally:
             working.close()
-    return Played(read_history(histories), found)
+    for number, of_shard in enumerate(streams):
+        of_shard.write_down(folder / f"replication-{number}.jsonl")
+    history = read_history(histories)
+    return Played(history, found + (observers.judge(history, streams, epoch) if observers else []))
 
 
 def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
@@ -178,17 +193,23 @@ class Topology(NamedTuple):
     kinds: Sequence[str]
     languages: Sequence[str]
     nemeses: Sequence[str]
+    # Those of the nemeses that --failovers counts.
+    ways: Sequence[str]
     play: Callable[[argparse.Namespace, Path, Sequence[Process]], Played]
     judges: Callable[[History], List[str]] = checkers.violations
 
 
 TOPOLOGIES = {
-    "servers": Topology(list(KINDS), LANGUAGES, NEMESES, play),
-    "cluster": Topology(failovers.KINDS, OURS, cluster_faults.NEMESES, play_cluster),
-    "sentinel": Topology(failovers.KINDS, OURS, failovers.NEMESES, play_sentinel),
+    "servers": Topology(list(KINDS), LANGUAGES, NEMESES, (), play),
+    "cluster": Topology(failovers.KINDS, OURS, cluster_faults.NEMESES, cluster_faults.WAYS, play_cluster),
+    "sentinel": Topology(failovers.KINDS, OURS, failovers.NEMESES, failovers.WAYS, play_sentinel),
     # Where a new master lacks grants, holds are lost and tokens are drawn twice: that is left to replicated.judge().
     "sentinel-unacknowledged": Topology(
-        failovers.RECORDED, OURS, failovers.NEMESES, play_sentinel, checkers.waits.check
+        failovers.RECORDED, OURS, failovers.NEMESES, failovers.WAYS, play_sentinel, checkers.of_waits
+    ),
+    "cluster-unacknowledged": Topology(
+        failovers.RECORDED, OURS, ("kill", *cluster_faults.REPLACEMENTS), cluster_faults.REPLACEMENTS, play_cluster,
+        checkers.of_waits,
     ),
 }
 
@@ -221,6 +242,7 @@ def main(words: Sequence[str]) -> int:
     found += topology.judges(history)
     print("\n".join(counts.table(history, given.kinds, topology.nemeses)))
     found += counts.missing(history, given.seconds, given.kinds, given.languages, topology.nemeses)
+    found += counts.missing_failovers(history, given.failovers, topology.ways)
     if not found:
         shutil.rmtree(folder)
         print("no violation")

@@ -9,13 +9,13 @@ from typing import Callable
 
 import pytest
 from checkers import order, violations
-from counts import missing
+from counts import missing, missing_failovers
 from history import History, Stroke, read_history
 from kinds import LANGUAGES
 from plan import CALM, NEMESES, workers, faults, worker_plan
 from planted import (
-    MS, PLANTS, a_permit_gone, a_wait_too_long, good, late_release, make_fair, make_latch, make_permits,
-    make_semaphore, no_release, not_renewed, passed_over, somebody_in_the_section, turn,
+    MS, PLANTS, a_permit_gone, a_wait_too_long, an_error_while_waiting, good, late_release, make_fair, make_latch,
+    make_permits, make_semaphore, no_release, not_renewed, passed_over, somebody_in_the_section, turn,
 )
 
 def test_a_good_history_is_none_to_complain_of() -> None:
@@ -120,6 +120,18 @@ def test_what_is_no_violation() -> None:
     assert violations(history) == []
 
 
+def test_who_waited_in_vain_may_have_an_error() -> None:
+    """So may who does not wait; and that too few replicas acknowledge is no error."""
+    for change in ({"refused": (30 * 100 + 1000) * MS}, {"wait": 0}, {"why": "not_replicated"}, {"language": "java"},
+                   {"why": "lost", "lease": 400}):
+        history = good()
+        an_error_while_waiting(history)
+        assert violations(history)
+        for field, value in change.items():
+            setattr(history.operations[-1], field, value)
+        assert violations(history) == [], change
+
+
 # ------------------------------------------------------------------------------------------------ the rest --
 
 
@@ -154,6 +166,15 @@ def test_too_little_is_reported() -> None:
     history.strokes.pop()
     none = missing(history, 60, ["fenced"], [], NEMESES)
     assert none == [f"counts: '{NEMESES[-1]}' struck 0 times; expected 1 or more"]
+
+
+def test_failovers_that_are_missing() -> None:
+    history = good()
+    history.strokes = [Stroke("one way", 1, 2)] * 3 + [Stroke("another", 1, 2)] * 2
+    assert missing_failovers(history, 5, ("one way", "another")) == []
+    few = missing_failovers(history, 6, ("one way", "another"))
+    assert few == ["counts: 2 failovers by 'another'; expected 3 or more"]
+    assert missing_failovers(history, 6, ()) == []
 
 
 def test_the_plan_comes_from_the_seed() -> None:

@@ -12,7 +12,6 @@ Redisson uses them.
 from __future__ import annotations
 
 import os
-import re
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -152,30 +151,32 @@ class Clustered(Topology):
     def __init__(self, tls: Optional[Identity], down_after_ms: int) -> None:
         super().__init__()
         cluster = Cluster(masters=3, replicas=1, lopsided=True, tls=tls, cluster_node_timeout=down_after_ms)
-        self._cluster = self._stack.enter_context(cluster)
-        for server in self._cluster.servers:
-            server.reached_by = self._cluster.url
+        self.cluster = self._stack.enter_context(cluster)
+        for server in self.cluster.servers:
+            server.reached_by = self.cluster.url
 
     @property
     def master(self) -> RedisServer:
-        return self._cluster.master_of(_NAME)
+        return self.cluster.master_of(_NAME)
 
     def in_step(self) -> bool:
-        found = self.master.admin.info("replication")
-        replicas = [state for name, state in found.items() if re.fullmatch(r"slave\d+", name)]
-        return bool(replicas) and all(state["offset"] == found["master_repl_offset"] for state in replicas)
+        admin: Any = self.master.admin
+        admin.set(_NAME, 1)
+        admin.delete(_NAME)
+        replicas = int(admin.info("replication")["connected_slaves"])
+        return replicas > 0 and int(admin.execute_command("WAIT", replicas, 1000)) >= replicas
 
     def change(self, way: str) -> RedisServer:
         old = self.master
-        replica = self._cluster.replica_of(old)
+        replica = self.cluster.replica_of(old)
         strike(old, way)
         if way == "in-order":
             call(replica, "CLUSTER", "FAILOVER")
-        wait_until(lambda: self._cluster.master_of(_NAME, via=replica) is not old, _TIMEOUT)
+        wait_until(lambda: self.cluster.master_of(_NAME, via=replica) is not old, _TIMEOUT)
         if way == "stopped":
             old.sigcont()
-            wait_until(self._cluster.is_ready, _TIMEOUT)
-        return self._cluster.master_of(_NAME, via=replica)
+            wait_until(self.cluster.is_ready, _TIMEOUT)
+        return self.cluster.master_of(_NAME, via=replica)
 
 
 def strike(server: RedisServer, way: str) -> None:

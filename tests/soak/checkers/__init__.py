@@ -2,7 +2,7 @@
 """What judges a history: pure functions from operations to violations, each near-linear.
 
     of one name     NAME_CHECKERS, as a row of kinds.py names them
-    of the run      waits.check, honesty.check
+    of the run      waits.check, errors.check, honesty.check
 
 A violation is a sentence that names the operations by their ids, which stand in the history files.
 """
@@ -14,7 +14,7 @@ from typing import Callable, Dict, List
 from history import History, Operation
 from kinds import KINDS
 
-from . import exclusion, honesty, latch, order, permits, sums, tokens, waits, witness
+from . import errors, exclusion, honesty, latch, order, permits, sums, tokens, waits, witness
 
 NAME_CHECKERS: Dict[str, Callable[[str, List[Operation], History], List[str]]] = {
     "exclusion": exclusion.check,
@@ -28,9 +28,14 @@ NAME_CHECKERS: Dict[str, Callable[[str, List[Operation], History], List[str]]] =
 }
 
 
+def of_waits(history: History) -> List[str]:
+    """What those checkers have to say that need no master which knows all grants."""
+    return waits.check(history) + errors.check(history)
+
+
 def violations(history: History) -> List[str]:
     """What all checkers have to say of a run."""
-    found = waits.check(history) + honesty.check(history)
+    found = of_waits(history) + honesty.check(history)
     for of_name, operations in history.of_names().items():
         for name in sorted({check for each in operations for check in KINDS[each.kind].checks}):
             found += NAME_CHECKERS[name](of_name, operations, history)

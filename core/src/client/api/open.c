@@ -359,6 +359,7 @@ static int connect_cluster(struct client *client, struct pipeline_io **io_out, i
             status = connect_io(client, *io_out, until);
         }
     }
+    client->cluster->opened_by = status == REDLATCH_OK ? *io_out : NULL;
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "cluster.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "error_reply.h"
 #include "node.h"
@@ -46,12 +47,7 @@ static struct node *find_node(struct client *client, const struct endpoint *endp
     return node;
 }
 
-/* NULL without memory. */
-static struct node *make_node(struct client *client, const struct endpoint *endpoint) {
-    struct node *node = calloc(1, sizeof *node);
-    if (!node) {
-        return NULL;
-    }
+static void set_up_node(struct node *node, struct client *client, const struct endpoint *endpoint) {
     node->endpoint = *endpoint;
     node->where.host = node->endpoint.host;
     node->where.port = node->endpoint.port;
@@ -61,8 +57,40 @@ static struct node *make_node(struct client *client, const struct endpoint *endp
     node->settings.asks_sharding = client->cluster->sharded_messages != SHARDED_MESSAGES_OFF;
     server_init(&node->server);
     node_init(node, client, &node->settings);
-    node->next = client->node.next;
-    client->node.next = node;
+}
+
+/* Makes a blank node of one that has left the cluster, to which nothing leads any more; NULL: there is none. Where
+ * nodes come back at other addresses, their number does not grow. A node that served before the routes changed still
+ * has names. */
+static struct node *take_unused_node(struct client *client) {
+    struct node *node = client->node.next;
+    while (node && (node->serves || node->served || !node_is_unused(node))) {
+        node = node->next;
+    }
+    if (node) {
+        struct node *next = node->next;
+        if (client->cluster->opened_by && client->cluster->opened_by->node == node) {
+            client->cluster->opened_by = NULL;
+        }
+        node_free(node);
+        memset(node, 0, sizeof *node);
+        node->next = next;
+    }
+    return node;
+}
+
+/* NULL without memory. */
+static struct node *make_node(struct client *client, const struct endpoint *endpoint) {
+    struct node *node = take_unused_node(client);
+    if (!node) {
+        node = calloc(1, sizeof *node);
+        if (!node) {
+            return NULL;
+        }
+        node->next = client->node.next;
+        client->node.next = node;
+    }
+    set_up_node(node, client, endpoint);
     return node;
 }
 
@@ -94,7 +122,7 @@ void cluster_leave_channel(struct node *node, const char *channel, size_t size) 
 static void follow_routes(struct client *client, int64_t now) {
     client->cluster->changed = true;
     engine_routes_changed(&client->engine, now);
-    for (struct node *node = client->node.next; node; node = node->next) {
+    for (struct node *node = &client->node; node; node = node->next) {
         struct list_link *link;
         while ((link = list_pop(&node->server.stale_channels)) != NULL) {
             char channel[CHANNEL_SIZE_MAX];
@@ -187,11 +215,29 @@ bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_
     return engine_redirected(&client->engine, io->pipeline, now);
 }
 
+/* The connection by which the client was opened has shown that the URL is good. If nobody has used it when another node
+ * is connected to, it is closed. */
+static void close_opening(struct client *client, const struct node *used) {
+    struct pipeline_io *io = client->cluster->opened_by;
+    if (!io || io->node == used) {
+        return;
+    }
+    client->cluster->opened_by = NULL;
+    if (io->connection.state == CONNECTION_READY && !io->connection.served && node_io_is_unused(io)) {
+        connection_close(&io->connection); /* the background thread watches its end; whoever has greeted wakes it */
+    }
+}
+
 bool cluster_greeted(struct node *node, struct connection *connection, int64_t now) {
+    const struct cluster *cluster = node->client->cluster;
+    if (!cluster) {
+        return true;
+    }
+    close_opening(node->client, node);
     if (!node->settings.asks_sharding) {
         return true;
     }
-    if (node->client->cluster->sharded_messages == SHARDED_MESSAGES_ON && !connection->has_sharding) {
+    if (cluster->sharded_messages == SHARDED_MESSAGES_ON && !connection->has_sharding) {
         connection_reject(connection, "sharded_messages \"on\": expected a node with SPUBLISH, of Redis 7 or newer",
                           now);
         return false;

@@ -14,6 +14,7 @@ struct cluster {
     struct server *routes[SLOT_COUNT];
     bool changed; /* the routes: connections and commands are to follow (pipeline_io.h) */
     enum sharded_messages sharded_messages;
+    struct pipeline_io *opened_by; /* the connection by which the client was opened; NULL: it is one like others */
 };
 
 /* Sets it up if the URL is of a cluster; false without memory. */

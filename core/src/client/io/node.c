@@ -49,6 +49,25 @@ void node_free(struct node *node) {
     connection_free(&node->subscriber.next.connection);
 }
 
+bool node_io_is_unused(const struct pipeline_io *io) {
+    const struct pipeline *pipeline = io->pipeline;
+    return io->reader == READER_NONE && !io->writing && !io->lookup && list_is_empty(&pipeline->unsent) &&
+           list_is_empty(&pipeline->sent) && list_is_empty(&pipeline->in_doubt);
+}
+
+bool node_is_unused(const struct node *node) {
+    const struct subscriber *subscriber = &node->subscriber;
+    bool used = subscriber->connection.state != CONNECTION_CLOSED ||
+                subscriber->next.connection.state != CONNECTION_CLOSED || !list_is_empty(&subscriber->unanswered) ||
+                node->server.subscriptions > 0 || !list_is_empty(&node->server.subscription_changes) ||
+                !list_is_empty(&node->server.stale_channels);
+    for (int i = 0; i < PIPELINE_COUNT; i++) {
+        const struct pipeline_io *io = &node->ios[i];
+        used = used || io->connection.state != CONNECTION_CLOSED || !node_io_is_unused(io);
+    }
+    return !used;
+}
+
 static void connect_soon(struct connection *connection, int64_t now) {
     if (connection->state == CONNECTION_CLOSED) {
         connection->down_since = 0;

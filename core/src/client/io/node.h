@@ -17,6 +17,12 @@ void node_forget(struct node *node);
 /* Frees what a closed node has, but for the node itself. */
 void node_free(struct node *node);
 
+/* Whether nobody reads or writes a connection for commands, and nothing is under way there. */
+bool node_io_is_unused(const struct pipeline_io *io);
+
+/* Whether it has no connections, and nothing is under way or wanted there. */
+bool node_is_unused(const struct node *node);
+
 /* Connections that were refused are tried again at once. */
 void node_connect_soon(struct node *node, int64_t now);
 

@@ -116,8 +116,10 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
     if (!io->moves) { /* else that was noted when it was found to */
         connection->unanswered = io->pipeline->in_flight > 0;
     }
-    /* Made again ahead of need where something is held; but not if it was, and nobody needed it. */
-    io->wanted = io->wanted || (client->engine.stats.held > 0 && connection->served);
+    /* Made again ahead of need where something is held; but not if it was, and nobody needed it, and not to a node that
+     * has left the cluster. */
+    bool is_part = !client->cluster || io->node->serves;
+    io->wanted = is_part && (io->wanted || (client->engine.stats.held > 0 && connection->served));
     connection_fail(connection, why, now);
     if (io->moves) {
         io->moves = false;

@@ -130,6 +130,7 @@ static void replace_old(struct node *node, int64_t now) {
     connection_close(&subscriber->connection);
     connection_free(&subscriber->connection);
     connection_replace(&subscriber->connection, &next->connection);
+    list_remove(&subscriber->farewell); /* nobody answers it any more */
     subscriber_begins(subscriber, now);
     forget_subscriptions(next);
     subscriber_changes(node, now);
