@@ -103,7 +103,8 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  * renewed on disk is used then. A changed file that cannot be used leaves the old one in use.
  *
  * redis+replicas, rediss+replicas: the hosts are a master and its replicas. The client is on the one that is the
- * master, and searches for it again when it is lost or refuses a command as a replica.
+ * master, and searches for it again when it is lost or refuses a command as a replica. If none of the hosts is the
+ * master, the server that a replica of them follows is tried; address_map translates its address.
  *
  * options: NULL for the defaults. An option that is set overrides the URL.
  * client_out: the client. The caller owns it and frees it with redlatch_client_free.
