@@ -61,9 +61,28 @@ static void a_master_is_greeted(void) {
     settings.master_only = true;
     CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "$30\r\n# Replication\r\nrole:master\r\n\r\n\r\n"), REDLATCH_OK);
     end();
-    begin(); /* access rules hide it */
+    begin(); /* it does not say */
     settings.master_only = true;
-    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "-NOPERM no\r\n"), REDLATCH_OK);
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "$1\r\nx\r\n"), REDLATCH_OK);
+    end();
+}
+
+/* It could be a replica. */
+static void a_hidden_role_is_refused(void) {
+    begin();
+    settings.master_only = true;
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "-NOPERM no permissions to run the 'info' command\r\n"),
+                 REDLATCH_NO_PERMISSION);
+    CHECK(strstr(connection.detail, "NOPERM no permissions to run the 'info' command: expected a user with +info, "
+                                    "which tells the master from a replica"));
+    CHECK(!connection.refused); /* its password is right */
+    end();
+    begin(); /* renamed by who operates it */
+    settings.master_only = true;
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "-ERR unknown command 'INFO'\r\n"), REDLATCH_NO_PERMISSION);
+    end();
+    begin(); /* where any server will do */
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n-NOPERM no\r\n"), REDLATCH_OK);
     end();
 }
 
@@ -153,6 +172,36 @@ static void parts_of_info(void) {
     CHECK_EQ_INT(info_role("\nrole:master", 5), ROLE_UNKNOWN);
 }
 
+static void the_master_of_a_replica(void) {
+    static const struct {
+        const char *text;
+        const char *host; /* NULL: none */
+        int port;
+    } rows[] = {
+        {"role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6380\r\nmaster_link_status:up\r\n", "10.0.0.1", 6380},
+        {"role:slave\nmaster_port:7\nmaster_host:fd00::1", "fd00::1", 7},
+        {"role:slave\r\nmaster_host:h\r\n", NULL, 0},
+        {"role:slave\r\nmaster_port:7\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:\r\nmaster_port:7\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:?\r\nmaster_port:0\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:a b\r\nmaster_port:7\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:h\r\nmaster_port:7x\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:h\r\nmaster_port:\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:h\r\nmaster_port:", NULL, 0},
+        {"", NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[120];
+        struct endpoint master = {"before", 1};
+        snprintf(text, sizeof text, "# Replication\n%s", rows[i].text);
+        CHECK_EQ_INT(info_master(text, strlen(text), &master), rows[i].host != NULL);
+        if (rows[i].host) {
+            CHECK_STR(master.host, rows[i].host);
+            CHECK_EQ_INT(master.port, rows[i].port);
+        }
+    }
+}
+
 /* What the server may repeat is not known any more. */
 static void of_a_replaced_password_only_the_first_word_is_shown(void) {
     char command[100] = "";
@@ -183,8 +232,10 @@ int main(void) {
     RUN(of_a_replaced_password_only_the_first_word_is_shown);
     RUN(a_replica_is_refused);
     RUN(a_master_is_greeted);
+    RUN(a_hidden_role_is_refused);
     RUN(a_node_has_messages_within_a_shard_or_not);
     RUN(a_rejected_connection_resolves_nothing);
     RUN(parts_of_info);
+    RUN(the_master_of_a_replica);
     return unit_done();
 }

@@ -345,7 +345,8 @@ static void candidates_are_verified(void) {
     CHECK_EQ_INT(verified(&master, NULL), REDLATCH_AGAIN); /* hangs up */
     CHECK(strstr(search.discovery.why, "the server closed the connection"));
     CHECK_EQ_INT(announced(&servers[2], GREETED, master.port, NOBODY_ELSE), REDLATCH_AGAIN);
-    CHECK_EQ_INT(verified(&master, "-NOPERM no\r\n$1\r\nx\r\n-NOPERM no\r\n"), REDLATCH_OK); /* hides what it is */
+    CHECK_EQ_INT(verified(&master, "-NOPERM no\r\n$1\r\nx\r\n-NOPERM no\r\n"), REDLATCH_NO_PERMISSION); /* hides it */
+    CHECK(strstr(search.discovery.why, "expected a user with +info"));
     end();
 }
 
@@ -354,9 +355,27 @@ static void servers_are_candidates_themselves(void) {
     CHECK_EQ_INT(verified(&servers[0], REPLICA), REDLATCH_AGAIN);
     CHECK_EQ_INT(verified(&servers[1], MASTER), REDLATCH_OK);
     CHECK_EQ_INT(search.discovery.target.port, servers[1].port);
+    CHECK_STR(search.run_id, FAKE_RUN_ID);
     CHECK_EQ_INT(search_step(&search, START), REDLATCH_OK);
     search_begin(&search, START); /* with the one that was right */
     CHECK_EQ_INT(search.discovery.target.port, servers[1].port);
+    end();
+}
+
+/* At the address that the map gives instead of the one that the replicas were told. */
+static void the_master_of_a_replica_is_a_candidate(void) {
+    char info[120];
+    char replica[300];
+    begin_with("redis+replicas", "", "?address_map=announced.test=127.0.0.1");
+    int size = snprintf(info, sizeof info, "\r\nrole:slave\r\nmaster_host:announced.test\r\nmaster_port:%d\r\n",
+                        master.port);
+    snprintf(replica, sizeof replica, GREETED "$%d\r\n%s\r\n", size, info);
+    CHECK_EQ_INT(verified(&servers[0], replica), REDLATCH_AGAIN);
+    CHECK_EQ_INT(verified(&servers[1], NULL), REDLATCH_AGAIN);
+    CHECK_EQ_INT(verified(&servers[2], REPLICA), REDLATCH_AGAIN);
+    CHECK_STR(search.discovery.target.host, "127.0.0.1");
+    CHECK_EQ_INT(verified(&master, MASTER), REDLATCH_OK);
+    CHECK_EQ_INT(search.discovery.target.port, master.port);
     end();
 }
 
@@ -539,6 +558,7 @@ int main(void) {
     RUN(the_search_is_given_up);
     RUN(candidates_are_verified);
     RUN(servers_are_candidates_themselves);
+    RUN(the_master_of_a_replica_is_a_candidate);
     RUN(further_addresses_are_tried);
     RUN(a_search_is_forgotten);
     RUN(a_topology_is_found);
