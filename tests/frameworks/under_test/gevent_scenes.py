@@ -42,6 +42,23 @@ def free(client, name):
     until(lambda: not client.inspect(name).locked)
 
 
+def halt_server(client, milliseconds):
+    """Has the server answer nothing for so long."""
+    address = urllib.parse.urlsplit(client.url)
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        connection.sendall(b"CLIENT PAUSE %d ALL\r\n" % milliseconds)
+        assert connection.recv(100).startswith(b"+OK")
+
+
+def logged_from_now_on():
+    """What the logger redlatch is given from now on: a list that grows."""
+    logged = []
+    handler = logging.Handler()
+    handler.emit = lambda record: logged.append(record.getMessage())
+    logging.getLogger("redlatch").addHandler(handler)
+    return logged
+
+
 def owners(client):
     """Two greenlets are two owners, and one is one."""
     lock = client.lock("owners")
@@ -137,23 +154,16 @@ def cancel(client):
 
 def release(client):
     """The hub runs on while a lock is released, and a greenlet that is killed meanwhile releases it all the same."""
-
-    def pause():
-        address = urllib.parse.urlsplit(client.url)
-        with socket.create_connection((address.hostname, address.port)) as connection:
-            connection.sendall(b"CLIENT PAUSE 400 ALL\r\n")
-            assert connection.recv(100).startswith(b"+OK")
-
     ticks = []
     ticker = gevent.spawn(lambda: [ticks.append(gevent.sleep(0.01)) for _ in range(1000)])
     with client.lock("release") as held:
-        pause()
+        halt_server(client, 400)
         del ticks[:]
     assert len(ticks) > 20 and not held.count
     lock = client.lock("release")
     for end in (lock.release, lambda: lock.held().release()):
         assert lock.acquire()
-        pause()
+        halt_server(client, 400)
         del ticks[:]
         end()
         assert len(ticks) > 20
@@ -162,7 +172,7 @@ def release(client):
 
     def work():
         with client.lock("release"):
-            pause()
+            halt_server(client, 400)
             paused.append(None)
 
     killed = gevent.spawn(work)
@@ -192,10 +202,7 @@ def permits_given_back(client):
 
 def losses(client):
     """A loss acts although no thread watches: on_lost is called in a greenlet, which may wait."""
-    logged = []
-    handler = logging.Handler()
-    handler.emit = lambda record: logged.append(record.getMessage())
-    logging.getLogger("redlatch").addHandler(handler)
+    logged = logged_from_now_on()
     called = []
 
     def on_lost(held):
@@ -214,6 +221,16 @@ def losses(client):
     else:
         raise AssertionError("not raised")
     assert called == ["missing"] and len(logged) == 1, (called, logged)
+
+
+def late_renewals(client):
+    """A renewal that is answered after more than half of the lease is logged."""
+    logged = logged_from_now_on()
+    with client.lock("late") as held:
+        halt_server(client, 1300)
+        until(lambda: logged)
+        assert logged[0].startswith(f"lock 'late' was renewed late: owner {held.owner}, "), logged
+        assert not held.lost
 
 
 def elections(client):
