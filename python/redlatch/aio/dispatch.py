@@ -17,20 +17,24 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, Generic, List, Optional, Tuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Dict, Generic, List, Optional, Tuple, TypeVar
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.aio.loops import Cancellation, Event, Loop, TaskLoop, Waker, running
 from redlatch.client import stats_of
 from redlatch.errors import ForkedError, LockName, LossReason, RedlatchError, error_of, failure, reason_name
+from redlatch.expected import Expected
 from redlatch.locks import LockHandle
-from redlatch.losses import KnownLosses, take_event
+from redlatch.losses import KnownLosses, logger, take_event
 from redlatch.reports import own_report
 
 if TYPE_CHECKING:
+    from redlatch.aio.holds import Hold
     from redlatch.credentials import Renewal
 
 AnyLoop = TypeVar("AnyLoop", bound=Loop)
@@ -89,6 +93,7 @@ class TaskLosses(KnownLosses):
         super().__init__(uuid)
         self._events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
         self._guards: Dict[int, List[Waker]] = {}
+        self._expected: Expected[Hold] = Expected()
         self._at_close: weakref.WeakSet[Waker] = weakref.WeakSet()
         self._loop: Optional[TaskLoop] = None
 
@@ -126,6 +131,27 @@ class TaskLosses(KnownLosses):
         if not guards:
             del self._guards[serial]
 
+    def expect(self, serial: int, call: Callable[[Hold], object], hold: Hold) -> None:
+        """Has something called when a hold is lost, by the loop."""
+        self._expected.add(serial, call, hold)
+        if self.knows(serial):  # it was lost before anybody expected it
+            self.act(serial)
+
+    def released(self, serial: int, lock: LockHandle, number: int) -> None:
+        """An owner released one level of a hold: after the last one nothing is to be called."""
+        self._expected.released(serial, lock, number)
+
+    def act(self, serial: int) -> None:
+        """Calls what is to be called of a hold that is lost; once. A coroutine function's call becomes a task."""
+        for call, hold in self._expected.take(serial):
+            try:
+                result = call(hold)
+            except Exception:
+                _log_failed(hold)
+            else:
+                if inspect.isawaitable(result) and self._loop is not None:
+                    self._loop.spawn(partial(_finish, result, hold))
+
     def wake_at_close(self, waker: Waker) -> None:
         """Wakes somebody when the client is closed."""
         self._at_close.add(waker)
@@ -144,6 +170,17 @@ class TaskLosses(KnownLosses):
         if self.knows(serial):
             event.set()
         return event
+
+
+async def _finish(called: Awaitable[object], hold: Hold) -> None:
+    try:
+        await called
+    except Exception:
+        _log_failed(hold)
+
+
+def _log_failed(hold: Hold) -> None:
+    logger.exception("on_lost of the lock %r failed", hold._lock.name)
 
 
 class AnyDispatcher(Generic[AnyLoop]):
