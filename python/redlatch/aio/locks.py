@@ -33,7 +33,7 @@ from redlatch.errors import InvalidArgumentError, LockLostError, LockName, Redla
 from redlatch.locks import SEVERAL, LockHandle, LockState, state_of
 from redlatch.options import confirmation
 from redlatch.other_names import explain_other_names
-from redlatch.read_write import Sides
+from redlatch.read_write import Modes
 
 if TYPE_CHECKING:
     from redlatch.aio.client import Client
@@ -331,7 +331,7 @@ def on_lost_option(value: OnLost) -> OnLost:
     return value
 
 
-class ReadWriteLock(Sides[Lock]):
+class ReadWriteLock(Modes[Lock]):
     """Many readers or one writer, made by Client.read_write_lock().
 
     `read` and `write` are Locks of one owner: the task that calls, or with owner="handle" this object. Each may be
