@@ -109,7 +109,7 @@ async def attack(world: World, server: RedisServer, name: str, descriptors: int)
         most = world.spawn(watch, world, client, crowd)
         await crowd.harass(SECONDS)
         subscriptions, now = await most.value()
-        assert crowd.granted > 100 and crowd.cancelled > 50
+        assert crowd.granted > 100 and crowd.cancelled > 20
         assert subscriptions <= LOCKS, "one subscription for each lock"
         assert now - descriptors < 12, "no descriptor for each task"
         await world.until(lambda: client.stats()["held"] == client.stats()["waiters"] == 0)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 from functools import partial
@@ -177,6 +178,32 @@ def test_both_at_once_in_trio(server: RedisServer, lock_name: str) -> None:
             assert scope.cancelled_caught
 
     trio.run(main)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it cannot leave its block
+def test_a_block_in_a_loop_that_was_closed(server: RedisServer, lock_name: str) -> None:
+    """Without being cancelled its task is nobody's any more, and what it holds is not renewed."""
+
+    async def hold(entered: List[None]) -> None:
+        async with client.lock(lock_name, on_lost="cancel"):
+            entered.append(None)
+            await asyncio.sleep(100)
+
+    async def begin() -> None:
+        entered: List[None] = []
+        task = asyncio.get_running_loop().create_task(hold(entered))
+        while not entered:
+            await asyncio.sleep(0.002)
+        assert not task.done()
+
+    client = redlatch.aio.connect(server.url, lazy=True, watchdog_lease=0.5)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(begin())
+    loop.close()
+    del loop
+    gc.collect()
+    with redlatch.connect(server.url) as other, other.lock(lock_name, timeout=5):
+        pass
 
 
 # ------------------------------------------------------------------------------------------ "log", and functions --
