@@ -158,11 +158,15 @@ class Losses(KnownLosses):
         """What makes the calls of a greenlet; None if the caller is a thread, or of another hub (see green.py)."""
         if "gevent.monkey" not in sys.modules or hub_here() is None:  # the first is quick, and suffices mostly
             return None
-        if self._dispatcher is None:
+        dispatcher = self._dispatcher
+        if dispatcher is None:
             from redlatch.hub import HubDispatcher
 
-            self._dispatcher = HubDispatcher(self._handle, self, self._renewal)
-        return self._dispatcher if self._dispatcher.is_here() else None
+            with self._guard:  # another hub may begin at the same time
+                if self._dispatcher is None:
+                    self._dispatcher = HubDispatcher(self._handle, self, self._renewal)
+                dispatcher = self._dispatcher
+        return dispatcher if dispatcher.is_here() else None
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""

@@ -7,7 +7,8 @@ import pytest
 from programs import START, UNDER_TEST, Programs
 
 SCENES = ("owners", "exclude", "kinds", "cancel", "release", "permits_given_back", "losses", "late_renewals",
-          "elections", "many", "close", "many_clients", "fork", "threads", "ends")  # fmt: skip
+          "interrupted", "one_dispatcher", "elections", "many", "close", "many_clients", "fork", "threads",
+          "ends")  # fmt: skip
 
 
 @pytest.mark.parametrize("order", ["before", "after"])

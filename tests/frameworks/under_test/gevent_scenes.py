@@ -23,6 +23,7 @@ import urllib.parse  # noqa: E402
 
 import gevent  # noqa: E402
 import redlatch  # noqa: E402
+import redlatch.hub  # noqa: E402
 
 MANY = 1000
 BUSY = 0.01  # of a core
@@ -231,6 +232,58 @@ def late_renewals(client):
         until(lambda: logged)
         assert logged[0].startswith(f"lock 'late' was renewed late: owner {held.owner}, "), logged
         assert not held.lost
+
+
+def interrupted(client):
+    """What a signal raises in the greenlet that takes events comes out in the main one, and events are taken on."""
+    for error in (KeyboardInterrupt, SystemExit):
+        handler = logging.Handler()
+        handler.emit = lambda record, error=error: throw(error())
+        logging.getLogger("redlatch").addHandler(handler)
+        lock = client.lock("interrupted")
+        assert lock.acquire()
+        client.lock("interrupted").force_release()
+        try:
+            gevent.sleep(10)
+        except error:
+            logging.getLogger("redlatch").removeHandler(handler)
+        else:
+            raise AssertionError("not raised")
+        try:
+            lock.release()
+        except redlatch.LockLostError:
+            pass
+        with client.lock("after"):
+            assert not gevent.spawn(lambda: client.lock("after").acquire(timeout=0.1)).get()
+
+
+def throw(error):
+    """Raises it."""
+    raise error
+
+
+def one_dispatcher(client):
+    """Two hubs that use a client first at the same time agree on which one it belongs to."""
+    made = []
+
+    class Slow(redlatch.hub.HubDispatcher):
+        def __init__(self, *arguments):
+            made.append(self)
+            monkey.get_original("time", "sleep")(0.3)
+            super().__init__(*arguments)
+
+    redlatch.hub.HubDispatcher = Slow
+    seen = []
+
+    def use():
+        gevent.get_hub()
+        seen.append(client._losses.dispatcher())
+        gevent.sleep(1)  # a lock is handed on by the hub of who had it
+
+    for _ in range(2):
+        monkey.get_original("_thread", "start_new_thread")(use, ())
+    until(lambda: len(seen) == 2)
+    assert len(made) == 1 and {id(each) for each in seen} == {id(made[0]), id(None)}, (made, seen)
 
 
 def elections(client):
