@@ -172,6 +172,20 @@ class TaskLosses(KnownLosses):
         return event
 
 
+class _Process:
+    """Its id, without a system call for each call of a client."""
+
+    pid = os.getpid()
+
+    def forked(self) -> None:
+        """This is a child."""
+        self.pid = os.getpid()
+
+
+_process = _Process()
+os.register_at_fork(after_in_child=_process.forked)
+
+
 async def _finish(called: Awaitable[object], hold: Hold) -> None:
     try:
         await called
@@ -228,7 +242,7 @@ class AnyDispatcher(Generic[AnyLoop]):
 
     def is_of_parent(self) -> bool:
         """Whether its loop is that of a process from which this one was forked."""
-        return self._pid not in (0, os.getpid())
+        return self._pid not in (0, _process.pid)
 
     def _begin(self) -> AnyLoop:
         with self._guard:
@@ -240,7 +254,7 @@ class AnyDispatcher(Generic[AnyLoop]):
                     raise failure(status)
                 loop.watch(descriptor[0], self.collect)
                 self.losses.begin(loop, text(lib.redlatch_client_uuid(self.handle)))
-                self._pid = os.getpid()
+                self._pid = _process.pid
                 if self._renewal is not None:
                     self._renewal.resume()
                 self.loop = loop
@@ -393,7 +407,11 @@ class AnyDispatcher(Generic[AnyLoop]):
         return call.failure(name)
 
     def collect(self) -> None:
-        """Takes all events that there are. What runs in between may end tasks, and get here again."""
+        """Takes the events that there are. What runs in between may end tasks, and get here again.
+
+        After the last call in progress has succeeded the core is not asked once more, which would read its socket in
+        vain. If there is another event, such as a loss, the descriptor stays readable.
+        """
         if self._collecting:
             return
         self._collecting = True
@@ -404,6 +422,9 @@ class AnyDispatcher(Generic[AnyLoop]):
                 if status:
                     break
                 self._take(record)
+                if not (self._calls or record.status or record.kind in _UNASKED):
+                    status = _AGAIN
+                    break
         finally:
             self._collecting = False
         if status != _AGAIN:
