@@ -182,6 +182,8 @@ STAGES = [
           ("build",), alone=True, dear=True),
     Stage("forks", f"REDLATCH_TEST_CHILDREN=200 {PYTEST} tests/e2e/test_70_fork.py -k under_load", ("build",),
           alone=True, dear=True),
+    Stage("tasks", f"REDLATCH_AIO_TASKS=10000 REDLATCH_AIO_SECONDS=5 {PYTEST} tests/e2e/test_66_aio_many.py",
+          ("build",), alone=True, dear=True),
     Stage("failovers", f"{PYTEST} tests/e2e/failovers.py"
                        f" && {PYTHON} tests/soak/run.py --topology sentinel-unacknowledged --seconds 120 --failovers 20"
                        f" && {PYTHON} tests/soak/run.py --topology sentinel --seconds 120 --failovers 20"

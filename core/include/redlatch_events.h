@@ -40,8 +40,7 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_MOVED = 10,    /* redis+sentinel: the client moved to another master; see old_address */
     REDLATCH_EVENT_CREDENTIALS_REFUSED = 11, /* the server refused the user or the password; see message and
                                                 redlatch_client_set_credentials */
-    REDLATCH_EVENT_RENEWED_LATE = 12, /* a lease was renewed after more than half of it; redlatch_client_wait_lost alone
-                                         reports it */
+    REDLATCH_EVENT_RENEWED_LATE = 12, /* a lease was renewed after more than half of it; see number */
     REDLATCH_EVENT_RELEASE_FAILED = 13 /* an unconfirmed release failed; see status, and reason if it is LOST */
 };
 
@@ -74,8 +73,9 @@ typedef struct redlatch_event {
 } redlatch_event;
 
 /* Returns a descriptor that is readable while redlatch_client_next_event has work: completions of this client's started
- * calls, and losses. Poll it level-triggered, never read it. Valid until the client is closed. From this call on losses
- * are kept as events. SYSTEM: no descriptor is left. Since 0.1. */
+ * calls, losses and late renewals. Poll it level-triggered, never read it. Valid until the client is closed. From this
+ * call on losses and late renewals are kept as events. A late renewal that was not collected before the next one of its
+ * hold is one event with it. SYSTEM: no descriptor is left. Since 0.1. */
 REDLATCH_API int redlatch_client_event_fd(redlatch_client *client, int *fd_out);
 
 /* Does the pending work of the event descriptor without blocking, and hands out one event. Call it whenever the
@@ -99,8 +99,8 @@ REDLATCH_API int redlatch_client_next_event(redlatch_client *client, redlatch_ev
  * wait_ms: how long to wait; REDLATCH_FOREVER: without a deadline.
  *
  * AGAIN: nothing was lost until the deadline. CLOSED: as of redlatch_client_next_event. Losses are kept for this call
- * from its first use on. It and redlatch_client_next_event both report every loss, failed release, move and refusal. A
- * late renewal that was not collected before the next one of its hold is one event with it. Since 0.1. */
+ * from its first use on. It and redlatch_client_next_event both report every loss, late renewal, failed release, move
+ * and refusal. Since 0.1. */
 REDLATCH_API int redlatch_client_wait_lost(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
 
 /* Starts redlatch_lock_acquire_as. It completes with an ACQUIRED event.

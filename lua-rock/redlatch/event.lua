@@ -7,10 +7,10 @@ local started = require "redlatch.started"
 
 ---@class redlatch.Event
 ---@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned"|"moved"|
----"credentials_refused"|"release_failed" which started call is done, "answered" for all that ask or change something,
----or what became of a hold or a permit, or "moved": the sentinels have made another server the master, or
----"credentials_refused": the server refused the user or the password, or "release_failed": a release that was not to be
----confirmed failed
+---"credentials_refused"|"release_failed"|"renewed_late" which started call is done, "answered" for all that ask or
+---change something, or what became of a hold or a permit, or "moved": the sentinels have made another server the
+---master, or "credentials_refused": the server refused the user or the password, or "release_failed": a release that
+---was not to be confirmed failed, or "renewed_late": a lease was renewed after more than half of it
 ---@field ok boolean whether the call succeeded; false for "lost", "abandoned", "credentials_refused", "release_failed"
 ---@field message? string what went wrong, with which lock, on which server
 ---@field code? string what went wrong, such as "timeout"
@@ -21,6 +21,7 @@ local started = require "redlatch.started"
 ---@field walk? redlatch.Walk the same
 ---@field value any of a started call that asks or changes something, and was ok: what the blocking call would have
 ---returned
+---@field after? number of "renewed_late": seconds since the confirmation before was requested
 ---@field permits? redlatch.Permit[] that a started acquire of a permit semaphore has brought
 ---@field reason? "expired"|"missing"|"max_hold"|"abandoned" why a hold was lost, also
 ---of a call whose code is "lost"
@@ -42,9 +43,10 @@ local KINDS = {
     [core.EVENT_MOVED] = "moved",
     [core.EVENT_CREDENTIALS_REFUSED] = "credentials_refused",
     [core.EVENT_RELEASE_FAILED] = "release_failed",
+    [core.EVENT_RENEWED_LATE] = "renewed_late",
 }
 -- What comes without a call that was started.
-local UNASKED = {lost = true, abandoned = true, credentials_refused = true, release_failed = true}
+local UNASKED = {lost = true, abandoned = true, credentials_refused = true, release_failed = true, renewed_late = true}
 local event = {}
 
 --- The event in a record of the core, with the report or the state that it brings. The client learns which call is done
@@ -68,6 +70,8 @@ function event.of(client, record, report, state_of_lock)
     if made.kind == "moved" then
         made.old_address, made.new_address = record.old_address, record.new_address
         return made
+    elseif made.kind == "renewed_late" then
+        made.after = record.number / 1000
     end
     local what
     if not UNASKED[made.kind] then

@@ -16,8 +16,9 @@ from typing import List
 from redlatch._ffi import lib as _lib
 from redlatch._ffi import text as _text
 from redlatch.client import Client
+from redlatch.counts import CountedKind
 from redlatch.credentials import CredentialProvider
-from redlatch.durations import Seconds
+from redlatch.durations import LockTimeout, Seconds
 from redlatch.elections import Election
 from redlatch.errors import (
     AlreadyHeldError,
@@ -50,6 +51,7 @@ from redlatch.losses import OnLost
 from redlatch.multi import MultiLock, RedLock, multi_lock, redlock
 from redlatch.once import Once
 from redlatch.opening import connect
+from redlatch.options import FilePath
 from redlatch.permits import NoPermit, Permit, PermitSemaphore
 from redlatch.read_write import ReadWriteLock
 from redlatch.reports import DetectedKind, Party, Report, Role
@@ -63,9 +65,11 @@ __all__ = [
     "AuthenticationError",
     "Client",
     "ClosedError",
+    "CountedKind",
     "CredentialProvider",
     "DetectedKind",
     "Election",
+    "FilePath",
     "ForkedError",
     "Hold",
     "InvalidArgumentError",
@@ -75,6 +79,7 @@ __all__ = [
     "LockLostError",
     "LockName",
     "LockState",
+    "LockTimeout",
     "LockTimeoutError",
     "LossReason",
     "MultiLock",

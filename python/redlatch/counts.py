@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Callable, NoReturn, Optional
+from typing import Any, Callable, Literal, NoReturn, Optional
 
 from redlatch._ffi import CData, ffi, lib
 from redlatch.durations import Seconds, wait_ms
@@ -14,30 +14,40 @@ from redlatch.losses import Opened
 from redlatch.options import flag, name_bytes, semaphore_options
 
 
+CountedKind = Literal["semaphore", "permit_semaphore", "latch"]
+
+
 class Counted:
     """A name on a client with a handle of the core."""
 
-    __slots__ = ("_client", "_handle", "_name", "__weakref__")
+    __slots__ = ("_client", "_handle", "_name", "_kind", "__weakref__")
 
     PACKAGE = "redlatch"
 
-    def __init__(self, client: Opened, name: LockName, kind: str, *options: CData) -> None:
+    def __init__(self, client: Opened, name: LockName, kind: CountedKind, *options: CData) -> None:
         self._client = client
         self._name = name
-        self._handle = self._new_handle(kind, *options)
+        self._kind: CountedKind = kind
+        self._handle = self._new_handle(*options)
 
-    def _new_handle(self, kind: str, *options: CData) -> CData:
+    def _new_handle(self, *options: CData) -> CData:
         data = name_bytes(self._name)
-        out = ffi.new(f"redlatch_{kind} **")
-        status: int = getattr(lib, f"redlatch_{kind}_new")(self._client._handle, data, len(data), *options, out)
+        out = ffi.new(f"redlatch_{self._kind} **")
+        make = getattr(lib, f"redlatch_{self._kind}_new")
+        status: int = make(self._client._handle, data, len(data), *options, out)
         if status:
             raise failure(status, self._name)
-        return ffi.gc(out[0], getattr(lib, f"redlatch_{kind}_free"))
+        return ffi.gc(out[0], getattr(lib, f"redlatch_{self._kind}_free"))
 
     @property
     def name(self) -> LockName:
         """The name as it was given, without the client's prefix."""
         return self._name
+
+    @property
+    def kind(self) -> CountedKind:
+        """What it is: "semaphore", "permit_semaphore" or "latch"."""
+        return self._kind
 
     def __repr__(self) -> str:
         return f"<{self.PACKAGE}.{type(self).__name__} {self._name!r}>"
@@ -74,7 +84,7 @@ class Limited(Counted):
         self,
         client: Opened,
         name: LockName,
-        kind: str,
+        kind: CountedKind,
         timeout: Optional[Seconds],
         lease_ms: int,
         limit: Optional[int],
@@ -84,12 +94,12 @@ class Limited(Counted):
         options = semaphore_options(lease_ms, 0 if limit is None else whole(limit, "limit", 1))
         waits = flag(wait_for_creation, "wait_for_creation") or limit is not None
         super().__init__(client, name, kind, options)
-        self._scoped_handle = self._handle if waits else self._must_exist(kind, options)
+        self._scoped_handle = self._handle if waits else self._must_exist(options)
 
-    def _must_exist(self, kind: str, options: CData) -> CData:
+    def _must_exist(self, options: CData) -> CData:
         """A handle for `with`, which does not wait for a semaphore that nobody made."""
         options.must_exist = 1
-        return self._new_handle(kind, options)
+        return self._new_handle(options)
 
 
 def whole(value: int, argument: str, least: Optional[int], most: int = lib.REDLATCH_PERMITS_MAX) -> int:

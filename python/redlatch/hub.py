@@ -43,20 +43,27 @@ class GeventLoop:
         return hub_here() is self._hub
 
     def watch(self, descriptor: int, call: Callable[[], None]) -> None:
-        """A greenlet of its own makes the calls: what logs may wait for a lock, which a hub cannot."""
+        """A greenlet of its own makes the calls: what logs may wait for a lock, which a hub cannot. What a signal
+        raises in it is raised in the main greenlet, and the calls go on."""
         self._watcher = self._hub.loop.io(descriptor, READABLE, ref=False)  # alone it keeps no hub running
         self._taker = gevent.spawn(self._take, self._watcher, call)
 
     def _take(self, watcher: Any, call: Callable[[], None]) -> None:
         try:
             while self._watcher is watcher:
-                self._hub.wait(watcher)
                 try:
-                    call()
-                except Exception:
-                    self._hub.handle_error(call, *sys.exc_info())
+                    self._hub.wait(watcher)
+                    self._guarded(call)
+                except (KeyboardInterrupt, SystemExit):
+                    self._hub.handle_system_error(*sys.exc_info())
         finally:
             watcher.close()
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception:
+            self._hub.handle_error(call, *sys.exc_info())
 
     def unwatch(self) -> None:
         watcher, self._watcher = self._watcher, None

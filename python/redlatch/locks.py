@@ -89,8 +89,11 @@ class LockHandle:
     """A lock's handle, and what can be asked without the server, by threads and by tasks."""
 
     __slots__ = (
-        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_confirms", "_entered", "__weakref__",
+        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_confirms", "_on_lost", "_noted", "_entered",
+        "__weakref__",
     )  # fmt: skip
+
+    _on_lost: object  # an OnLost of threads or of tasks
 
     PACKAGE = "redlatch"
     ACTOR = "thread"  # what owns it unless this object does
@@ -136,6 +139,7 @@ class LockHandle:
         self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
         self._confirms = True  # whether a release waits for the server's reply
+        self._noted = callable(self._on_lost) or kind in SEVERAL  # whether grants are noted
         self._entered: List[BaseHold] = []  # of the `with` blocks that are open, the innermost last
 
     def _ends_at_once(self, confirmed: int) -> bool:
@@ -196,8 +200,11 @@ class LockHandle:
         self, failed: RedlatchError, hold: Optional[BaseHold], error: Optional[BaseException]
     ) -> None:
         """The release at the end of a `with` failed."""
-        if isinstance(failed, LockLostError) and hold is not None:
-            hold._found_lost(failed.reason)
+        if isinstance(failed, LockLostError):
+            if hold is not None:
+                hold._found_lost(failed.reason)
+            if self._on_lost == "log":
+                return
         left_badly(f"the lock {self._name!r}", failed, error)
 
     def _number(self) -> int:
@@ -231,8 +238,9 @@ class Lock(LockHandle):
         'done'
     """
 
-    __slots__ = ("_on_lost", "_noted")
+    __slots__ = ()
     _client: Client
+    _on_lost: OnLost
 
     def __init__(
         self,
@@ -253,7 +261,6 @@ class Lock(LockHandle):
         self, client: Opened, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
     ) -> None:
         super()._set_up(client, kind, name, handle, wait_ms, owner)
-        self._noted = callable(self._on_lost) or kind in SEVERAL  # whether grants are noted
         self._client._losses.watch()
 
     def acquire(
@@ -435,7 +442,7 @@ class Lock(LockHandle):
         if hold is not None:
             hold._caller = None
         if failed is not None:
-            self._release_failed(failed, hold, error)
+            self._left_badly(self._explained(failed), hold, error)
         elif callable(self._on_lost) and hold is not None:
             self._client._losses.released(hold._serial, self, number)
         if interrupted is not None:
@@ -446,15 +453,6 @@ class Lock(LockHandle):
         if isinstance(error, NotOwnedError) and not self._by_handle:
             error.args = (f'{error} (the calling thread is the owner; with owner="handle" any thread may release)',)
         return error
-
-    def _release_failed(
-        self, failed: RedlatchError, hold: Optional[BaseHold], error: Optional[BaseException]
-    ) -> None:
-        failed = self._explained(failed)
-        if self._on_lost != "log" or not isinstance(failed, LockLostError):
-            self._left_badly(failed, hold, error)
-        elif hold is not None:
-            hold._found_lost(failed.reason)
 
     def __call__(self, function: Function) -> Function:
         """As a decorator: every call of the function holds the lock."""

@@ -14,10 +14,11 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Literal, Optional, Protocol, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Literal, Optional, Protocol, Tuple, Union
 
 from redlatch._ffi import FOREVER, CData, lib, new_record, text
 from redlatch.errors import LockName, LossReason, reason_name
+from redlatch.expected import Expected
 from redlatch.green import hub_here, patched, refuse_eventlet
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ END = 1.0
 # A call that finds a lease over leaves it to the watching thread to log that, which knows since when; so long, in
 # seconds.
 LEFT_TO_WATCH = 0.2
-# Of so many holds what is to be called is kept; then those are forgotten that are over.
-SWEEP = 64
 
 
 class KnownLosses:
@@ -139,8 +138,7 @@ class Losses(KnownLosses):
         self._starting = False
         self._thread: Optional[threading.Thread] = None
         self._dispatcher: Optional[HubDispatcher] = None
-        self._calls: Dict[int, List[Tuple[Call, Hold]]] = {}  # by serial
-        self._sweep_at = SWEEP
+        self._expected: Expected[Hold] = Expected()
         self._at_close: weakref.WeakSet[threading.Event] = weakref.WeakSet()
         _everybody.add(self)
 
@@ -151,7 +149,7 @@ class Losses(KnownLosses):
         self._guard = threading.RLock()
         self._starting = False
         self._thread = None
-        self._calls = {}  # of holds of the parent
+        self._expected = Expected()  # without what is to be called of the parent's holds
         if self._dispatcher is not None:
             self._dispatcher.begin_child()
             self._dispatcher = None
@@ -160,11 +158,15 @@ class Losses(KnownLosses):
         """What makes the calls of a greenlet; None if the caller is a thread, or of another hub (see green.py)."""
         if "gevent.monkey" not in sys.modules or hub_here() is None:  # the first is quick, and suffices mostly
             return None
-        if self._dispatcher is None:
+        dispatcher = self._dispatcher
+        if dispatcher is None:
             from redlatch.hub import HubDispatcher
 
-            self._dispatcher = HubDispatcher(self._handle, self, self._renewal)
-        return self._dispatcher if self._dispatcher.is_here() else None
+            with self._guard:  # another hub may begin at the same time
+                if self._dispatcher is None:
+                    self._dispatcher = HubDispatcher(self._handle, self, self._renewal)
+                dispatcher = self._dispatcher
+        return dispatcher if dispatcher.is_here() else None
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Also tells who waits for that."""
@@ -207,29 +209,17 @@ class Losses(KnownLosses):
 
     def expect(self, serial: int, call: Call, hold: Hold) -> None:
         """Has something called when a hold is lost, by the thread that finds it out."""
-        with self._guard:
-            if len(self._calls) >= self._sweep_at:
-                # A release through another lock of that name does not look here.
-                for each, calls in list(self._calls.items()):
-                    if calls[0][1]._now() is None:
-                        self._calls.pop(each, None)
-                self._sweep_at = SWEEP + 2 * len(self._calls)
-            self._calls.setdefault(serial, []).append((call, hold))
+        self._expected.add(serial, call, hold)
         if self.knows(serial):  # it was lost before anybody expected it
             self.act(serial)
 
     def released(self, serial: int, lock: Lock, number: int) -> None:
-        """An owner released a hold once: if that was the last time, nothing is to be called."""
-        record = new_record("redlatch_hold")
-        status: int = lib.redlatch_lock_hold_status(lock._handle, number, record)
-        if status or record.serial != serial or record.state == lib.REDLATCH_NOT_HELD:
-            with self._guard:
-                self._calls.pop(serial, None)
+        """An owner released one level of a hold: after the last one nothing is to be called."""
+        self._expected.released(serial, lock, number)
 
     def act(self, serial: int) -> None:
         """Calls what is to be called of a hold that is lost; once."""
-        with self._guard:
-            calls = self._calls.pop(serial, [])
+        calls = self._expected.take(serial)
         if calls and hub_here() is not None:  # they may wait, and the dispatcher must not
             threading.Thread(target=self._make, args=(calls,), daemon=True).start()
         else:

@@ -142,8 +142,6 @@ class Once:
         lock = self._lock
         if failed is None:
             lock._client._losses.released(hold._serial, lock, hold._number)
-        elif lock._on_lost == "log" and isinstance(failed, LockLostError):
-            hold._found_lost(failed.reason)
         else:
             lock._left_badly(failed, hold, error)
 

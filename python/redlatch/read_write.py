@@ -1,4 +1,4 @@
-"""ReadWriteLock: the two sides of one name.
+"""ReadWriteLock: the two modes of one name.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,10 +18,10 @@ from redlatch.owners import new_number
 if TYPE_CHECKING:
     from redlatch.client import Client
 
-Side = TypeVar("Side", bound=LockHandle)
+AnyLock = TypeVar("AnyLock", bound=LockHandle)
 
 
-class Sides(Generic[Side]):
+class Modes(Generic[AnyLock]):
     """Two locks of one name and one owner, for threads and for tasks."""
 
     __slots__ = ("_read", "_write")
@@ -30,7 +30,7 @@ class Sides(Generic[Side]):
 
     def __init__(
         self,
-        make: Callable[..., Side],
+        make: Callable[..., AnyLock],
         client: Opened,
         name: LockName,
         timeout: Optional[Seconds],
@@ -40,7 +40,7 @@ class Sides(Generic[Side]):
         settings: Dict[str, Any],
     ) -> None:
         if owner == "handle":
-            settings = {**settings, "owner_number": new_number()}  # by which the sides know that they are one's
+            settings = {**settings, "owner_number": new_number()}  # by which both modes have one owner
         self._read = make(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, owner, **settings)
         self._write = make(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, owner, **settings)
 
@@ -50,12 +50,12 @@ class Sides(Generic[Side]):
         return self._read.name
 
     @property
-    def read(self) -> Side:
+    def read(self) -> AnyLock:
         """The lock that many may hold while nobody writes."""
         return self._read
 
     @property
-    def write(self) -> Side:
+    def write(self) -> AnyLock:
         """The lock that one may hold while nobody else reads."""
         return self._write
 
@@ -69,7 +69,7 @@ class Sides(Generic[Side]):
         )
 
 
-class ReadWriteLock(Sides[Lock]):
+class ReadWriteLock(Modes[Lock]):
     """Many readers or one writer, made by Client.read_write_lock().
 
     `read` and `write` are Locks of one owner: the calling thread, or with owner="handle" this object, either lock of

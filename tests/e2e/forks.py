@@ -6,33 +6,45 @@ from __future__ import annotations
 import os
 import signal
 import traceback
-from typing import Callable, Dict
+from typing import Callable, Dict, Optional
 
 import pytest
 import redlatch
 
 
-def in_child(live: Callable[[], None]) -> None:
-    """Run a function in a forked child, as bare as os.fork() is; what it raises is shown, and fails the test."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.close(read_end)
-            signal.alarm(20)
-            live()
-            status = 0
-        except BaseException:
-            os.write(write_end, traceback.format_exc().encode()[-4000:])
-        finally:
-            os._exit(status)
-    os.close(write_end)
-    words = b""
-    while part := os.read(read_end, 65_536):
-        words += part
-    os.close(read_end)
-    assert os.waitpid(child, 0)[1] == 0, words.decode()
+class Child:
+    """A forked child that runs a function, as bare as os.fork() is."""
+
+    def __init__(self, live: Callable[[], Optional[str]], seconds: int = 20) -> None:
+        self._read_end, write_end = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            status = 1
+            try:
+                os.close(self._read_end)
+                signal.alarm(seconds)
+                os.write(write_end, (live() or "").encode())
+                status = 0
+            except BaseException:
+                os.write(write_end, traceback.format_exc().encode()[-4000:])
+            finally:
+                os._exit(status)
+        os.close(write_end)
+
+    def end(self) -> str:
+        """Waits for the end of the child, and returns what its function returned. What that raised is shown, and fails
+        the test."""
+        words = b""
+        while part := os.read(self._read_end, 65_536):
+            words += part
+        os.close(self._read_end)
+        assert os.waitpid(self._pid, 0)[1] == 0, words.decode()
+        return words.decode()
+
+
+def in_child(live: Callable[[], Optional[str]]) -> None:
+    """Runs a function in a child to its end."""
+    Child(live).end()
 
 
 def refused(calls: Dict[str, Callable[[], object]]) -> None:

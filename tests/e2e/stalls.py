@@ -3,10 +3,13 @@
 
 Bounds on times are the core's to keep, but a machine that is busy with other things stops the test and the core alike.
 A bound is widened by what was measured, which is next to nothing on a quiet machine.
+
+hold_the_gil() is a stall made on purpose.
 """
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from types import TracebackType
@@ -15,6 +18,13 @@ from typing import Optional, Type
 _PERIOD = 0.004
 # From a timer of the core to a line of the test it is up to three threads that have to run one after the other.
 _THREADS = 3
+
+
+def hold_the_gil(seconds: float) -> None:
+    """Runs no Python code in this process for so long, in any thread, as a C extension may that keeps the GIL."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:  # a signal ends it early
+        ctypes.PyDLL(None).usleep(int(left * 1e6) + 1)
 
 
 class Stalls:

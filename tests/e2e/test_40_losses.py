@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, Optional
 import pytest
 import redlatch
 from children import ChildProcess
-from stalls import Stalls
+from stalls import Stalls, hold_the_gil
 from support import RedisServer, RedissonShapedPeer, wait_until
 from support.wire import fields
 from waiters import Waiting, hold_as_redisson
@@ -289,6 +289,18 @@ def test_a_server_that_sleeps_for_half_a_lease_loses_no_lock(
         for lock in locks:
             lock.release()
     assert server.admin.dbsize() == 0
+
+
+def test_a_thread_that_keeps_the_gil_loses_no_lock(server: RedisServer, lock_name: str) -> None:
+    """Leases are renewed by a thread that is none of Python's."""
+    with redlatch.connect(server.url, watchdog_lease=1) as client:
+        with client.lock(lock_name) as held:
+            began = time.monotonic()
+            hold_the_gil(3.0)  # three leases
+            assert time.monotonic() - began >= 3.0
+            assert not held.lost and held.remaining() > 0
+            assert fields(server, lock_name) == {held.owner.encode(): b"1"}
+        assert client.stats()["lost"] == 0
 
 
 def test_waiters_outlast_a_server_that_sleeps(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:

@@ -17,6 +17,8 @@ from support.wire import fields, load_scripts, scripts, sent_by, subscribers
 from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson
 
 THREADS = 200
+MANY = 1000
+IDLE = 0.01  # of a core, for all threads that wait
 TURNS = 20
 RECHECK = 5.0
 
@@ -102,6 +104,21 @@ def test_one_script_from_one_thread_to_the_next(
     assert (handed + released, len(executed)) == (THREADS + 1, handed + released + requested)
     assert released - 1 <= requested <= 2 * released
     assert fields(server, lock_name) == {}
+
+
+def test_1000_waiters_use_no_processor_time(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    with redlatch.connect(server.url) as other:
+        with other.lock(lock_name):
+            waiting = [Waiting(client.lock(lock_name)) for _ in range(MANY)]
+            wait_until(lambda: client.stats()["waiters"] == MANY, 30.0)
+            time.sleep(0.5)
+            begun, used = time.monotonic(), time.process_time()
+            time.sleep(5)
+            assert time.process_time() - used < IDLE * (time.monotonic() - begun)
+        assert all(each.result(30.0) for each in waiting)
+    assert client.stats()["waiters"] == 0
 
 
 def test_nobody_is_starved_by_64_threads(

@@ -16,6 +16,7 @@ import pytest
 import redlatch
 import redlatch.aio
 from loops import RUNNERS, Started, World, run
+from stalls import hold_the_gil
 from support import RedisServer, free_port, wait_until
 from waiters import SOON
 
@@ -326,19 +327,31 @@ def test_closing_tells_who_waits(run_in: Run, server: RedisServer, names: List[s
     run_in(main)
 
 
-def test_a_blocked_loop_loses_no_lock(run_in: Run, server: RedisServer, lock_name: str) -> None:
+@pytest.mark.parametrize("block", [time.sleep, hold_the_gil])
+def test_a_blocked_loop_loses_no_lock(
+    run_in: Run, server: RedisServer, lock_name: str, block: Callable[[float], None]
+) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(server.url, watchdog_lease=1) as client:
+            async with client.lock(lock_name) as held:
+                block(3.0)  # three leases
+                assert not held.lost and held.remaining() > 0
+                assert server.client().hgetall(lock_name) == {held.owner.encode(): b"1"}
+            assert client.stats()["lost"] == 0
+
+    run_in(main)
+
+
+def test_a_grant_that_a_blocked_loop_does_not_take(run_in: Run, server: RedisServer, lock_name: str) -> None:
     async def main(world: World) -> None:
         tuning = redlatch.Tuning(claim_timeout=0.6)
         async with redlatch.aio.connect(server.url, watchdog_lease=1, tuning=tuning) as client:
             lock = client.lock(lock_name, owner="handle")
-            async with lock as held:
-                time.sleep(3)  # three leases
-                assert not held.lost and held.remaining() > 0
             with redlatch.connect(server.url) as other, other.lock(lock_name) as theirs:
                 waiting = world.spawn(lock.acquire)
                 await world.until(lambda: client.stats()["waiters"] == 1)
                 theirs.release()  # from here on the loop does nothing
-                wait_until(lambda: client.stats()["acquired"] == 2)  # and nobody in this loop learns of it
+                wait_until(lambda: client.stats()["acquired"] == 1)  # and nobody in this loop learns of it
                 wait_until(lambda: not server.client().exists(lock_name))
                 how, error = await waiting.end()
                 assert how == "error" and error.status_name == "unclaimed"

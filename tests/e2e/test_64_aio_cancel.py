@@ -9,8 +9,9 @@ import random
 import sys
 import time
 import weakref
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Callable
+from typing import Any, AsyncContextManager, AsyncIterator, Awaitable, Callable, NamedTuple
 
 import pytest
 import redlatch
@@ -18,8 +19,8 @@ import redlatch.aio
 import trio
 from loops import RUNNERS, World, run
 from stalls import Stalls
-from support import Monitor, Proxy, RedisServer
-from support.wire import SCRIPTS
+from support import Monitor, Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS, load_scripts, scripts
 from waiters import SOON
 
 Run = Callable[..., Any]
@@ -59,61 +60,192 @@ def test_a_parked_wait_ends_at_once(run_in: Run, server: RedisServer, lock_name:
     run_in(main)
 
 
-def test_an_acquire_whose_reply_is_held_back(
-    run_in: Run, server: RedisServer, proxy: Proxy, monitor: Monitor, lock_name: str
+# ------------------------------------------------------------------------- each await, with its reply held back --
+
+Reach = Callable[[], Awaitable[object]]
+
+
+@asynccontextmanager
+async def acquire(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    yield client.lock(name, owner="handle").acquire
+
+
+@asynccontextmanager
+async def enter(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    yield partial(block, client.lock(name))
+
+
+@asynccontextmanager
+async def enter_guarded(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    yield partial(block, client.lock(name, on_lost="cancel"))
+
+
+@asynccontextmanager
+async def release(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    lock = client.lock(name, owner="handle")
+    await lock.acquire()
+    yield lock.release
+
+
+@asynccontextmanager
+async def release_hold(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    lock = client.lock(name, owner="handle")
+    await lock.acquire()
+    held = lock.held()
+    assert held is not None
+    yield held.release
+
+
+@asynccontextmanager
+async def extend(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    lock = client.lock(name, owner="handle")
+    await lock.acquire()
+    yield partial(lock.extend, 30)
+    await lock.release()
+
+
+@asynccontextmanager
+async def extend_hold(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    lock = client.lock(name, owner="handle")
+    async with lock as held:
+        yield partial(held.extend, 30)
+
+
+@asynccontextmanager
+async def once(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    yield partial(block, client.once(name, at_least=0.5, at_most=30))
+
+
+@asynccontextmanager
+async def take_permit(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    yield client.permit_semaphore(name, limit=1).acquire
+
+
+@asynccontextmanager
+async def return_permit(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    permit = await client.permit_semaphore(name, limit=1).acquire()
+    assert permit
+    yield permit.release
+
+
+@asynccontextmanager
+async def count(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    yield client.semaphore(name, limit=1).acquire
+
+
+@asynccontextmanager
+async def count_back(client: redlatch.aio.Client, name: str) -> AsyncIterator[Reach]:
+    semaphore = client.semaphore(name, limit=1)
+    assert await semaphore.acquire()
+    yield semaphore.release
+
+
+async def block(entered: Any) -> None:
+    """Enters something and leaves it."""
+    async with entered:
+        pass
+
+
+class Await(NamedTuple):
+    """An await of a task, the script whose reply is held back there, and what one grant and one end of it send."""
+
+    reach: Callable[[redlatch.aio.Client, str], AsyncContextManager[Reach]]
+    held_back: str
+    to_its_end: bool  # a cancelled task waits for the reply
+    grant: str = "acquire"
+    end: str = "release"
+    undo: str = ""  # what the core sends for a wait that has ended before its reply, if it is not `end`
+
+
+AWAITS = [
+    Await(acquire, "acquire", False),
+    Await(enter, "acquire", False),
+    Await(enter, "release", True),
+    Await(enter_guarded, "acquire", False),
+    Await(enter_guarded, "release", True),
+    Await(release, "release", True),
+    Await(release_hold, "release", True),
+    Await(extend, "extend", False),
+    Await(extend_hold, "extend", False),
+    Await(once, "acquire", False),
+    Await(once, "extend", True, end="extend"),
+    Await(take_permit, "acquire_permits", False, "acquire_permits", "release_permits"),
+    Await(return_permit, "release_permits", True, "acquire_permits", "release_permits"),
+    Await(count, "acquire_semaphore", False, "acquire_semaphore", "release_semaphore", undo="undo_taken"),
+    Await(count_back, "release_semaphore", True, "acquire_semaphore", "release_semaphore"),
+]
+GIVEN_BACK = [each for each in AWAITS if each.held_back == each.grant]
+
+
+def named(each: Await) -> str:
+    """What a test of it is called."""
+    return f"{each.reach.__name__}-{each.held_back}"
+
+
+async def all_is_free(world: World, client: redlatch.aio.Client, server: RedisServer, name: str) -> None:
+    """Nothing is held or waited for, and of a semaphore the permit is there."""
+    await world.until(lambda: client.stats()["held"] == client.stats()["waiters"] == 0, "holds and waits")
+    key = server.client()
+    await world.until(lambda: key.type(name) != b"hash", "locks")
+    await world.until(lambda: key.get(name) in (None, b"1"), "permits")
+
+
+@pytest.mark.parametrize("case", AWAITS, ids=named)
+def test_cancelled_with_the_reply_held_back(
+    run_in: Run, server: RedisServer, proxy: Proxy, monitor: Monitor, lock_name: str, case: Await
 ) -> None:
+    load_scripts(server)
+
     async def main(world: World) -> None:
         async with redlatch.aio.connect(proxy.url) as client:
-            lock = client.lock(lock_name)
-
-            async def take() -> None:
-                await lock.acquire()
-
-            async with lock:  # the script is known
-                pass
-            fault = proxy.hold_reply(SCRIPTS["acquire"])
-            taking = world.spawn(take)
-            await world.until(lambda: server.client().exists(lock_name))
-            with Stalls() as stalls:
-                start = time.monotonic()
-                taking.cancel()
-                assert await taking.end() == ("cancelled", None)
-                assert time.monotonic() - start < stalls.widen(SOON)
-            fault.release()
-            await nothing_is_left(world, client, server)
-            assert await lock.acquire(timeout=5)
-            await lock.release()
+            async with case.reach(client, lock_name) as reach:
+                fault = proxy.hold_reply(SCRIPTS[case.held_back])
+                reaching = world.spawn(reach)
+                await world.until(lambda: fault.hit)
+                reaching.cancel()
+                if case.to_its_end:
+                    await world.sleep(HELD_BACK)
+                    assert not reaching.done, "it waits for the reply"
+                    reaching.cancel()
+                else:
+                    with Stalls() as stalls:
+                        start = time.monotonic()
+                        assert await reaching.end() == ("cancelled", None)
+                        assert time.monotonic() - start < stalls.widen(SOON)
+                fault.release()
+                assert await reaching.end() == ("cancelled", None)
+            await all_is_free(world, client, server, lock_name)
+        sent = scripts(monitor.top_level())
+        assert (sent.count(case.grant), sent.count(case.undo or case.end)) == (1, 1), sent
 
     run_in(main)
 
 
-def test_a_release_whose_reply_is_held_back_is_waited_for(
-    run_in: Run, server: RedisServer, proxy: Proxy, lock_name: str
+@pytest.mark.parametrize("case", GIVEN_BACK, ids=named)
+def test_a_grant_that_a_cancelled_task_gives_back(
+    run_in: Run, server: RedisServer, proxy: Proxy, monitor: Monitor, lock_name: str, case: Await
 ) -> None:
+    """The core has the grant when the task is cancelled, and the reply to what gives it back is held back."""
+    load_scripts(server)
+
     async def main(world: World) -> None:
-        async with redlatch.aio.connect(proxy.url) as client:
-            for form in ("release", "block"):
-                lock = client.lock(lock_name)
-
-                async def hold(form: str = form, lock: redlatch.aio.Lock = lock) -> None:
-                    if form == "release":
-                        await lock.acquire()
-                        await lock.release()
-                    else:
-                        async with lock:
-                            pass
-
-                await hold()
-                fault = proxy.hold_reply(SCRIPTS["release"])
-                holding = world.spawn(hold)
-                await world.until(lambda fault=fault: fault.hit)  # type: ignore[misc]
-                holding.cancel()
-                await world.sleep(HELD_BACK)
-                assert not holding.done, "it waits for the reply"
-                holding.cancel()
-                fault.release()
-                assert await holding.end() == ("cancelled", None)
-                await nothing_is_left(world, client, server)
+        async with redlatch.aio.connect(proxy.url) as client, case.reach(client, lock_name) as reach:
+            grant, back = proxy.hold_reply(SCRIPTS[case.grant]), proxy.hold_reply(SCRIPTS[case.end])
+            reaching = world.spawn(reach)
+            await world.until(lambda: grant.hit)
+            replies = client.stats()["round_trips"]
+            grant.release()
+            wait_until(lambda: client.stats()["round_trips"] > replies)  # which halts the loop
+            reaching.cancel()
+            await world.until(lambda: back.hit)
+            reaching.cancel()
+            await world.sleep(HELD_BACK)
+            assert not reaching.done, "it waits for the reply"
+            back.release()
+            assert await reaching.end() == ("cancelled", None)
+            await all_is_free(world, client, server, lock_name)
+        sent = scripts(monitor.top_level())
+        assert (sent.count(case.grant), sent.count(case.end)) == (1, 1), sent
 
     run_in(main)
 

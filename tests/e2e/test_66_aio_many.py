@@ -23,6 +23,7 @@ Run = Callable[..., Any]
 TASKS = int(os.environ.get("REDLATCH_AIO_TASKS", "1000"))
 SECONDS = float(os.environ.get("REDLATCH_AIO_SECONDS", "2"))
 LOCKS = max(TASKS // 100, 10)
+IDLE = 0.01  # of a core, for all tasks that wait
 
 
 @pytest.fixture(params=RUNNERS)
@@ -108,7 +109,7 @@ async def attack(world: World, server: RedisServer, name: str, descriptors: int)
         most = world.spawn(watch, world, client, crowd)
         await crowd.harass(SECONDS)
         subscriptions, now = await most.value()
-        assert crowd.granted > 100 and crowd.cancelled > 50
+        assert crowd.granted > 100 and crowd.cancelled > 20
         assert subscriptions <= LOCKS, "one subscription for each lock"
         assert now - descriptors < 12, "no descriptor for each task"
         await world.until(lambda: client.stats()["held"] == client.stats()["waiters"] == 0)
@@ -187,10 +188,10 @@ def test_waiters_do_not_busy_the_loop(run_in: Run, server: RedisServer, lock_nam
             async with other.lock(lock_name):
                 waiting = [world.spawn(client.lock(lock_name, owner="handle").acquire) for _ in range(TASKS)]
                 await world.until(lambda: client.stats()["waiters"] == TASKS)
-                await world.sleep(0.2)
-                before = time.process_time()
-                await world.sleep(1)
-                assert time.process_time() - before < 0.05
+                await world.sleep(0.5)
+                begun, used = time.monotonic(), time.process_time()
+                await world.sleep(5)
+                assert time.process_time() - used < IDLE * (time.monotonic() - begun)
                 for each in waiting:
                     each.cancel()
                 for each in waiting:

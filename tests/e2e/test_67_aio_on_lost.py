@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""on_lost="cancel" of redlatch.aio: a loss cancels the block, and its cancellation is told apart from others."""
+"""on_lost of redlatch.aio: "cancel", whose cancellation is told apart from others; "log"; functions."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 from functools import partial
-from typing import Any, Callable
+from typing import Any, Callable, List
 
 import pytest
 import redlatch
@@ -86,8 +87,8 @@ def test_what_the_block_raised_comes_out(run_in: Run, server: RedisServer, lock_
             await world.sleep(0.01)
             async with lock as held:
                 await held.release()
-            with pytest.raises(redlatch.InvalidArgumentError, match="'raise' or 'cancel'"):
-                client.lock(lock_name, on_lost="log")  # type: ignore[arg-type]
+            with pytest.raises(redlatch.InvalidArgumentError, match="expected 'raise', 'log', 'cancel' or a callable"):
+                client.lock(lock_name, on_lost="stop")  # type: ignore[arg-type]
 
     run_in(main)
 
@@ -177,3 +178,165 @@ def test_both_at_once_in_trio(server: RedisServer, lock_name: str) -> None:
             assert scope.cancelled_caught
 
     trio.run(main)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it cannot leave its block
+def test_a_block_in_a_loop_that_was_closed(server: RedisServer, lock_name: str) -> None:
+    """Without being cancelled its task is nobody's any more, and what it holds is not renewed."""
+
+    async def hold(entered: List[None]) -> None:
+        async with client.lock(lock_name, on_lost="cancel"):
+            entered.append(None)
+            await asyncio.sleep(100)
+
+    async def begin() -> None:
+        entered: List[None] = []
+        task = asyncio.get_running_loop().create_task(hold(entered))
+        while not entered:
+            await asyncio.sleep(0.002)
+        assert not task.done()
+
+    client = redlatch.aio.connect(server.url, lazy=True, watchdog_lease=0.5)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(begin())
+    loop.close()
+    del loop
+    gc.collect()
+    with redlatch.connect(server.url) as other, other.lock(lock_name, timeout=5):
+        pass
+
+
+# ------------------------------------------------------------------------------------------ "log", and functions --
+
+
+def blocks_of(client: redlatch.aio.Client, name: str, on_lost: Any) -> List[Any]:
+    """Something of each maker that takes on_lost, to be entered."""
+    return [
+        client.lock(name, on_lost=on_lost),
+        client.read_write_lock(name, on_lost=on_lost).write,
+        redlatch.aio.multi_lock(client.lock(name), client.lock(f"{name}:2"), on_lost=on_lost),
+        redlatch.aio.redlock(client.lock(name), allow_few=True, on_lost=on_lost),
+        client.once(name, at_most=30, on_lost=on_lost),
+        client.once(name, at_least=30, at_most=60, on_lost=on_lost),
+    ]
+
+
+def test_log_leaves_the_block_alone(
+    run_in: Run, server: RedisServer, lock_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(server.url) as client:
+            for each in blocks_of(client, lock_name, "log"):
+                async with each as held:
+                    server.admin.delete(lock_name)
+                assert held.lost and held.lost_reason == "missing"
+                assert len(caplog.records) == 1
+                caplog.clear()
+
+            @client.locked("{name}", on_lost="log")
+            async def work(name: str) -> str:
+                server.admin.delete(name)
+                return "done"
+
+            assert await work(lock_name) == "done"
+            assert len(caplog.records) == 1
+
+    run_in(main)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_function_is_called_once(run_in: Run, server: RedisServer, lock_name: str, waits: bool) -> None:
+    async def main(world: World) -> None:
+        called: List[redlatch.aio.Hold] = []
+
+        def call(hold: redlatch.aio.Hold) -> None:
+            called.append(hold)
+
+        async def wait_and_call(hold: redlatch.aio.Hold) -> None:
+            await world.sleep(0.01)
+            async with client.lock(f"{lock_name}:other"):
+                called.append(hold)
+
+        on_lost = wait_and_call if waits else call
+        async with redlatch.aio.connect(server.url) as client:
+            for each in blocks_of(client, lock_name, on_lost):
+                with pytest.raises(redlatch.LockLostError):
+                    async with each as held:
+                        server.admin.delete(lock_name)
+                await world.until(lambda: called)
+                (hold,) = called
+                assert hold.lost and hold.lost_reason == held.lost_reason and hold.owner == held.owner
+                called.clear()
+                server.admin.flushall()
+
+            @client.locked("{name}", on_lost=on_lost)
+            async def work(name: str) -> None:
+                server.admin.delete(name)
+
+            with pytest.raises(redlatch.LockLostError):
+                await work(lock_name)
+            await world.until(lambda: called)
+            assert len(called) == 1
+
+    run_in(main)
+
+
+def test_a_function_is_called_without_a_block(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    async def main(world: World) -> None:
+        called: List[redlatch.aio.Hold] = []
+        async with redlatch.aio.connect(server.url) as client:
+            lock = client.lock(lock_name, on_lost=called.append)
+            assert await lock.acquire()
+            server.admin.delete(lock_name)
+            with pytest.raises(redlatch.LockLostError):
+                await lock.release()
+            assert [hold.lost_reason for hold in called] == ["missing"]
+            assert await lock.acquire() and await lock.acquire()
+            await lock.release()
+            server.admin.delete(lock_name)
+            with pytest.raises(redlatch.LockLostError):
+                await lock.extend(5)
+            assert len(called) == 2, "two levels of one hold"
+
+    run_in(main)
+
+
+def test_nothing_is_called_of_what_is_released(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    async def main(world: World) -> None:
+        called: List[redlatch.aio.Hold] = []
+        async with redlatch.aio.connect(server.url) as client:
+            lock = client.lock(lock_name, lease=0.3, on_lost=called.append)
+            async with lock:
+                pass
+            await lock.acquire()
+            await lock.release()
+            async with client.once(lock_name, at_least=0.3, at_most=0.4, on_lost=called.append):
+                pass
+            await world.sleep(0.6)
+            assert called == []
+
+    run_in(main)
+
+
+def test_a_function_that_fails_is_logged(
+    run_in: Run, server: RedisServer, lock_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main(world: World) -> None:
+        def fail(hold: redlatch.aio.Hold) -> None:
+            raise ZeroDivisionError
+
+        async def fail_later(hold: redlatch.aio.Hold) -> None:
+            await world.sleep(0.01)
+            raise ZeroDivisionError
+
+        async with redlatch.aio.connect(server.url) as client:
+            for call in (fail, fail_later):
+                with pytest.raises(redlatch.LockLostError):
+                    async with client.lock(lock_name, on_lost=call):
+                        server.admin.delete(lock_name)
+                await world.until(lambda: len(caplog.records) == 2)
+                assert caplog.records[-1].getMessage() == f"on_lost of the lock {lock_name!r} failed"
+                assert caplog.records[-1].exc_info is not None
+                caplog.clear()
+
+    run_in(main)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from functools import partial
 from typing import Any, Callable, List
 
@@ -11,9 +12,11 @@ import pytest
 import redlatch
 import redlatch.aio
 from loops import RUNNERS, World, run
-from support import RedisServer
+from support import Proxy, RedisServer
+from support.wire import SCRIPTS, load_scripts
 
 Run = Callable[..., Any]
+LEASE = 4.0  # of which a renewal is late after 2 s
 
 
 @pytest.fixture(params=RUNNERS)
@@ -137,6 +140,30 @@ def test_a_task_that_ended(
             (message,) = texts(caplog)
             assert message.startswith(f"lock '{lock_name}' is no longer renewed: owner {client.uuid}:")
             assert message.endswith(", the task that held it has ended")
+
+    run_in(main)
+
+
+def test_a_late_renewal(
+    run_in: Run, server: RedisServer, proxy: Proxy, lock_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    load_scripts(server)
+
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(proxy.url, watchdog_lease=LEASE) as client:
+            fault = proxy.hold_reply(SCRIPTS["renew"])
+            async with client.lock(lock_name) as held:
+                began = time.monotonic()
+                await world.until(lambda: fault.hit)
+                await world.sleep(max(0.0, began + LEASE / 2 + 0.3 - time.monotonic()))
+                fault.release()
+                await world.until(lambda: texts(caplog))
+                (message,) = texts(caplog)
+                held.check()
+                assert message.startswith(f"lock '{lock_name}' was renewed late: owner {held.owner}, ")
+                assert LEASE / 2 < float(message.split(", ")[1].split()[0]) < LEASE
+            assert client.stats()["late_renewals"] == 1
+        assert len(texts(caplog)) == 1
 
     run_in(main)
 

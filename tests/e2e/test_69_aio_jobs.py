@@ -137,8 +137,8 @@ def test_what_is_refused() -> None:
             decorate(print)  # type: ignore[operator]
     with pytest.raises(redlatch.InvalidArgumentError, match="on_loss is 7; expected a function"):
         client.elect("x", on_loss=7)  # type: ignore[arg-type]
-    with pytest.raises(redlatch.InvalidArgumentError, match="on_lost is 'log'; expected 'raise' or 'cancel'"):
-        client.locked("x", on_lost="log")  # type: ignore[arg-type]
+    with pytest.raises(redlatch.InvalidArgumentError, match="on_lost is 'stop'; expected 'raise', 'log', 'cancel' or"):
+        client.locked("x", on_lost="stop")  # type: ignore[arg-type]
     for each in (client.once("x", at_most=5), client.elect("x")):
         with pytest.raises(TypeError, match="cannot be pickled or copied"):
             pickle.dumps(each)

@@ -12,6 +12,8 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import pytest
 import redis
 import redlatch
+import redlatch.aio
+from loops import RUNNERS, World, run
 from redis import asyncio as redis_asyncio
 from redis.sentinel import Sentinel as TheirSentinel
 from redlatch import like
@@ -98,6 +100,24 @@ def test_a_client_works_with_what_was_taken(server: RedisServer, lock_name: str)
                 assert users == {"taken"}
                 assert server.admin.dbsize() == 0, "the lock is in the client's database"
     server.admin.execute_command("ACL", "DELUSER", "taken")
+
+
+@pytest.mark.parametrize("loop", RUNNERS)
+def test_for_tasks(server: RedisServer, lock_name: str, loop: str) -> None:
+    async def main(world: World) -> None:
+        theirs = redis_asyncio.Redis.from_url(server.url, client_name="billing")
+        async with redlatch.aio.connect_like(theirs, watchdog_lease=7) as ours, ours.lock(lock_name) as held:
+            assert ours.url == server.url and held.remaining() < 7
+            report = await ours.inspect(lock_name)
+            assert report.parties[0].label == "billing"
+        lazy = redlatch.aio.connect_like(theirs.connection_pool, lazy=True)
+        async with lazy.lock(lock_name):
+            assert server.admin.exists(lock_name)
+        await lazy.close()
+
+    run(loop, main)
+    with pytest.raises(redlatch.InvalidArgumentError, match="expected no url"):
+        redlatch.aio.connect_like(redis_asyncio.Redis(), url="redis://elsewhere")
 
 
 def test_over_a_unix_socket(server: RedisServer, lock_name: str) -> None:

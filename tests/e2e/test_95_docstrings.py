@@ -20,7 +20,8 @@ from support import RedisServer
 
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 # Facts, errors and types: what they are made of is in their text.
-WITHOUT_EXAMPLE = (BaseException, redlatch.Status, redlatch.Report, redlatch.Party, redlatch.LockState, redlatch.Tuning)
+WITHOUT_EXAMPLE = (BaseException, redlatch.Status, redlatch.LockTimeout, redlatch.Report, redlatch.Party,
+                   redlatch.LockState, redlatch.Tuning)
 
 
 def documented(package: ModuleType, of: str) -> Iterator[Any]:

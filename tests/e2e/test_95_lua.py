@@ -14,7 +14,7 @@ from support.wire import fields, subscribers
 
 ENDS = SOURCES / "ends.lua"
 # Scenes that talk with their test, or end in a way of their own.
-TALKING = ["binary_names", "program_fails", "waits", "waits_in_coroutine", "waits_without_taking"]
+TALKING = ["binary_names", "late_renewal", "program_fails", "waits", "waits_in_coroutine", "waits_without_taking"]
 # Well below the lease of 30 s and the look every 5 s.
 SOON = 4.0
 
@@ -89,12 +89,22 @@ def test_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, sc
     assert server.admin.keys("*") == []
 
 
-@pytest.mark.parametrize("scene", scenes_of("events"))
+@pytest.mark.parametrize("scene", [scene for scene in scenes_of("events") if scene not in TALKING])
 def test_events(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """Started calls and what next_event() tells of them."""
     play(lua, "events", scene, server.url, lock_name)
     # A holder's lease ends a moment before the server's, and one of the scenes lets a lease run out.
     wait_until(lambda: server.admin.keys("*") == [])
+
+
+def test_late_renewal(server: RedisServer, lua: str, lock_name: str) -> None:
+    """A renewal that is answered after more than half of the lease is an event."""
+    with LuaProcess(lua, SOURCES / "events.lua", server.url, "late_renewal", lock_name) as program:
+        program.hear("held")
+        server.admin.execute_command("CLIENT", "PAUSE", 2000, "ALL")
+        program.hear("done")
+        assert program.end() == 0
+    assert server.admin.keys("*") == []
 
 
 @pytest.mark.parametrize("scene", scenes_of("elections"))

@@ -6,8 +6,9 @@ from __future__ import annotations
 import pytest
 from programs import START, UNDER_TEST, Programs
 
-SCENES = ("owners", "exclude", "kinds", "cancel", "release", "permits_given_back", "losses", "elections", "many",
-          "close", "many_clients", "fork", "threads", "ends")  # fmt: skip
+SCENES = ("owners", "exclude", "kinds", "cancel", "release", "permits_given_back", "losses", "late_renewals",
+          "interrupted", "one_dispatcher", "elections", "many", "close", "many_clients", "fork", "threads",
+          "ends")  # fmt: skip
 
 
 @pytest.mark.parametrize("order", ["before", "after"])

@@ -230,7 +230,8 @@ static void check_losses(void) {
         struct hold **end = &rig.engine.losses[queue];
         for (; *end; end = &(*end)->next_loss[queue]) {
             const struct hold *hold = *end;
-            MUST((queue == LATE_THREADS || hold->stage == HOLD_GONE) && hold->reported >> queue & 1);
+            bool late = queue == LATE_EVENTS || queue == LATE_THREADS;
+            MUST((late || hold->stage == HOLD_GONE) && hold->reported >> queue & 1);
             bool first = (hold->reported & ((1 << queue) - 1)) == 0;
             tally.holds += hold->ended && first;
         }

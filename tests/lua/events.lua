@@ -87,6 +87,24 @@ function scenes.losses(url, name)
     same(event.serial, held:serial())
 end
 
+-- The test halts the server until more than half of the lease is over.
+function scenes.late_renewal(url, name)
+    local client = assert(redlatch.connect(url, {watchdog_lease = 3}))
+    assert(client:event_fd())
+    local lock = client:lock(name)
+    local held = assert(lock:acquire_hold())
+    stage.tell("held")
+    local event = next_event(client)
+    same(event.kind, "renewed_late")
+    same(event.ok, true)
+    same(event.serial, held:serial())
+    same(event.name, name)
+    same(event.tag, nil)
+    stage.between(1.5, event.after, 3)
+    same(held:lost(), false)
+    assert(lock:release())
+end
+
 -- Nobody asked for losses before: the answer to a started call is the first to tell.
 function scenes.answers_tell_of_losses(url, name)
     local client, other = assert(redlatch.connect(url)), assert(redlatch.connect(url))

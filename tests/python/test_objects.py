@@ -5,19 +5,45 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import builtins
 import copy
 import dataclasses
 import functools
+import inspect
 import pickle
 import re
+import typing
 from pathlib import Path
 from typing import Any, AsyncIterator, Dict, Iterator, List, Set, get_args
 
 import pytest
 import redlatch
+import redlatch.aio
 from redlatch._ffi import ffi, lib, new_record, text
 from redlatch.losses import REMEMBERED, Losses
 from redlatch.owners import new_number
+
+
+# Type variables, and what no program names: an event of a loop, what an election calls, and a context manager.
+TYPES_OF_NO_USE = ("Parameters", "Returned", "Function", "Event", "Callback", "Termination")
+
+
+def types_in_signatures(package: Any) -> Iterator[str]:
+    """The names in the annotations of all that a package offers, and of public methods."""
+    for offered in (getattr(package, name) for name in package.__all__):
+        members = vars(offered).items() if isinstance(offered, type) else [("", offered)]
+        for name, member in members:
+            function = member.fget if isinstance(member, property) else inspect.unwrap(member)
+            if inspect.isfunction(function) and (name == "__call__" or not name.startswith("_")):
+                for annotation in function.__annotations__.values():
+                    yield from re.findall(r"\w+", str(annotation))
+
+
+@pytest.mark.parametrize("package", [redlatch, redlatch.aio])
+def test_the_types_of_signatures_are_offered(package: Any) -> None:
+    names = {name for name in types_in_signatures(package) if name[0].isupper()}
+    known = {*typing.__all__, *dir(builtins), "CData", "TracebackType", *TYPES_OF_NO_USE}
+    assert names - known - {*redlatch.__all__, *package.__all__} == set()
 
 
 async def coroutine() -> None:
@@ -203,6 +229,12 @@ def test_stats_are_numbers_by_name(client: redlatch.Client) -> None:
 
 
 def test_the_package_offers_what_it_lists() -> None:
-    assert all(hasattr(redlatch, name) for name in redlatch.__all__)
+    for package in (redlatch, redlatch.aio):
+        assert all(hasattr(package, name) for name in package.__all__)
     assert re.fullmatch(r"\d+\.\d+\.\d+", redlatch.__version__)
     assert (Path(redlatch.__file__).parent / "py.typed").exists()
+
+
+def test_the_kind_of_what_is_counted(client: redlatch.Client) -> None:
+    made = [client.semaphore("x"), client.permit_semaphore("x"), client.latch("x")]
+    assert tuple(each.kind for each in made) == get_args(redlatch.CountedKind)

@@ -30,6 +30,7 @@ static void late_renewals_are_counted(void) {
     CHECK_EQ_INT(rig.engine.stats.late_renewals, 2);
     CHECK_EQ_INT(hold->late_ms, 19000);
     CHECK_EQ_INT(rig_losses(LATE_THREADS, NULL), 1);
+    CHECK_EQ_INT(rig_losses(LATE_EVENTS, NULL), 1);
     rig_end("a", 1);
     RIG_CLOSE();
 }
@@ -42,8 +43,11 @@ static void a_late_renewal_is_reported_after_the_hold_has_ended(void) {
     rig_pass(6 * SECOND);
     answer(20000);
     rig_end("a", 1);
-    CHECK(engine_first_loss(&rig.engine, LATE_THREADS) == hold);
     CHECK_EQ_INT(rig_losses(LOSS_THREADS, NULL), 0);
+    for (int queue = LATE_EVENTS; queue <= LATE_THREADS; queue++) { /* taken from one, it stays for the other */
+        CHECK(engine_first_loss(&rig.engine, (enum loss_queue)queue) == hold);
+        engine_loss_taken(&rig.engine, (enum loss_queue)queue);
+    }
     RIG_CLOSE();
 }
 
@@ -63,6 +67,7 @@ static void a_renewal_of_a_lease_that_max_hold_cuts_is_not_reported_as_late(void
     answer(9000);
     CHECK_EQ_INT(rig.engine.stats.late_renewals, 1);
     CHECK_EQ_INT(rig_losses(LATE_THREADS, NULL), 0);
+    CHECK_EQ_INT(rig_losses(LATE_EVENTS, NULL), 0);
     rig_end("a", 1);
     RIG_CLOSE();
 }

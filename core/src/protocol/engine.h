@@ -29,8 +29,8 @@ enum resolution {
 };
 
 /* A hold that was granted by itself is told of as such; one that was granted as part of a set to whoever keeps sets.
- * LATE_THREADS has holds that were renewed late, not lost. */
-enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_SETS, LATE_THREADS, LOSS_QUEUES };
+ * LATE_EVENTS and LATE_THREADS have holds that were renewed late, not lost. */
+enum loss_queue { LOSS_EVENTS, LOSS_THREADS, LOSS_SETS, LATE_EVENTS, LATE_THREADS, LOSS_QUEUES };
 
 /* Numbers of keys in which the outcome of an operation was recorded and is not needed any more: the next operation
  * records its own there. More of them are forgotten; their keys end by their TTL. */

@@ -122,6 +122,7 @@ void engine_fail_unconfirmed(struct engine *engine) {
 
 void hold_report_late(struct engine *engine, struct hold *hold, int64_t late_ms) {
     hold->late_ms = late_ms;
+    report(engine, hold, LATE_EVENTS);
     report(engine, hold, LATE_THREADS);
 }
 

@@ -277,7 +277,7 @@ struct hold {
     struct command *busy;      /* the one in doubt command, renewals apart */
     struct command *batch;     /* the renewal under way */
     struct operation *claim;   /* granted asynchronously and not collected yet */
-    struct hold *next_loss[4]; /* queues of unreported losses: see enum loss_queue */
+    struct hold *next_loss[5]; /* queues of unreported losses: see enum loss_queue */
     uint64_t owner;
     uint64_t id;            /* the wire number, which an extension may change: see in_doubt.c */
     uint64_t serial;        /* the hold's name for its user: the wire number it was granted with */

@@ -26,7 +26,8 @@ from redlatch.aio.client import Client, connect
 from redlatch.aio.elections import Election
 from redlatch.aio.holds import Hold
 from redlatch.aio.latches import Latch
-from redlatch.aio.locks import Lock, ReadWriteLock
+from redlatch.aio.like import connect_like
+from redlatch.aio.locks import Lock, OnLost, ReadWriteLock
 from redlatch.aio.multi import MultiLock, RedLock, multi_lock, redlock
 from redlatch.aio.once import Once
 from redlatch.aio.permits import NoPermit, Permit, PermitSemaphore
@@ -41,6 +42,7 @@ __all__ = [
     "Lock",
     "MultiLock",
     "NoPermit",
+    "OnLost",
     "Once",
     "Permit",
     "PermitSemaphore",
@@ -48,6 +50,7 @@ __all__ = [
     "RedLock",
     "Semaphore",
     "connect",
+    "connect_like",
     "multi_lock",
     "redlock",
     "release_on_sigterm",

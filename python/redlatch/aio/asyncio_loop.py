@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import weakref
 from contextlib import nullcontext
 from types import TracebackType
 from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Set, Type, Union
@@ -123,14 +124,15 @@ class _Guard:
 
     def __init__(self) -> None:
         task: Any = asyncio.current_task()
-        self._task = task
+        # Not kept: what a task holds whose loop was closed around it ends with the task.
+        self._task: Callable[[], Any] = weakref.ref(task)
         self._before = task.cancelling() if hasattr(task, "cancelling") else 0
         self._cancelled = self._over = False
 
     def cancel(self) -> None:
         if not self._cancelled and not self._over:
-            self._cancelled = True
-            self._task.cancel()
+            task = self._task()
+            self._cancelled = task is not None and task.cancel()
 
     async def leave(
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
@@ -144,7 +146,8 @@ class _Guard:
                 await asyncio.sleep(0)  # where it strikes if it has not struck yet
             except asyncio.CancelledError as cancelled:
                 late = cancelled
-        if not hasattr(self._task, "uncancel") or self._task.uncancel() <= self._before:
+        task = self._task()
+        if not hasattr(task, "uncancel") or task.uncancel() <= self._before:
             return error is None or isinstance(error, asyncio.CancelledError)
         return False if late is None else _raising(late)
 

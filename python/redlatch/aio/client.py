@@ -168,9 +168,11 @@ class Client(Jobs):
             max_hold: A lock that is renewed is so for at most this long; None means for ever.
             owner: Who holds it, and may acquire it again: "task", the calling one, or "handle", the returned object,
                 which any task may release.
-            on_lost: What a loss does to the `async with` block: "raise" a LockLostError at its end, or "cancel" what
-                is left of it, which then raises the LockLostError. Before Python 3.11 a cancellation by somebody else
-                that comes together with a loss is taken for that of the loss.
+            on_lost: What follows when a hold is lost, which is logged in any case: "raise" has the end of the `async
+                with` block raise a LockLostError, and "log" not. "cancel" cancels what is left of the block, which then
+                raises the LockLostError. Before Python 3.11 a cancellation by somebody else that comes together with a
+                loss is taken for that of the loss. A function is called once with the Hold, in the loop, which it must
+                not block; the call of a coroutine function is a task of its own. The end of the block raises.
             reentrant: False makes a second acquire by the owner an AlreadyHeldError.
             confirm_release: False has a release, that at the end of the block too, not wait for the server's reply:
                 see Lock.release().

@@ -17,20 +17,24 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, Generic, List, Optional, Tuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Dict, Generic, List, Optional, Tuple, TypeVar
 
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.aio.loops import Cancellation, Event, Loop, TaskLoop, Waker, running
 from redlatch.client import stats_of
 from redlatch.errors import ForkedError, LockName, LossReason, RedlatchError, error_of, failure, reason_name
+from redlatch.expected import Expected
 from redlatch.locks import LockHandle
-from redlatch.losses import KnownLosses, take_event
+from redlatch.losses import KnownLosses, logger, take_event
 from redlatch.reports import own_report
 
 if TYPE_CHECKING:
+    from redlatch.aio.holds import Hold
     from redlatch.credentials import Renewal
 
 AnyLoop = TypeVar("AnyLoop", bound=Loop)
@@ -46,6 +50,7 @@ _UNASKED = (
     lib.REDLATCH_EVENT_MOVED,
     lib.REDLATCH_EVENT_CREDENTIALS_REFUSED,
     lib.REDLATCH_EVENT_RELEASE_FAILED,
+    lib.REDLATCH_EVENT_RENEWED_LATE,
 )
 
 
@@ -88,6 +93,7 @@ class TaskLosses(KnownLosses):
         super().__init__(uuid)
         self._events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
         self._guards: Dict[int, List[Waker]] = {}
+        self._expected: Expected[Hold] = Expected()
         self._at_close: weakref.WeakSet[Waker] = weakref.WeakSet()
         self._loop: Optional[TaskLoop] = None
 
@@ -125,6 +131,27 @@ class TaskLosses(KnownLosses):
         if not guards:
             del self._guards[serial]
 
+    def expect(self, serial: int, call: Callable[[Hold], object], hold: Hold) -> None:
+        """Has something called when a hold is lost, by the loop."""
+        self._expected.add(serial, call, hold)
+        if self.knows(serial):  # it was lost before anybody expected it
+            self.act(serial)
+
+    def released(self, serial: int, lock: LockHandle, number: int) -> None:
+        """An owner released one level of a hold: after the last one nothing is to be called."""
+        self._expected.released(serial, lock, number)
+
+    def act(self, serial: int) -> None:
+        """Calls what is to be called of a hold that is lost; once. A coroutine function's call becomes a task."""
+        for call, hold in self._expected.take(serial):
+            try:
+                result = call(hold)
+            except Exception:
+                _log_failed(hold)
+            else:
+                if inspect.isawaitable(result) and self._loop is not None:
+                    self._loop.spawn(partial(_finish, result, hold))
+
     def wake_at_close(self, waker: Waker) -> None:
         """Wakes somebody when the client is closed."""
         self._at_close.add(waker)
@@ -143,6 +170,31 @@ class TaskLosses(KnownLosses):
         if self.knows(serial):
             event.set()
         return event
+
+
+class _Process:
+    """Its id, without a system call for each call of a client."""
+
+    pid = os.getpid()
+
+    def forked(self) -> None:
+        """This is a child."""
+        self.pid = os.getpid()
+
+
+_process = _Process()
+os.register_at_fork(after_in_child=_process.forked)
+
+
+async def _finish(called: Awaitable[object], hold: Hold) -> None:
+    try:
+        await called
+    except Exception:
+        _log_failed(hold)
+
+
+def _log_failed(hold: Hold) -> None:
+    logger.exception("on_lost of the lock %r failed", hold._lock.name)
 
 
 class AnyDispatcher(Generic[AnyLoop]):
@@ -190,7 +242,7 @@ class AnyDispatcher(Generic[AnyLoop]):
 
     def is_of_parent(self) -> bool:
         """Whether its loop is that of a process from which this one was forked."""
-        return self._pid not in (0, os.getpid())
+        return self._pid not in (0, _process.pid)
 
     def _begin(self) -> AnyLoop:
         with self._guard:
@@ -202,7 +254,7 @@ class AnyDispatcher(Generic[AnyLoop]):
                     raise failure(status)
                 loop.watch(descriptor[0], self.collect)
                 self.losses.begin(loop, text(lib.redlatch_client_uuid(self.handle)))
-                self._pid = os.getpid()
+                self._pid = _process.pid
                 if self._renewal is not None:
                     self._renewal.resume()
                 self.loop = loop
@@ -355,7 +407,11 @@ class AnyDispatcher(Generic[AnyLoop]):
         return call.failure(name)
 
     def collect(self) -> None:
-        """Takes all events that there are. What runs in between may end tasks, and get here again."""
+        """Takes the events that there are. What runs in between may end tasks, and get here again.
+
+        After the last call in progress has succeeded the core is not asked once more, which would read its socket in
+        vain. If there is another event, such as a loss, the descriptor stays readable.
+        """
         if self._collecting:
             return
         self._collecting = True
@@ -366,6 +422,9 @@ class AnyDispatcher(Generic[AnyLoop]):
                 if status:
                     break
                 self._take(record)
+                if not (self._calls or record.status or record.kind in _UNASKED):
+                    status = _AGAIN
+                    break
         finally:
             self._collecting = False
         if status != _AGAIN:

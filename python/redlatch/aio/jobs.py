@@ -9,7 +9,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Callable, Coroutine, Optional, TypeVar, cast
 
 from redlatch.aio.elections import Callback, Election
-from redlatch.aio.locks import OnLost, cancels
+from redlatch.aio.locks import OnLost, on_lost_option
 from redlatch.aio.once import Once
 from redlatch.decorators import NameOfCall, check_coroutine_function, check_template
 from redlatch.durations import Seconds, lease_ms, limit_ms, wait_ms
@@ -75,7 +75,7 @@ class Jobs:
         """
         check_template(name)
         wait_ms(timeout, "timeout"), lease_ms(lease, "lease"), limit_ms(max_hold, "max_hold")
-        cancels(on_lost), flag(reentrant, "reentrant")
+        on_lost_option(on_lost), flag(reentrant, "reentrant")
 
         def decorate(
             function: Callable[Parameters, Coroutine[Any, Any, Returned]],

@@ -22,7 +22,7 @@ from typing import (
     cast,
 )
 
-from redlatch._ffi import LEASE_OF_LOCK, ffi, lib, text
+from redlatch._ffi import LEASE_OF_LOCK, ffi, lib
 from redlatch.aio.dispatch import Call
 from redlatch.aio.holds import Hold
 from redlatch.aio.loops import Cancellation, Guard
@@ -33,13 +33,14 @@ from redlatch.errors import InvalidArgumentError, LockLostError, LockName, Redla
 from redlatch.locks import SEVERAL, LockHandle, LockState, state_of
 from redlatch.options import confirmation
 from redlatch.other_names import explain_other_names
-from redlatch.read_write import Sides
+from redlatch.read_write import Modes
 
 if TYPE_CHECKING:
     from redlatch.aio.client import Client
 
-# What the loss of a lock does to its `async with` block: nothing before its end, or it cancels what is left of it.
-OnLost = Literal["raise", "cancel"]
+# What follows when a hold is lost. "cancel" cancels what is left of the `async with` block. A function is called with
+# the Hold; it may be a coroutine function.
+OnLost = Union[Literal["raise", "log", "cancel"], Callable[[Hold], object]]
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
@@ -62,14 +63,15 @@ class Lock(LockHandle):
         (1, False)
     """
 
-    __slots__ = ("_cancels",)
+    __slots__ = ()
     _client: Client
+    _on_lost: OnLost
 
     PACKAGE = "redlatch.aio"
     ACTOR = "task"
 
     def __init__(self, *arguments: Any, on_lost: OnLost, **settings: Any) -> None:
-        self._cancels = cancels(on_lost)
+        self._on_lost = on_lost_option(on_lost)
         super().__init__(*arguments, **settings)
 
     @explain_other_names
@@ -187,7 +189,7 @@ class Lock(LockHandle):
 
     def _guard(self, hold: Hold) -> None:
         """Has a loss cancel the block that the calling task begins, if the lock is to."""
-        if self._cancels:
+        if self._on_lost == "cancel":
             hold._guard = self._client._dispatcher.bind().new_guard()
             self._client._losses.guard(hold._serial, hold._guard)
 
@@ -283,18 +285,22 @@ class Lock(LockHandle):
         arguments = (self._handle, number, lease, wait)
         wait_for = self._client._dispatcher.wait
         obtaining = wait_for(_start_acquire, *arguments, name=self._name, kept=self, undo=self._give_back)
-        return self._obtain_several(obtaining, number) if self._kind in SEVERAL else obtaining
+        return self._obtain_noted(obtaining, number) if self._noted else obtaining
 
     def _give_back(self, obtained: Call) -> Optional[Call]:
         """Starts to release what a call has obtained and nobody takes."""
         _, number, *_ = obtained.arguments
         return self._client._dispatcher.give_back(_start_release, self._handle, number, kept=self)
 
-    async def _obtain_several(self, obtaining: Coroutine[Any, Any, Call], number: int) -> Call:
+    async def _obtain_noted(self, obtaining: Coroutine[Any, Any, Call], number: int) -> Call:
+        """Also notes what is to be logged and called when the hold is lost."""
         call = await obtaining
         if not call.status:
-            record = self._standing(number)  # has to live while its owner is read
-            self._client._losses.note_owner(call.serial, text(record.owner))
+            hold = Hold(self, number, ffi.buffer(self._standing(number))[:])
+            if self._kind in SEVERAL:
+                self._client._losses.note_owner(hold._serial, hold.owner)
+            if callable(self._on_lost):
+                self._client._losses.expect(hold._serial, self._on_lost, hold)
         return call
 
     async def _release(self, caller: Optional[int], confirmed: int = _CONFIRM_OF_LOCK) -> None:
@@ -304,21 +310,28 @@ class Lock(LockHandle):
         arguments = (self._handle, number, confirmed)
         at_once = self._ends_at_once(confirmed)
         change = self._client._dispatcher.change
-        return change(_start_release_with, *arguments, name=self._name, kept=self, at_once=at_once)
+        releasing = change(_start_release_with, *arguments, name=self._name, kept=self, at_once=at_once)
+        return self._release_noted(releasing, number) if callable(self._on_lost) else releasing
+
+    async def _release_noted(self, releasing: Coroutine[Any, Any, Call], number: int) -> Call:
+        call = await releasing
+        self._client._losses.released(call.serial, self, number)
+        return call
 
     async def _call(self, function: Callable[..., int], *arguments: Any) -> Call:
         """Makes a call on the lock that neither waits nor releases."""
         return await self._client._dispatcher.ask(function, self._handle, *arguments, name=self._name, kept=self)
 
 
-def cancels(on_lost: OnLost) -> bool:
-    """Whether a loss cancels the block of a lock with this option."""
-    if on_lost not in ("raise", "cancel"):
-        raise InvalidArgumentError(f"on_lost is {on_lost!r}; expected 'raise' or 'cancel'")
-    return on_lost == "cancel"
+def on_lost_option(value: OnLost) -> OnLost:
+    """What is to be done when a hold is lost."""
+    if value not in ("raise", "log", "cancel") and not callable(value):
+        expected = "expected 'raise', 'log', 'cancel' or a callable that takes the Hold"
+        raise InvalidArgumentError(f"on_lost is {value!r}; {expected}")
+    return value
 
 
-class ReadWriteLock(Sides[Lock]):
+class ReadWriteLock(Modes[Lock]):
     """Many readers or one writer, made by Client.read_write_lock().
 
     `read` and `write` are Locks of one owner: the task that calls, or with owner="handle" this object. Each may be

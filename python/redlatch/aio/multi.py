@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, Optional, Tuple
 
-from redlatch.aio.locks import Lock, OnLost, cancels
+from redlatch.aio.locks import Lock, OnLost, on_lost_option
 from redlatch.durations import Seconds
 from redlatch.multi import compose
 from redlatch.options import flag
@@ -35,7 +35,7 @@ class MultiLock(Lock):
         owner: str,
         on_lost: OnLost,
     ) -> None:
-        self._cancels = cancels(on_lost)
+        self._on_lost = on_lost_option(on_lost)
         compose(self, Lock, members, None, timeout, lease, max_hold, owner)
         self._members = members  # their clients live as long as this does
 
@@ -67,7 +67,7 @@ class RedLock(MultiLock):
         owner: str,
         on_lost: OnLost,
     ) -> None:
-        self._cancels = cancels(on_lost)
+        self._on_lost = on_lost_option(on_lost)
         flag(allow_few, "allow_few")
         compose(self, Lock, members, allow_few, timeout, lease, max_hold, owner)
         self._members = members

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, List, NamedTup
 
 from redlatch._ffi import LEASE_OF_LOCK, ffi, lib
 from redlatch.aio.holds import Hold
-from redlatch.aio.locks import Lock, OnLost, cancels
+from redlatch.aio.locks import Lock, OnLost, on_lost_option
 from redlatch.aio.owners import number_of_task
 from redlatch.decorators import check_coroutine_function
 from redlatch.durations import Seconds
@@ -55,7 +55,7 @@ class Once:
         self, client: Client, name: LockName, at_least: Seconds, at_most: Seconds, on_lost: OnLost
     ) -> None:
         name_bytes(name)
-        cancels(on_lost)
+        on_lost_option(on_lost)
         self._client = client
         self._name = name
         self._at_least_ms, _ = period_ms(at_least, at_most)
@@ -133,6 +133,7 @@ class Once:
             raise
         finally:
             lib.redlatch_lock_leave(lock._handle, number)
+            self._client._losses.released(turn.hold._serial, lock, number)
 
     def __repr__(self) -> str:
         return f"<redlatch.aio.Once {self._name!r}>"

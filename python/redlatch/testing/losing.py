@@ -41,7 +41,7 @@ def lose(held: Union[Holding, HoldingOfTask]) -> Optional[Coroutine[None, None, 
 
     Args:
         held: A Hold or a Permit; of any thread. That of a task, of redlatch.aio, has the call awaited, in the loop of
-            its client. Losing what is lost already does nothing.
+            its client; a coroutine function as `on_lost` has begun then. Losing what is lost already does nothing.
 
     Raises:
         NotOwnedError: It was released.

@@ -236,6 +236,26 @@ static void losses(void) {
     redlatch_client_free(client);
 }
 
+/* The server answers no renewal until more than half of the lease is over. */
+static void late_renewal(void) {
+    redlatch_client_options options = client_defaults();
+    options.watchdog_lease_ms = 3000;
+    redlatch_client *client = client_with(&options);
+    redlatch_lock *lock = lock_new(client, 1);
+    event_fd_of(client);
+    uint64_t owner = owner_new();
+    OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 1));
+    uint64_t serial = event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_OK, 1).serial;
+    tell("CLIENT PAUSE 2000 ALL");
+    redlatch_event event = event_must(client, REDLATCH_EVENT_RENEWED_LATE, REDLATCH_OK, 0);
+    MUST(event.owner == owner && event.serial == serial, "of another hold");
+    MUST(event.number > 1500 && event.number < 3000, "%d ms after the renewal before", (int)event.number);
+    OK(redlatch_lock_start_release(lock, owner, 2));
+    event_must(client, REDLATCH_EVENT_RELEASED, REDLATCH_OK, 2);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+}
+
 struct saw {
     atomic_bool enough;
 };
@@ -357,6 +377,7 @@ int main(int argc, char **argv) {
         {"many_locks", many_locks},
         {"many_waiters", many_waiters},
         {"losses", losses},
+        {"late_renewal", late_renewal},
         {"cut", cut},
         {"cut_under_way", cut_under_way},
         {"mixed_callers", mixed_callers},

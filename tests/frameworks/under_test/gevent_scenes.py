@@ -23,6 +23,7 @@ import urllib.parse  # noqa: E402
 
 import gevent  # noqa: E402
 import redlatch  # noqa: E402
+import redlatch.hub  # noqa: E402
 
 MANY = 1000
 BUSY = 0.01  # of a core
@@ -40,6 +41,23 @@ def until(true, seconds=10.0):
 def free(client, name):
     """Waits until nobody holds a lock."""
     until(lambda: not client.inspect(name).locked)
+
+
+def halt_server(client, milliseconds):
+    """Has the server answer nothing for so long."""
+    address = urllib.parse.urlsplit(client.url)
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        connection.sendall(b"CLIENT PAUSE %d ALL\r\n" % milliseconds)
+        assert connection.recv(100).startswith(b"+OK")
+
+
+def logged_from_now_on():
+    """What the logger redlatch is given from now on: a list that grows."""
+    logged = []
+    handler = logging.Handler()
+    handler.emit = lambda record: logged.append(record.getMessage())
+    logging.getLogger("redlatch").addHandler(handler)
+    return logged
 
 
 def owners(client):
@@ -137,23 +155,16 @@ def cancel(client):
 
 def release(client):
     """The hub runs on while a lock is released, and a greenlet that is killed meanwhile releases it all the same."""
-
-    def pause():
-        address = urllib.parse.urlsplit(client.url)
-        with socket.create_connection((address.hostname, address.port)) as connection:
-            connection.sendall(b"CLIENT PAUSE 400 ALL\r\n")
-            assert connection.recv(100).startswith(b"+OK")
-
     ticks = []
     ticker = gevent.spawn(lambda: [ticks.append(gevent.sleep(0.01)) for _ in range(1000)])
     with client.lock("release") as held:
-        pause()
+        halt_server(client, 400)
         del ticks[:]
     assert len(ticks) > 20 and not held.count
     lock = client.lock("release")
     for end in (lock.release, lambda: lock.held().release()):
         assert lock.acquire()
-        pause()
+        halt_server(client, 400)
         del ticks[:]
         end()
         assert len(ticks) > 20
@@ -162,7 +173,7 @@ def release(client):
 
     def work():
         with client.lock("release"):
-            pause()
+            halt_server(client, 400)
             paused.append(None)
 
     killed = gevent.spawn(work)
@@ -192,10 +203,7 @@ def permits_given_back(client):
 
 def losses(client):
     """A loss acts although no thread watches: on_lost is called in a greenlet, which may wait."""
-    logged = []
-    handler = logging.Handler()
-    handler.emit = lambda record: logged.append(record.getMessage())
-    logging.getLogger("redlatch").addHandler(handler)
+    logged = logged_from_now_on()
     called = []
 
     def on_lost(held):
@@ -214,6 +222,68 @@ def losses(client):
     else:
         raise AssertionError("not raised")
     assert called == ["missing"] and len(logged) == 1, (called, logged)
+
+
+def late_renewals(client):
+    """A renewal that is answered after more than half of the lease is logged."""
+    logged = logged_from_now_on()
+    with client.lock("late") as held:
+        halt_server(client, 1300)
+        until(lambda: logged)
+        assert logged[0].startswith(f"lock 'late' was renewed late: owner {held.owner}, "), logged
+        assert not held.lost
+
+
+def interrupted(client):
+    """What a signal raises in the greenlet that takes events comes out in the main one, and events are taken on."""
+    for error in (KeyboardInterrupt, SystemExit):
+        handler = logging.Handler()
+        handler.emit = lambda record, error=error: throw(error())
+        logging.getLogger("redlatch").addHandler(handler)
+        lock = client.lock("interrupted")
+        assert lock.acquire()
+        client.lock("interrupted").force_release()
+        try:
+            gevent.sleep(10)
+        except error:
+            logging.getLogger("redlatch").removeHandler(handler)
+        else:
+            raise AssertionError("not raised")
+        try:
+            lock.release()
+        except redlatch.LockLostError:
+            pass
+        with client.lock("after"):
+            assert not gevent.spawn(lambda: client.lock("after").acquire(timeout=0.1)).get()
+
+
+def throw(error):
+    """Raises it."""
+    raise error
+
+
+def one_dispatcher(client):
+    """Two hubs that use a client first at the same time agree on which one it belongs to."""
+    made = []
+
+    class Slow(redlatch.hub.HubDispatcher):
+        def __init__(self, *arguments):
+            made.append(self)
+            monkey.get_original("time", "sleep")(0.3)
+            super().__init__(*arguments)
+
+    redlatch.hub.HubDispatcher = Slow
+    seen = []
+
+    def use():
+        gevent.get_hub()
+        seen.append(client._losses.dispatcher())
+        gevent.sleep(1)  # a lock is handed on by the hub of who had it
+
+    for _ in range(2):
+        monkey.get_original("_thread", "start_new_thread")(use, ())
+    until(lambda: len(seen) == 2)
+    assert len(made) == 1 and {id(each) for each in seen} == {id(made[0]), id(None)}, (made, seen)
 
 
 def elections(client):

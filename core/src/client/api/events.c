@@ -68,6 +68,7 @@ static int make_descriptor(struct client *client) {
     client->event_set = has_sets ? set : -1;
     client->event_signal = signal;
     client->engine.losses_wanted[LOSS_EVENTS] = true;
+    client->engine.losses_wanted[LATE_EVENTS] = true;
     atomic_store(&client->losses_watched[LOSS_EVENTS], true);
     for (struct node *node = &client->node; node; node = node->next) {
         struct pipeline_io *io = &node->ios[PIPELINE_HOST];
@@ -164,16 +165,16 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
     return true;
 }
 
-/* A late renewal that was not reported yet to the thread that waits. */
-static bool take_late(struct client *client, redlatch_event *event) {
-    struct hold *hold = engine_first_loss(&client->engine, LATE_THREADS);
+/* A late renewal that was not reported yet to those who wait so. */
+static bool take_late(struct client *client, enum loss_queue queue, redlatch_event *event) {
+    struct hold *hold = engine_first_loss(&client->engine, queue);
     if (!hold) {
         return false;
     }
     event->kind = REDLATCH_EVENT_RENEWED_LATE;
     event->number = hold->late_ms;
     fill_hold(hold, event);
-    engine_loss_taken(&client->engine, LATE_THREADS);
+    engine_loss_taken(&client->engine, queue);
     return true;
 }
 
@@ -235,7 +236,8 @@ static bool has_events(struct client *client) {
     return !list_is_empty(&client->events) ||
            (!atomic_load(&client->broken) &&
             (client->node.current.moves[LOSS_EVENTS].pending || client->refused.pending[LOSS_EVENTS] ||
-             engine_first_loss(&client->engine, LOSS_EVENTS) || composite_has_loss(client, LOSS_EVENTS)));
+             engine_first_loss(&client->engine, LOSS_EVENTS) || engine_first_loss(&client->engine, LATE_EVENTS) ||
+             composite_has_loss(client, LOSS_EVENTS)));
 }
 
 /* The descriptor stays readable exactly as long as something is left. */
@@ -280,7 +282,7 @@ int redlatch_client_next_event(redlatch_client *handle, redlatch_event *event_ou
     bool found = request_next_event(client, &event, &composite) ||
                  (!atomic_load(&client->broken) &&
                   (take_move(client, LOSS_EVENTS, &event) || take_refused(client, LOSS_EVENTS, &event) ||
-                   take_loss(client, LOSS_EVENTS, &event)));
+                   take_loss(client, LOSS_EVENTS, &event) || take_late(client, LATE_EVENTS, &event)));
     client->engine.stats.empty_polls += !found;
     client->event_polling = false;
     update_signal(client);
@@ -307,7 +309,7 @@ int redlatch_client_wait_lost(redlatch_client *handle, int64_t wait_ms, redlatch
     atomic_store(&client->losses_watched[LOSS_THREADS], true);
     bool found;
     while (!(found = take_move(client, LOSS_THREADS, &event) || take_refused(client, LOSS_THREADS, &event) ||
-                     take_loss(client, LOSS_THREADS, &event) || take_late(client, &event)) &&
+                     take_loss(client, LOSS_THREADS, &event) || take_late(client, LATE_THREADS, &event)) &&
            client_is_open(client) && system_now() < until) {
         uint32_t expected = atomic_fetch_and(&client->loss_futex, ~UINT32_C(1)) & ~UINT32_C(1);
         client_unlock(client);

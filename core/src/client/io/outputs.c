@@ -101,7 +101,7 @@ void client_outputs(struct client *client, int64_t now) {
     if (engine->losses[LOSS_SETS]) {
         composite_take_losses(client);
     }
-    if (engine->losses[LOSS_EVENTS] || client->node.current.moves[LOSS_EVENTS].pending ||
+    if (engine->losses[LOSS_EVENTS] || engine->losses[LATE_EVENTS] || client->node.current.moves[LOSS_EVENTS].pending ||
         client->refused.pending[LOSS_EVENTS]) {
         raise_event(client);
     }
