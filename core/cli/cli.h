@@ -55,6 +55,7 @@ struct server_options {
 enum {
     OPTION_PREFIX = 256,
     OPTION_JSON,
+    OPTION_WIDE,
     OPTION_FORCE,
     OPTION_LEASE,
     OPTION_MAX_HOLD,
