@@ -140,6 +140,10 @@ bool server_export(const struct server_options *server);
 struct server_options server_of_run(const struct server_options *given);
 bool server_is_of_run(const struct server_options *server);
 
+/* A URL whose relative paths begin in a folder: they lead to the same files from every directory. In new memory; NULL
+ * without. */
+char *tls_url_from(const char *url, const char *folder);
+
 /* The options of TLS: into those of a client; into the environment of CMD; from there, as far as not given. */
 void tls_fill(const struct server_options *server, redlatch_client_options *options);
 bool tls_export(const struct server_options *server);
