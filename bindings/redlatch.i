@@ -64,6 +64,7 @@
 %ignore redlatch_wait_continue;
 /* Those of the command `redlatch`: they block, have an extended_out or a size_out, and no asynchronous form. */
 %ignore redlatch_client_command;
+%ignore redlatch_client_nodes;
 %ignore redlatch_lock_release_owner;
 %ignore redlatch_lock_extend_owner;
 %ignore redlatch_scan_is_ready;
@@ -214,6 +215,7 @@ RECORD(redlatch_permit, permit_out)
 %immutable redlatch_event::old_address;
 %immutable redlatch_event::new_address;
 %immutable redlatch_facts::type;
+%immutable redlatch_facts::node;
 %immutable redlatch_party::owner;
 %immutable redlatch_party::host;
 %immutable redlatch_party::value;

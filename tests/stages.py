@@ -81,9 +81,9 @@ class Stage(NamedTuple):
 
 def on_server(name: str) -> Stage:
     """What depends on the server, on one of another version or make: the traces, the end-to-end tests but those of
-    pages, programs and the command, and the interop tests."""
+    pages, programs and the command, what `redlatch doctor` finds, and the interop tests."""
     command = (f"export REDLATCH_TEST_SERVER && REDLATCH_TEST_SERVER=$({PYTHON} -m support.other_servers {name})"
-               f" && {C_TRACES} && {PYTEST} -n 3 tests/e2e/test_[1-8]*.py"
+               f" && {C_TRACES} && {PYTEST} -n 3 tests/e2e/test_[1-8]*.py tests/e2e/test_94_doctor*.py"
                f" && {PYTHON} -m support.build_peers && {PYTEST} -n 3 tests/interop")
     return Stage(name, command, ("build",), alone=True, dear=True)
 

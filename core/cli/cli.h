@@ -55,6 +55,7 @@ struct server_options {
 enum {
     OPTION_PREFIX = 256,
     OPTION_JSON,
+    OPTION_WIDE,
     OPTION_FORCE,
     OPTION_LEASE,
     OPTION_MAX_HOLD,
@@ -138,6 +139,10 @@ bool server_export(const struct server_options *server);
 /* Where the `run` that runs this has its server, as far as nothing else is given; and whether a place is that. */
 struct server_options server_of_run(const struct server_options *given);
 bool server_is_of_run(const struct server_options *server);
+
+/* A URL whose relative paths begin in a folder: they lead to the same files from every directory. In new memory; NULL
+ * without. */
+char *tls_url_from(const char *url, const char *folder);
 
 /* The options of TLS: into those of a client; into the environment of CMD; from there, as far as not given. */
 void tls_fill(const struct server_options *server, redlatch_client_options *options);

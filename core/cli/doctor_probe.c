@@ -8,7 +8,8 @@
 
 #include "doctor.h"
 
-enum { TRIES = 10, PROBE_LEASE_MS = 5000, LEASE_S = 30 };
+enum { TRIES = 10, PROBE_LEASE_MS = 5000 };
+static const double LEASE_S = 30;
 
 static double seconds_of(clockid_t clock) {
     struct timespec now;

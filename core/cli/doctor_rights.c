@@ -8,37 +8,67 @@
 
 #include "doctor.h"
 
+/* Where it is needed: with messages that go to all nodes, or that stay within a shard; in a cluster. */
+enum need { ALWAYS, MESSAGES, SHARDED_MESSAGES, IN_CLUSTER };
+
 /* K: the probe's key. C: its channel. */
 struct right {
     const char *words[6];
     bool essential;
     const char *without; /* what happens without it */
+    enum need need;
 };
 
 static const char no_lock[] = "no lock can be acquired";
+static const char no_message[] = "a release fails, or notifies nobody";
+static const char no_waking[] = "a waiter gets no message of a release, and waits until the lease ends, or up to 5 s"
+                                " longer than needed";
+static const char no_leaving[] = "channels stay subscribed to";
+static const char in_doubt[] = "what becomes of a command whose reply was lost is known only after one lease";
 
 static const struct right rights[] = {
-    {{"EVALSHA", "0000000000000000000000000000000000000000", "1", "K"}, true, no_lock},
-    {{"EVAL", "return 1", "1", "K"}, true, no_lock},
-    {{"HSET", "K", "field", "1"}, true, no_lock},
-    {{"PEXPIRE", "K", "1"}, true, no_lock},
-    {{"PTTL", "K"}, true, no_lock},
-    {{"HGET", "K", "field"}, true, "holds cannot be told from those of others"},
-    {{"HEXISTS", "K", "field"}, true, "a lock cannot be extended"},
-    {{"HDEL", "K", "field"}, true, "a lock cannot be released"},
-    {{"PUBLISH", "C", "0"}, true, "a release fails, or notifies nobody"},
-    {{"SUBSCRIBE", "C"},
-     false,
-     "a waiter gets no message of a release, and waits until the lease ends, or up to 5 s longer than needed"},
-    {{"UNSUBSCRIBE", "C"}, false, "channels stay subscribed to"},
-    {{"PING"}, false, "a dead connection for messages is noticed late"},
-    {{"CLIENT", "ID"}, false, "what becomes of a command whose reply was lost is known only after one lease"},
-    {{"CLIENT", "KILL", "ID", "1"},
-     false,
-     "what becomes of a command whose reply was lost is known only after one lease"},
-    {{"CLIENT", "LIST"}, false, "messages and redlatch list do not show the host and process of a holder"},
-    {{"CLIENT", "SETNAME", "x"}, false, "others do not see the host, process and label of this user's locks"},
+    {{"EVALSHA", "0000000000000000000000000000000000000000", "1", "K"}, true, no_lock, ALWAYS},
+    {{"EVAL", "return 1", "1", "K"}, true, no_lock, ALWAYS},
+    {{"HSET", "K", "field", "1"}, true, no_lock, ALWAYS},
+    {{"PEXPIRE", "K", "1"}, true, no_lock, ALWAYS},
+    {{"PTTL", "K"}, true, no_lock, ALWAYS},
+    {{"HGET", "K", "field"}, true, "holds cannot be told from those of others", ALWAYS},
+    {{"HEXISTS", "K", "field"}, true, "a lock cannot be extended", ALWAYS},
+    {{"HDEL", "K", "field"}, true, "a lock cannot be released", ALWAYS},
+    {{"PUBLISH", "C", "0"}, true, no_message, MESSAGES},
+    {{"SUBSCRIBE", "C"}, false, no_waking, MESSAGES},
+    {{"UNSUBSCRIBE", "C"}, false, no_leaving, MESSAGES},
+    {{"SPUBLISH", "C", "0"}, true, no_message, SHARDED_MESSAGES},
+    {{"SSUBSCRIBE", "C"}, false, no_waking, SHARDED_MESSAGES},
+    {{"SUNSUBSCRIBE", "C"}, false, no_leaving, SHARDED_MESSAGES},
+    {{"ASKING"}, false, "while a slot moves to another node, commands about its names fail", IN_CLUSTER},
+    {{"PING"}, false, "a dead connection for messages is noticed late", ALWAYS},
+    {{"CLIENT", "ID"}, false, in_doubt, ALWAYS},
+    {{"CLIENT", "KILL", "ID", "1"}, false, in_doubt, ALWAYS},
+    {{"CLIENT", "LIST"}, false, "messages and redlatch list do not show the host and process of a holder", ALWAYS},
+    {{"CLIENT", "SETNAME", "x"}, false, "others do not see the host, process and label of this user's locks", ALWAYS},
 };
+
+/* Whether the node's messages stay within its shard (wire format 1.8). */
+static bool shards_messages(const struct doctor *doctor) {
+    char version[16];
+    bool known = doctor_info(doctor, "redis_version", version, sizeof version);
+    return doctor->cluster && !strstr(server_url(doctor->server), "sharded_messages=off") && known &&
+           strtol(version, NULL, 10) >= 7;
+}
+
+static bool is_needed(const struct doctor *doctor, enum need need) {
+    switch (need) {
+    case MESSAGES:
+        return !shards_messages(doctor);
+    case SHARDED_MESSAGES:
+        return shards_messages(doctor);
+    case IN_CLUSTER:
+        return doctor->cluster;
+    default:
+        return true;
+    }
+}
 
 static int send_right(struct doctor *doctor, const struct right *right, const char *key, const char *channel) {
     const char *words[7] = {NULL};
@@ -90,7 +120,8 @@ static void add_refused(struct doctor *doctor, const struct right *right, const 
 static void check_all(struct doctor *doctor, const char *key, const char *channel) {
     struct refused refused = {.count = 0};
     for (size_t i = 0; i < sizeof rights / sizeof rights[0]; i++) {
-        if (send_right(doctor, &rights[i], key, channel) == REDLATCH_NO_PERMISSION) {
+        if (is_needed(doctor, rights[i].need) &&
+            send_right(doctor, &rights[i], key, channel) == REDLATCH_NO_PERMISSION) {
             add_refused(doctor, &rights[i], key, channel, &refused);
         }
     }

@@ -6,20 +6,6 @@
 
 #include "doctor.h"
 
-/* One setting of the server by CONFIG GET, which is often forbidden; false without. */
-static bool get_setting(struct doctor *doctor, const char *name, char *value, size_t size) {
-    char reply[1024];
-    if (doctor_command(doctor, (const char *[]){"CONFIG", "GET", name, NULL}, reply, sizeof reply) != REDLATCH_OK) {
-        return false;
-    }
-    const char *second = strchr(reply, '\n');
-    if (!second) { /* a server that does not know it */
-        return false;
-    }
-    snprintf(value, size, "%.*s", (int)strcspn(second + 1, "\n"), second + 1);
-    return true;
-}
-
 static void check_version(struct doctor *doctor) {
     char version[32] = "";
     int major = 0;
@@ -41,11 +27,6 @@ static void check_version(struct doctor *doctor) {
                    version);
     } else {
         doctor_add(doctor, LEVEL_OK, "version", NULL, "%s %s", maker, version);
-    }
-    long long cluster = 0;
-    if (doctor_info_number(doctor, "cluster_enabled", &cluster) && cluster) {
-        doctor_add(doctor, LEVEL_PROBLEM, "cluster", "Use a server, or a master with replicas, without cluster mode.",
-                   "the server is part of a Redis Cluster, which is not supported");
     }
 }
 
@@ -132,8 +113,8 @@ static void check_persistence(struct doctor *doctor) {
     if (!doctor_info_number(doctor, "aof_enabled", &aof)) {
         return;
     }
-    bool known = get_setting(doctor, "save", save, sizeof save);
-    get_setting(doctor, "appendfsync", fsync, sizeof fsync);
+    bool known = doctor_setting(doctor, "save", save, sizeof save);
+    doctor_setting(doctor, "appendfsync", fsync, sizeof fsync);
     if (aof) {
         bool always = strcmp(fsync, "always") == 0;
         doctor_add(doctor, LEVEL_OK, "persistence", NULL, "append-only file%s%s%s", *fsync ? ", fsync " : "", fsync,
@@ -182,13 +163,16 @@ static void check_replication(struct doctor *doctor) {
         return;
     }
     bool acknowledged = strstr(server_url(doctor->server), "min_replicas=") != NULL;
-    if (replicas == 0) {
+    if (replicas == 0 && doctor->cluster) {
+        doctor_add(doctor, LEVEL_WARNING, "replication", "Give each master of the cluster a replica.",
+                   "the master has no replica: while it is down, nobody gets a lock in its slots");
+    } else if (replicas == 0) {
         doctor_add(doctor, LEVEL_NOTE, "replication", NULL,
                    "the server has no replicas: while it is down, nobody gets a lock");
     } else if (acknowledged) {
         doctor_add(doctor, LEVEL_OK, "replication", NULL, "%lld replicas, and the URL has min_replicas", replicas);
     } else {
-        get_setting(doctor, "min-replicas-to-write", minimum, sizeof minimum);
+        doctor_setting(doctor, "min-replicas-to-write", minimum, sizeof minimum);
         doctor_add(doctor, LEVEL_WARNING, "replication",
                    "Add min_replicas=1 to the URL: a lock is granted only when a replica has it.",
                    "%lld replicas get the locks a moment later: a failover may lose one that was just granted%s",
@@ -214,9 +198,9 @@ static void check_connections(struct doctor *doctor) {
 
 void doctor_check_server(struct doctor *doctor) {
     doctor_add(doctor, LEVEL_OK, "server", NULL, "connected to %s", redlatch_client_url(doctor->client));
+    doctor->info[0] = '\0';
     int status = doctor_command(doctor, (const char *[]){"INFO", NULL}, doctor->info, sizeof doctor->info);
     if (status != REDLATCH_OK) {
-        doctor->info[0] = '\0';
         doctor_add(doctor, LEVEL_WARNING, "server",
                    "Allow the user INFO: redlatch uses it, too, to tell servers apart.",
                    "INFO is refused, so that version, role, eviction, memory, persistence and replication are unknown"

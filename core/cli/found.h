@@ -72,8 +72,8 @@ void lines_print(const struct found *found);
 /* show_mine.c: `show --mine`. The exit status. */
 int show_mine(const struct server_options *given, bool as_json);
 
-/* table.c: one line for each. */
-void table_print(const struct found *found, size_t count);
+/* table.c: one line for each; a wide one with the node. */
+void table_print(const struct found *found, size_t count, bool wide);
 
 /* text.c: text of any bytes for eyes: what cannot be shown as \xNN, cut with three dots to `columns` (0: not cut).
  * Memory of the caller's, NULL without; *width_out is how many columns it takes. */

@@ -1,7 +1,6 @@
 /* Hosts and processes of owners: a connection of redlatch is called redlatch:[<label>@]<host>:<pid>:<uuid>, and an
  * owner id begins with that uuid.
  * SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "hosts.h"
 
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "nodes.h"
 
 /* A longer list is not taken, nor sent by the library: that of some 45 000 connections. */
 enum { LIST_SIZE = 1 << 24, UUID_SIZE = 36, VERSION_AT = 14, VERSION = '8' };
@@ -34,7 +34,7 @@ static bool read_host(const char *name, size_t size, struct host *host) {
         return false;
     }
     char *rest;
-    const char *at = memrchr(name, '@', (size_t)(colon - name));
+    const char *at = find_last(name, '@', (size_t)(colon - name));
     const char *begin = at ? at + 1 : name;
     *host = (struct host){.uuid = end + 1, .name = begin, .name_size = (size_t)(colon - begin)};
     host->label = name;
@@ -43,41 +43,68 @@ static bool read_host(const char *name, size_t size, struct host *host) {
     return rest == end && host->pid > 0 && host->name_size > 0;
 }
 
-static bool add(struct hosts *hosts, const struct host *host, size_t *capacity) {
-    if (hosts->count == *capacity) {
-        *capacity = *capacity ? 2 * *capacity : 64;
-        struct host *larger = realloc(hosts->host, *capacity * sizeof *larger);
+static bool add(struct hosts *hosts, const struct host *host) {
+    if (hosts->count == hosts->capacity) {
+        size_t capacity = hosts->capacity ? 2 * hosts->capacity : 64;
+        struct host *larger = realloc(hosts->host, capacity * sizeof *larger);
         if (!larger) {
             return false;
         }
         hosts->host = larger;
+        hosts->capacity = capacity;
     }
     hosts->host[hosts->count++] = *host;
     return true;
 }
 
-void hosts_load(struct hosts *hosts, redlatch_client *client) {
-    *hosts = (struct hosts){.list = malloc(LIST_SIZE)};
-    size_t capacity = 0;
+/* The connections of one node; NULL if it does not say, or there is no memory. */
+static char *list_connections(redlatch_client *client, const char *node) {
+    char *list = malloc(LIST_SIZE);
+    size_t size = 0;
     const char *words[] = {"CLIENT", "LIST"};
-    if (!hosts->list || redlatch_client_command(client, words, 2, hosts->list, LIST_SIZE, NULL) != REDLATCH_OK) {
-        return;
+    if (!list || redlatch_client_command(client, node, words, 2, list, LIST_SIZE, &size) != REDLATCH_OK) {
+        free(list);
+        return NULL;
     }
-    for (const char *at = hosts->list; (at = strstr(at, mark)) != NULL;) {
+    char *smaller = realloc(list, (size < LIST_SIZE ? size : LIST_SIZE - 1) + 1);
+    return smaller ? smaller : list;
+}
+
+static void take(struct hosts *hosts, const char *list) {
+    for (const char *at = list; (at = strstr(at, mark)) != NULL;) {
         at += sizeof mark - 1;
         struct host host;
-        if (read_host(at, strcspn(at, " \n"), &host) && !add(hosts, &host, &capacity)) {
+        if (read_host(at, strcspn(at, " \n"), &host) && !add(hosts, &host)) {
             break;
         }
     }
+}
+
+void hosts_load(struct hosts *hosts, redlatch_client *client) {
+    struct nodes nodes;
+    *hosts = (struct hosts){.count = 0};
+    if (nodes_load(&nodes, client) != REDLATCH_OK) {
+        return;
+    }
+    hosts->list = calloc(nodes.count + 1, sizeof *hosts->list);
+    for (size_t i = 0; hosts->list && i < nodes.count; i++) {
+        hosts->list[hosts->list_count] = list_connections(client, nodes.node[i]);
+        if (hosts->list[hosts->list_count]) {
+            take(hosts, hosts->list[hosts->list_count++]);
+        }
+    }
+    nodes_free(&nodes);
     if (hosts->count) {
         qsort(hosts->host, hosts->count, sizeof *hosts->host, compare);
     }
 }
 
 void hosts_free(struct hosts *hosts) {
-    free(hosts->host);
+    for (size_t i = 0; i < hosts->list_count; i++) {
+        free(hosts->list[i]);
+    }
     free(hosts->list);
+    free(hosts->host);
 }
 
 void hosts_fill(const struct hosts *hosts, redlatch_party *party) {

@@ -9,7 +9,8 @@
 #include "redlatch.h"
 
 struct hosts {
-    char *list; /* the reply to CLIENT LIST, in which the entries stand */
+    char **list; /* each node's reply to CLIENT LIST, in which the entries stand */
+    size_t list_count;
     struct host {
         const char *uuid; /* of 36 characters */
         const char *name;
@@ -19,9 +20,11 @@ struct hosts {
         long long pid;
     } *host; /* in the order of uuids */
     size_t count;
+    size_t capacity;
 };
 
-/* Asks the server. Where it does not allow that, or there is no memory, nobody is found. */
+/* Asks each node: a holder need not be connected to the node of its lock. Where that is not allowed, or there is no
+ * memory, nobody is found. */
 void hosts_load(struct hosts *hosts, redlatch_client *client);
 void hosts_free(struct hosts *hosts);
 

@@ -95,6 +95,7 @@ static void put_found(struct json_writer *writer, const struct found *found) {
     if (found_is_count(found)) {
         put_number(writer, "number", facts->count);
     }
+    put_bytes(writer, "node", "node_hex", facts->node, strlen(facts->node));
     put_bytes(writer, "type", "type_hex", facts->type, strlen(facts->type));
     json_end(writer, '}');
 }

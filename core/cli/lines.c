@@ -84,5 +84,6 @@ void lines_print(const struct found *found) {
     if (!known) {
         print_bytes("type", facts->type);
     }
+    print_bytes("node", facts->node);
     free(name);
 }

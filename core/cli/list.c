@@ -11,6 +11,7 @@ static const char usage[] =
     "\n"
     "Lists the locks whose names match PATTERN (* ? [a-z], as in Redis), those of Redisson included.\n"
     "\n"
+    "      --wide         with the node of each lock, host:port: in a cluster one of the masters\n"
     "      --json         prints an array of objects instead of a table\n"
     "  -u, --url URL      the server; default: REDIS_URL, or redis://127.0.0.1:6379/0\n"
     "      --password-file FILE  its first line is the password; default: the URL's, or REDISCLI_AUTH\n"
@@ -19,6 +20,7 @@ static const char usage[] =
     "  -h, --help         prints this text\n";
 
 static const struct option long_options[] = {
+    {"wide", no_argument, NULL, OPTION_WIDE},
     {"json", no_argument, NULL, OPTION_JSON},
     SERVER_OPTIONS,
 };
@@ -102,7 +104,7 @@ static int collect(redlatch_client *client, const char *pattern, struct locks *l
     return exit_status;
 }
 
-/* Looks up where the holders are: by one more command, if there are any who may be found. */
+/* Looks up where the holders are: by one more command to each node, if there are any who may be found. */
 static void find_hosts(redlatch_client *client, struct locks *locks) {
     bool wanted = false;
     redlatch_party party;
@@ -122,11 +124,14 @@ static void find_hosts(redlatch_client *client, struct locks *locks) {
 int command_list(int argc, char **argv) {
     struct server_options server = {.url = NULL};
     bool as_json = false;
+    bool wide = false;
     int exit_status;
     int letter;
     while ((letter = next_option(argc, argv, ":u:h", long_options, "list")) != -1) {
         if (letter == OPTION_JSON) {
             as_json = true;
+        } else if (letter == OPTION_WIDE) {
+            wide = true;
         } else if (!take_server_option(&server, letter, usage, &exit_status)) {
             return exit_status;
         }
@@ -148,7 +153,7 @@ int command_list(int argc, char **argv) {
     if (exit_status == STATUS_GOOD && as_json) {
         json_print_all(locks.found, locks.count);
     } else if (exit_status == STATUS_GOOD) {
-        table_print(locks.found, locks.count);
+        table_print(locks.found, locks.count, wide);
     }
     free_locks(&locks);
     return exit_status == STATUS_GOOD ? finish_output(STATUS_GOOD) : exit_status;

@@ -231,29 +231,50 @@ int open_client(const struct server_options *server, const redlatch_client_optio
     return open_with(server, &options, client_out);
 }
 
+/* Where `run` was started, for its CMD, which may be elsewhere. */
+static const char FOLDER[] = "REDLATCH_FOLDER";
+
+/* A URL as `run` has it: relative paths begin where it was started. In new memory; NULL without. */
+static char *url_of_run(const char *url, const char *folder) {
+    return folder ? tls_url_from(url, folder) : strdup(url);
+}
+
 bool server_export(const struct server_options *server) {
-    char *url = url_without_password(server_url(server));
+    char *folder = getcwd(NULL, 0); /* NULL of one that is gone, in which no relative path leads anywhere */
+    char *whole = url_of_run(server_url(server), folder);
+    char *url = whole ? url_without_password(whole) : NULL;
     char *file = server->password_file ? realpath(server->password_file, NULL) : NULL;
     bool good = url && set_variable("REDLATCH_URL", url) && set_variable("REDLATCH_PREFIX", server->prefix) &&
+                set_variable(FOLDER, folder) &&
                 set_variable("REDLATCH_PASSWORD_FILE", file ? file : server->password_file) && tls_export(server);
+    free(folder);
+    free(whole);
     free(url);
     free(file);
     return good;
 }
 
-/* A URL of the environment is the server of `run` with the password, if it is the same without it. */
-static bool is_url_of_run(const char *environment, const char *exported) {
-    char *bare = environment ? url_without_password(environment) : NULL;
+/* A URL of the environment is the server of `run` with the password, if it is the same without it: then that URL as
+ * `run` has it, in new memory; else NULL. */
+static char *same_as_of_run(const char *url, const char *exported) {
+    char *whole = url ? url_of_run(url, getenv(FOLDER)) : NULL;
+    char *bare = whole ? url_without_password(whole) : NULL;
     bool same = bare && strcmp(bare, exported) == 0;
     free(bare);
-    return same;
+    if (!same) {
+        free(whole);
+    }
+    return same ? whole : NULL;
 }
 
 struct server_options server_of_run(const struct server_options *given) {
+    static char *kept; /* as long as the program runs */
     struct server_options server = *given;
     const char *exported = getenv("REDLATCH_URL");
     if (!server.url && exported) {
-        server.url = is_url_of_run(getenv("REDIS_URL"), exported) ? getenv("REDIS_URL") : exported;
+        free(kept);
+        kept = same_as_of_run(getenv("REDIS_URL"), exported);
+        server.url = kept ? kept : exported;
         server.password_file = server.password_file ? server.password_file : getenv("REDLATCH_PASSWORD_FILE");
         tls_of_run(&server);
     }
@@ -265,7 +286,10 @@ bool server_is_of_run(const struct server_options *server) {
     const char *exported = getenv("REDLATCH_URL");
     const char *prefix = getenv("REDLATCH_PREFIX");
     bool same_prefix = prefix && server->prefix ? strcmp(prefix, server->prefix) == 0 : !prefix && !server->prefix;
-    return exported && same_prefix && is_url_of_run(server_url(server), exported);
+    char *url = exported && same_prefix ? same_as_of_run(server_url(server), exported) : NULL;
+    bool same = url != NULL;
+    free(url);
+    return same;
 }
 
 bool set_variable(const char *name, const char *text) {

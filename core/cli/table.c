@@ -8,10 +8,10 @@
 #include "columns.h"
 #include "found.h"
 
-enum { NAME, KIND, HOLDER, HOST, COUNT, TTL, WAITERS, COLUMNS };
+enum { NAME, KIND, HOLDER, HOST, COUNT, TTL, WAITERS, NODE, COLUMNS };
 enum { NARROWEST = 8 };
 
-static const char *const heads[COLUMNS] = {"NAME", "KIND", "HOLDER", "HOST", "COUNT", "TTL", "WAITERS"};
+static const char *const heads[COLUMNS] = {"NAME", "KIND", "HOLDER", "HOST", "COUNT", "TTL", "WAITERS", "NODE"};
 
 /* What stands in a cell, in full. The memory is the caller's; NULL without. */
 static char *cell(const struct found *found, int column) {
@@ -49,6 +49,8 @@ static char *cell(const struct found *found, int column) {
             text_ttl(found->facts.ttl_ms, text);
         }
         break;
+    case NODE:
+        return strdup(found->facts.node);
     default:
         snprintf(text, sizeof text, found->facts.waiters ? "%llu" : "-", (unsigned long long)found->facts.waiters);
         break;
@@ -63,7 +65,7 @@ static void fit(int widths[COLUMNS], int terminal) {
     columns_fit(widths, COLUMNS, rules, sizeof rules / sizeof rules[0], terminal);
 }
 
-void table_print(const struct found *found, size_t count) {
+void table_print(const struct found *found, size_t count, bool wide) {
     char **cells = calloc(count ? count * COLUMNS : 1, sizeof *cells);
     if (!cells) {
         complain(STATUS_SYSTEM, "out of memory");
@@ -74,7 +76,7 @@ void table_print(const struct found *found, size_t count) {
     }
     int widths[COLUMNS];
     for (int column = 0; column < COLUMNS; column++) {
-        widths[column] = columns_width(heads[column], cells, count, COLUMNS, column);
+        widths[column] = column == NODE && !wide ? 0 : columns_width(heads[column], cells, count, COLUMNS, column);
     }
     int terminal = text_terminal_width();
     if (terminal) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -104,42 +105,59 @@ static char *absolute(const char *path) {
     return made;
 }
 
-static int hex_digit(char digit) {
-    return digit >= '0' && digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
-}
-
-/* Resolves the %XX escapes of a URL that was accepted. */
-static void unescape(char *text) {
-    char *to = text;
-    for (const char *from = text; *from; from++) {
-        bool escape = *from == '%' && from[1] && from[2];
-        *to++ = escape ? (char)(hex_digit(from[1]) * 16 + hex_digit(from[2])) : *from;
-        from += escape ? 2 : 0;
+/* Whether the option that begins here is of a path: tls_ca_file=, or the same of sentinels. */
+static bool is_path_option(const char *option) {
+    static const char sentinel[] = "sentinel_";
+    option += strncmp(option, sentinel, sizeof sentinel - 1) == 0 ? sizeof sentinel - 1 : 0;
+    for (int i = 0; i < TLS_COUNT; i++) {
+        size_t size = strlen(table[i].name);
+        if (table[i].is_path && strncmp(option, table[i].name, size) == 0 && option[size] == '=') {
+            return true;
+        }
     }
-    *to = '\0';
+    return false;
 }
 
-/* The path that CMD is told: of the command line; or of the URL, where it is relative and CMD may be elsewhere. In new
- * memory; NULL without. */
-static char *path_to_export(const struct server_options *server, int option, bool *good_out) {
+/* Writes the path of a folder as a part of an option of a URL, with a slash behind it. */
+static void write_folder(FILE *out, const char *folder) {
+    for (const char *at = folder; *at; at++) {
+        unsigned char byte = (unsigned char)*at;
+        fprintf(out, byte <= ' ' || byte > '~' || strchr("%&?#+", byte) ? "%%%02X" : "%c", byte);
+    }
+    fputc('/', out);
+}
+
+char *tls_url_from(const char *url, const char *folder) {
+    char *made = NULL;
     size_t size = 0;
-    const char *in_url = find_in_url(server_url(server), table[option].name, &size);
-    bool from_url = !server->tls[option] && in_url && *in_url != '/';
-    char *given = from_url ? strndup(in_url, size) : server->tls[option] ? strdup(server->tls[option]) : NULL;
-    if (from_url && given) {
-        unescape(given);
+    FILE *out = open_memstream(&made, &size);
+    if (!out) {
+        return NULL;
     }
-    char *path = given ? absolute(given) : NULL;
-    *good_out = path || (!from_url && !server->tls[option]);
-    free(given);
-    return path;
+    const char *rest = url;
+    for (const char *at = strchr(url, '?'); at; at = strchr(at, '&')) {
+        at++;
+        const char *value = is_path_option(at) ? strchr(at, '=') + 1 : "/";
+        if (*value && *value != '&' && *value != '/' && strncasecmp(value, "%2f", 3) != 0) {
+            fwrite(rest, 1, (size_t)(value - rest), out);
+            write_folder(out, folder);
+            rest = value;
+        }
+    }
+    fputs(rest, out);
+    if (fclose(out) != 0) {
+        free(made);
+        made = NULL;
+    }
+    return made;
 }
 
 bool tls_export(const struct server_options *server) {
     bool good = true;
     for (int i = 0; good && i < TLS_COUNT; i++) {
-        char *path = table[i].is_path ? path_to_export(server, i, &good) : NULL;
-        good = good && set_variable(table[i].variable, table[i].is_path ? path : server->tls[i]);
+        char *path = table[i].is_path && server->tls[i] ? absolute(server->tls[i]) : NULL;
+        good = (path || !table[i].is_path || !server->tls[i]) &&
+               set_variable(table[i].variable, table[i].is_path ? path : server->tls[i]);
         free(path);
     }
     return good;

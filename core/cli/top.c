@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nodes.h"
 #include "run.h"
 #include "top_screen.h"
 
@@ -79,14 +80,19 @@ static bool walk(struct top *top) {
     return true;
 }
 
+/* Of all nodes; negative if one does not say. */
 static double commands_per_second(struct top *top) {
     static char info[1 << 16];
     const char *words[] = {"INFO", "stats"};
-    const char *found = NULL;
-    if (redlatch_client_command(top->client, words, 2, info, sizeof info, NULL) == REDLATCH_OK) {
-        found = strstr(info, "instantaneous_ops_per_sec:");
+    struct nodes nodes;
+    double sum = nodes_load(&nodes, top->client) == REDLATCH_OK ? 0 : -1;
+    for (size_t i = 0; i < nodes.count && sum >= 0; i++) {
+        int status = redlatch_client_command(top->client, nodes.node[i], words, 2, info, sizeof info, NULL);
+        const char *found = status == REDLATCH_OK ? strstr(info, "instantaneous_ops_per_sec:") : NULL;
+        sum = found ? sum + strtod(strchr(found, ':') + 1, NULL) : -1;
     }
-    return found ? strtod(strchr(found, ':') + 1, NULL) : -1;
+    nodes_free(&nodes);
+    return sum;
 }
 
 static void refresh(struct top *top, double seconds) {
@@ -108,6 +114,7 @@ static void refresh(struct top *top, double seconds) {
     }
     struct screen_head head = {.url = redlatch_client_url(top->client),
                                .problem = top->problem,
+                               .cluster = nodes_are_of_cluster(top->client),
                                .commands_per_second = good ? commands_per_second(top) : -1};
     for (size_t i = 0; i < top->locks.count; i++) {
         head.held += top->locks.lock[i].holders > 0;
@@ -125,7 +132,7 @@ static void watch(struct top *top, int64_t delay_ms) {
             refresh(top, (double)(now - refreshed > 0 ? now - refreshed : 1) / 1000);
             refreshed = now;
         } else if (!top->problem && top->shown_count) {
-            top_sample(&top->locks, top->client, top->shown, top->shown_count);
+            top_sample(&top->locks, top->client, top->prefix, top->shown, top->shown_count);
         }
         int64_t left = refreshed + delay_ms - clock_ms();
         key = screen_key((int)(left < 0 ? 0 : left < SAMPLE_MS ? left : SAMPLE_MS));

@@ -11,6 +11,7 @@ struct top_lock {
     int detected_kind;
     char owner[128];          /* of the first holder; empty: it is free */
     char host[LOCATION_SIZE]; /* of it; empty: unknown */
+    const char *node;         /* that it is on */
     uint64_t holders;
     uint64_t count;   /* the first holder's hold count */
     uint64_t waiters; /* in the server's queue */
@@ -29,6 +30,8 @@ struct top_locks {
     uint32_t pass; /* of the walk under way */
     bool complete; /* one walk has come to its end: all locks are known */
     struct hosts hosts;
+    char **node; /* addresses */
+    size_t node_count;
 };
 
 /* Takes a report in, which it frees. false without memory. */
@@ -37,11 +40,16 @@ bool top_take(struct top_locks *locks, redlatch_report *report);
 /* A walk has come to its end: what it did not find is gone. */
 void top_end_pass(struct top_locks *locks);
 
-/* Asks for the present holders of some locks by one command: of changes between two such calls only one is seen. A
- * status of the library. */
-int top_sample(struct top_locks *locks, redlatch_client *client, struct top_lock *const *chosen, size_t count);
+/* Notes who holds it now, and where they are; a token tells of every hold since the last time, an owner of one at
+ * most. */
+void top_note_holder(const struct top_locks *locks, struct top_lock *lock, const char *owner, uint64_t token);
 
-/* Asks how many connections wait for the releases of some locks. */
+/* top_samples.c: asks for the present holders of some locks, by one command to each node: of changes between two such
+ * calls only one is seen. What a node does not say stays as it was. */
+void top_sample(const struct top_locks *locks, redlatch_client *client, const char *prefix,
+                struct top_lock *const *chosen, size_t count);
+
+/* The same file: asks how many connections wait for the releases of some locks. */
 void top_count_waiting(redlatch_client *client, const char *prefix, struct top_lock *const *chosen, size_t count);
 
 /* Brings the rates up to date after so many seconds. */

@@ -173,8 +173,8 @@ static void draw_head(const struct screen_head *head, const struct top_locks *lo
     if (head->problem) {
         snprintf(text, sizeof text, "%s", head->problem);
     } else if (head->commands_per_second >= 0) {
-        snprintf(text + size, sizeof text - (size_t)size, "; the server carries out %.0f commands a second",
-                 head->commands_per_second);
+        snprintf(text + size, sizeof text - (size_t)size, "; the %s %.0f commands a second",
+                 head->cluster ? "nodes carry out" : "server carries out", head->commands_per_second);
     }
     put_text(text, columns);
     fputs("\033[K\r\n", stdout);

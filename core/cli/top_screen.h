@@ -24,7 +24,8 @@ struct screen_head {
     const char *url;
     const char *problem; /* why nothing new is known; NULL */
     size_t held;
-    double commands_per_second; /* of the server; negative: unknown */
+    double commands_per_second; /* of the server, or of all nodes of a cluster; negative: unknown */
+    bool cluster;
 };
 
 void screen_draw(const struct screen_head *head, const struct top_locks *locks, struct top_lock *const *chosen,

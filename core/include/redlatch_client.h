@@ -167,8 +167,19 @@ REDLATCH_API const char *redlatch_client_uuid(const redlatch_client *client);
  * left out. %XX escapes are resolved. Valid until the client is freed. NULL for a bad handle. Since 0.1. */
 REDLATCH_API const char *redlatch_client_url(const redlatch_client *client);
 
+/* Writes the addresses of the client's nodes: of a cluster the masters that serve slots, else the one server.
+ *
+ * buffer: a line for each: host:port, [host]:port of an IPv6 address, or the path of a Unix socket. Then a NUL. Cut to
+ *   `capacity` bytes. Unchanged on failure.
+ * size_out: bytes of the whole text. May be NULL.
+ *
+ * Sends something only while the client does not know its nodes yet. Server statuses also. Since 0.1. */
+REDLATCH_API int redlatch_client_nodes(redlatch_client *client, char *buffer, size_t capacity, size_t *size_out);
+
 /* Sends a command of Redis for which redlatch has no function, such as INFO or CONFIG GET, and waits for the reply.
  *
+ * node: of a cluster the node that the command is for, as redlatch_client_nodes writes it; INVALID if the client knows
+ *   none there. NULL: any node. A client of another kind has one node, whatever stands here.
  * arguments: the command and its arguments, NUL-terminated. count: 1 to REDLATCH_ARGUMENTS_MAX.
  * buffer: the reply as text with a final NUL, cut to `capacity` bytes: of a number its digits, of an array each of its
  *   first 100 elements with a newline after it. Unchanged on failure.
@@ -177,8 +188,8 @@ REDLATCH_API const char *redlatch_client_url(const redlatch_client *client);
  * If the connection breaks before the reply, the command is sent again: use it for commands that may run twice, neither
  * block nor subscribe, and leave the connection as it was. A text of more than 16 MiB is discarded, and empty then. The
  * client's prefix is not added to keys. An error reply is a -4xx status. Server statuses also. Since 0.1. */
-REDLATCH_API int redlatch_client_command(redlatch_client *client, const char *const *arguments, size_t count,
-                                         char *buffer, size_t capacity, size_t *size_out);
+REDLATCH_API int redlatch_client_command(redlatch_client *client, const char *node, const char *const *arguments,
+                                         size_t count, char *buffer, size_t capacity, size_t *size_out);
 
 /* Issues an owner number, for calls with an explicit owner. It is new in this process and below 2^53, so that a double
  * holds it. Such calls return INVALID for any other number. INVALID: `owner_out` is NULL. Since 0.1. */

@@ -37,7 +37,7 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_COUNTED = 7,   /* a started count-down is done; see status */
     REDLATCH_EVENT_FREE = 8,      /* a started wait until a name is free is done; see status */
     REDLATCH_EVENT_ANSWERED = 9,  /* any other started call is done; see status */
-    REDLATCH_EVENT_MOVED = 10,    /* redis+sentinel: the client moved to another master; see old_address */
+    REDLATCH_EVENT_MOVED = 10,    /* redis+sentinel, redis+replicas: the client is on another master; see old_address */
     REDLATCH_EVENT_CREDENTIALS_REFUSED = 11, /* the server refused the user or the password; see message and
                                                 redlatch_client_set_credentials */
     REDLATCH_EVENT_RENEWED_LATE = 12, /* a lease was renewed after more than half of it; see number */

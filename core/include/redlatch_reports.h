@@ -47,8 +47,9 @@ typedef struct redlatch_facts {
     uint64_t waiters;      /* number of waiters in the server queue; 0 if the data do not show it */
     uint64_t parties;      /* number of parties in the report, holders first; of many only some */
     uint64_t name_size;
-    char type[16]; /* the server's type of the key: "hash", "string", "none" */
-    int64_t count; /* COUNT: the number; PERMIT_SEMAPHORE: the available permits; else 0 */
+    char type[16];  /* the server's type of the key: "hash", "string", "none" */
+    int64_t count;  /* COUNT: the number; PERMIT_SEMAPHORE: the available permits; else 0 */
+    char node[272]; /* the node that the name is on, as redlatch_client_nodes writes it */
 } redlatch_facts;
 
 /* The role of a party. Since 0.1. */

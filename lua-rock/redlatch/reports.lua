@@ -39,6 +39,7 @@ local started = require "redlatch.started"
 ---@field count? integer of "count" the number, of a permit semaphore the permits that may be taken
 ---@field locked? boolean whether anybody holds it; nil of what is counted: `count` and `holders` tell of a semaphore
 ---@field holders integer
+---@field node string host:port of the server that the name is on, or its socket's path; in a cluster one of the masters
 ---@field waiters integer who queues on the server; 0 where the data do not show it
 ---@field parties redlatch.Party[] holders first; of very many only some
 
@@ -100,6 +101,7 @@ function reports.read(handle)
         locked = locked_in(facts),
         holders = facts.holders,
         waiters = facts.waiters,
+        node = facts.node,
         parties = parties,
     }
 end

@@ -68,6 +68,7 @@ class Report:
         waiters: How many queue on the server; 0 where the data do not show it.
         parties: Holders and waiters, holders first; of very many only some.
         count: Of "count" the number, of a permit semaphore the available permits; else 0.
+        node: host:port of the server that the name is on, or the path of its socket; in a cluster one of the masters.
     """
 
     name: LockName
@@ -79,6 +80,7 @@ class Report:
     waiters: int
     parties: Tuple[Party, ...]
     count: int = 0
+    node: str = ""
 
     @property
     def locked(self) -> Optional[bool]:
@@ -149,6 +151,7 @@ def read_report(report: CData) -> Report:
         waiters=facts.waiters,
         parties=tuple(_parties(report, facts.parties)),
         count=facts.count,
+        node=text(facts.node),
     )
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command needs of the library: a hold that is released or extended by its owner's id, commands of the server,
-and a scan that goes on without one."""
+"""What the command needs of the library: a hold that is released or extended by its owner's id, commands of the server
+and of each node, and a scan that goes on without one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import redlatch
 from redlatch._ffi import ffi, lib, text
 from support import Proxy, RedisServer, wait_until
+from support.cluster import whole_cluster
 from support.wire import remaining_ms
 
 KINDS: Dict[str, Callable[[redlatch.Client, str], Any]] = {
@@ -47,7 +48,8 @@ def command(client: redlatch.Client, *words: str, capacity: int = 1000) -> Tuple
     """The status of a command, its reply as far as there is room, and its whole size."""
     kept = [ffi.new("char[]", word.encode()) for word in words]
     buffer, size = ffi.new("char[]", b"-" * capacity), ffi.new("size_t *", 77)
-    status = lib.redlatch_client_command(client._handle, ffi.new("char *[]", kept), len(kept), buffer, capacity, size)
+    arguments = ffi.new("char *[]", kept)
+    status = lib.redlatch_client_command(client._handle, ffi.NULL, arguments, len(kept), buffer, capacity, size)
     return status, ffi.string(buffer), size[0]
 
 
@@ -139,13 +141,51 @@ def test_errors_leave_the_buffer(server: RedisServer, clients: Tuple[redlatch.Cl
     words = ffi.new("char *[]", [ffi.new("char[]", b"PING")] * 17)
     buffer = ffi.new("char[10]")
     for count in (0, 17):
-        assert lib.redlatch_client_command(client._handle, words, count, buffer, 10, ffi.NULL) == lib.REDLATCH_INVALID
+        arguments = (ffi.NULL, words, count, buffer, 10, ffi.NULL)
+        assert lib.redlatch_client_command(client._handle, *arguments) == lib.REDLATCH_INVALID
         assert f"count is {count}: expected 1 to 16 arguments" in text(lib.redlatch_last_error())
-    for arguments in ((ffi.NULL, 1, buffer, 10), (words, 1, ffi.NULL, 10), (words, 1, buffer, 0)):
-        assert lib.redlatch_client_command(client._handle, *arguments, ffi.NULL) == lib.REDLATCH_INVALID
+    for wrong in ((ffi.NULL, 1, buffer, 10), (words, 1, ffi.NULL, 10), (words, 1, buffer, 0)):
+        assert lib.redlatch_client_command(client._handle, ffi.NULL, *wrong, ffi.NULL) == lib.REDLATCH_INVALID
     with_null = ffi.new("char *[]", [words[0], ffi.NULL])
-    assert lib.redlatch_client_command(client._handle, with_null, 2, buffer, 10, ffi.NULL) == lib.REDLATCH_INVALID
+    arguments = (ffi.NULL, with_null, 2, buffer, 10, ffi.NULL)
+    assert lib.redlatch_client_command(client._handle, *arguments) == lib.REDLATCH_INVALID
     assert "arguments[1] is NULL" in text(lib.redlatch_last_error())
+
+
+def nodes(client: redlatch.Client, capacity: int = 1000) -> Tuple[int, str, int]:
+    """The status, the addresses as far as there is room, and the size of all."""
+    buffer, size = ffi.new("char[]", capacity), ffi.new("size_t *", 77)
+    status = lib.redlatch_client_nodes(client._handle, buffer, capacity, size)
+    return status, text(buffer), size[0]
+
+
+def test_the_nodes_of_a_client(server: RedisServer) -> None:
+    """A single server is known before anything is sent; a command goes there, whatever node is named."""
+    with redlatch.connect(server.url, lazy=True) as client:
+        assert nodes(client) == (0, f"127.0.0.1:{server.port}\n", len(f"127.0.0.1:{server.port}\n"))
+        assert nodes(client, 5)[:2] == (0, "127.") and client.stats()["round_trips"] == 0
+        assert lib.redlatch_client_nodes(client._handle, ffi.NULL, 5, ffi.NULL) == lib.REDLATCH_INVALID
+        ping, pong = ffi.new("char[]", b"PING"), ffi.new("char[10]")
+        words = ffi.new("char *[]", [ping])
+        assert lib.redlatch_client_command(client._handle, b"elsewhere", words, 1, pong, 10, ffi.NULL) == 0
+        assert client.inspect("nothing").node == f"127.0.0.1:{server.port}"
+    with redlatch.connect(server.unix_url) as client:
+        assert nodes(client)[1] == f"{server.unix_url.partition('://')[2].partition('?')[0]}\n"
+        assert client.inspect("nothing").node == nodes(client)[1].strip()
+
+
+def test_the_nodes_of_a_cluster() -> None:
+    """Before anything was sent, too; there a command has to name one of them."""
+    with whole_cluster() as server, redlatch.connect(server.url, lazy=True) as client:
+        assert nodes(client)[:2] == (0, f"127.0.0.1:{server.port}\n")
+        ping, pong = ffi.new("char[]", b"PING"), ffi.new("char[10]")
+        words = ffi.new("char *[]", [ping])
+        address = f"127.0.0.1:{server.port}".encode()
+        assert lib.redlatch_client_command(client._handle, address, words, 1, pong, 10, ffi.NULL) == 0
+        arguments = (b"127.0.0.1:1", words, 1, pong, 10, ffi.NULL)
+        assert lib.redlatch_client_command(client._handle, *arguments) == lib.REDLATCH_INVALID
+        assert 'node is "127.0.0.1:1"' in text(lib.redlatch_last_error())
+        assert client.inspect("nothing").node == address.decode()
 
 
 def test_a_closed_client_and_a_child(server: RedisServer, lock_name: str) -> None:

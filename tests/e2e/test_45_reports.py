@@ -40,8 +40,9 @@ class WaitingFree(threading.Thread):
         self.ended_at = time.monotonic()
 
 
-def test_a_lock_of_ours(client: redlatch.Client, lock_name: str) -> None:
-    assert client.inspect(lock_name) == redlatch.Report(lock_name, "nothing", "none", 0.0, 0, 0, 0, ())
+def test_a_lock_of_ours(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+    node = f"127.0.0.1:{server.port}"
+    assert client.inspect(lock_name) == redlatch.Report(lock_name, "nothing", "none", 0.0, 0, 0, 0, (), node=node)
     lock = client.lock(lock_name)
     with lock, lock as hold:
         report = client.inspect(lock_name)

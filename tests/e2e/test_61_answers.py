@@ -27,7 +27,7 @@ NOT_TO_BE_STARTED = {
     "redlatch_wait_continue", "redlatch_wait_drop",
     "redlatch_scan_is_ready",
     # What only the command `redlatch` uses.
-    "redlatch_client_command", "redlatch_lock_release_owner", "redlatch_lock_extend_owner",
+    "redlatch_client_nodes", "redlatch_client_command", "redlatch_lock_release_owner", "redlatch_lock_extend_owner",
     "redlatch_status_is_retryable", "redlatch_status_is_ambiguous", "redlatch_last_reason",
 }
 # Blocking forms that share a started one with another.

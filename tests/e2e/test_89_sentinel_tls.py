@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -13,6 +15,7 @@ from support import wait_until
 from support.certificates import Authority
 from support.ports import free_port
 from support.sentinels import SERVICE, Sentinel
+from support.shell import program
 from support.tls_server import Identity, TlsServer
 from support.topologies import Replicas
 
@@ -77,6 +80,20 @@ def test_sentinels_with_options_of_their_own(watched: WatchedByTls, lock_name: s
         redlatch.connect(f"{watched.url}?sentinel_tls_ca_file=%zz")
     with pytest.raises(redlatch.InvalidArgumentError, match='^sentinel_tls_ca_file "/nowhere"'):
         redlatch.connect(f"{own}/nowhere", tls_ca_file=watched.ca)
+
+
+def test_relative_paths_within_run(watched: WatchedByTls, lock_name: str, tmp_path: Path) -> None:
+    """CMD of `run` may be elsewhere: by REDIS_URL, which has the password, it finds what `run` holds."""
+    (tmp_path / "ca.pem").symlink_to(watched.ca)
+    query = "sentinel_tls_ca_file=ca.pem&tls_ca_file=ca.pem"
+    url = f"{watched.url.replace('://', '://default:any@')}?{query}"
+    done = subprocess.run(
+        [program(), "run", lock_name, "--", "sh", "-c", f"cd / && {program()} show --mine && echo $REDLATCH_URL"],
+        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "REDIS_URL": url}, cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    absolute = query.replace("=ca.pem", f"={tmp_path}/ca.pem")
+    assert done.stdout.splitlines()[-1] == f"{watched.url.replace('://', '://default@')}?{absolute}"
 
 
 @pytest.mark.parametrize("scheme", ["redis", "rediss", "redis+sentinel", "rediss+replicas"])

@@ -121,17 +121,20 @@ def test_all_options_are_in_the_environment(tls: TlsServer, ca: Authority, lock_
 
 def test_relative_paths_of_the_url(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
     """They begin where `run` was started, and its CMD may go elsewhere; a link on the way may lead elsewhere later."""
-    (tmp_path / "a ca.pem").symlink_to(ca.file)
+    folder = tmp_path / "a folder, 100% & more"
+    folder.mkdir()
+    (folder / "a ca.pem").symlink_to(ca.file)
     url = f"{tls.url}?tls_verify=ca&tls_ca_file=a%20ca.pem"
-    script = f"cd / && {program()} show --mine && echo $REDLATCH_TLS_CA_FILE"
+    script = f"cd / && {program()} show --mine && echo $REDLATCH_URL"
     for options, variables in ((["-u", url], {}), ([], {"REDIS_URL": url})):
         usual = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
         done = subprocess.run(
             [program(), "run", *options, lock_name, "--", "sh", "-c", script],
-            capture_output=True, text=True, timeout=60, check=False, env={**usual, **variables}, cwd=tmp_path,
+            capture_output=True, text=True, timeout=60, check=False, env={**usual, **variables}, cwd=folder,
         )
         assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-1] == f"{tmp_path}/a ca.pem"
+        exported = done.stdout.splitlines()[-1]
+        assert exported == f"{tls.url}?tls_verify=ca&tls_ca_file={tmp_path}/a%20folder,%20100%25%20%26%20more/a%20ca.pem"
 
 
 def test_what_is_given_within_run_wins(tls: TlsServer, ca: Authority, lock_name: str) -> None:

@@ -89,6 +89,17 @@ def test_a_pattern_and_a_prefix(server: RedisServer, terminal: Terminal) -> None
     finish(terminal)
 
 
+def test_samples_are_of_keys_with_the_prefix(server: RedisServer, terminal: Terminal) -> None:
+    """Among so many keys a report is rare: a sample of another key would show for long that the lock is free."""
+    server.admin.eval("for i = 1, 20000 do redis.call('set', 'key:' .. i, 'x') end", 0)
+    put_hash(server, "app:one", {f"{UUID}:1": 1})
+    begin(terminal, "--prefix", "app:")
+    wait_row(terminal, "one", lambda cells: len(cells) == 8)
+    shown = [row(terminal, "one")[2] for _ in range(40)]
+    assert all(owner.startswith(UUID[:8]) for owner in shown), shown
+    finish(terminal)
+
+
 @pytest.mark.parametrize("kind", ["lock", "fenced_lock"])
 def test_hand_overs_are_counted(server: RedisServer, terminal: Terminal, kind: str) -> None:
     """What changes hands stands first. Two processes' worth of owners take turns."""

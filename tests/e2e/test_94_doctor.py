@@ -3,42 +3,20 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Set, Tuple
+from typing import Any, Callable, List
 
 import pytest
+from findings import PROBLEM, WARNING, examine, message, wrong
 from support import Proxy, RedisServer, closed_port
 from support.replicas import Pair
 from support.shell import redlatch
 
 MakeServer = Callable[..., RedisServer]
 
-WARNING, PROBLEM = 1, 2
 # What is not the subject of a test: a server of the tests keeps nothing on disk.
 SOUND = {"appendonly": True}
-
-
-def examine(server: RedisServer, *arguments: str) -> Tuple[int, Dict[str, List[Dict[str, str]]]]:
-    """The exit status and the findings by their subjects."""
-    done = redlatch(server, "doctor", "--json", *arguments)
-    findings: Dict[str, List[Dict[str, str]]] = {}
-    for finding in json.loads(done.stdout):
-        findings.setdefault(finding["subject"], []).append(finding)
-    return done.returncode, findings
-
-
-def wrong(findings: Dict[str, List[Dict[str, str]]]) -> Set[Tuple[str, str]]:
-    """Subjects and levels of all that is to be mended; the version of an old server is not the subject here."""
-    return {(subject, finding["level"]) for subject, all_of_it in findings.items() for finding in all_of_it
-            if finding["level"] in ("warning", "problem") and subject != "version"}
-
-
-def message(findings: Dict[str, List[Dict[str, str]]], subject: str, level: str) -> str:
-    """What is words of a subject, with what to do."""
-    (found,) = [finding for finding in findings[subject] if finding["level"] == level]
-    return f"{found['message']} {found['advice']}"
 
 
 def status_for(server: RedisServer, status: int) -> int:
@@ -136,12 +114,6 @@ def test_memory_that_is_nearly_full(make_server: MakeServer) -> None:
     server.admin.config_set("maxmemory", used // 2)
     status, findings = examine(server)
     assert status == PROBLEM and "out of memory" in message(findings, "lock", "problem").lower()
-
-
-def test_a_cluster(make_server: MakeServer) -> None:
-    server = make_server(cluster_enabled=True)
-    done = redlatch(server, "doctor")
-    assert done.returncode != 0 and "luster" in done.stdout + done.stderr
 
 
 # ------------------------------------------------------------------------------------------------------------ rights --

@@ -224,6 +224,7 @@ def test_show_tells_all_of_a_lock(server: RedisServer) -> None:
     mutex = shown(server, "show", "mutex")
     assert 50_000 < mutex.pop("ttl_ms") <= 60_000
     assert mutex == {"name": "mutex", "kind": "mutex", "held": True, "type": "hash", "holder_count": 1,
+                     "node": f"127.0.0.1:{server.port}",
                      "holders": [{"owner": f"{UUID}:42", "count": 2}], "waiters": [], "waiter_count": 0}
     assert shown(server, "show", "fenced")["token"] == 17
     assert shown(server, "show", "{t}:fair")["waiters"] == [f"{UUID}:7", f"{UUID}:8"]

@@ -43,7 +43,10 @@ def call(server: RedisServer, *words: Any) -> Any:
 
 def whole_cluster() -> RedisServer:
     """A cluster of one node, which has all slots."""
-    server = RedisServer(cluster_enabled=True, cluster_port=_free_bus_port())
+    options: Dict[str, OptionValue] = {"cluster_enabled": True}
+    if server_version(server_command()) >= (7, 0, 0):
+        options["cluster_port"] = _free_bus_port()
+    server = RedisServer(**options)
     call(server, "CLUSTER", "ADDSLOTS", *range(SLOTS))
     server.reached_by = f"redis+cluster://127.0.0.1:{server.port}"
     wait_until(lambda: "cluster_state:ok" in call(server, "CLUSTER", "INFO"), _TIMEOUT, "the cluster")

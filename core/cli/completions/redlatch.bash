@@ -86,7 +86,7 @@ _redlatch() {
     case $command in
     run) options="--nonblock --once --shared --wait --conflict-exit-code --lease --max-hold --at-least --grace --kind --permits --limit --key-template --label --quiet --verbose $place" ;;
     elect) options="--lease --grace --kind --label --verbose $place" ;;
-    list) options="--json $place" ;;
+    list) options="--wide --json $place" ;;
     show) options="--json --owner --mine $place" ;;
     wait) options="--wait --quiet --kind $place" ;;
     unlock) options="--owner --force --yes --json $place" ;;

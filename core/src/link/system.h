@@ -16,6 +16,7 @@
  *   random bytes                getrandom                       getentropy
  *   processors                  sched_getaffinity               sysconf, of the machine
  *   environment                 secure_getenv                   getenv, unless the process has rights of its file
+ *   when a file changed         st_mtim                         the same, or st_mtimespec on macOS
  *   thread name                 pthread_setname_np              the same by macOS' arguments; none
  *   socket, close-on-exec       SOCK_CLOEXEC, SOCK_NONBLOCK     fcntl, after which a fork may slip in
  *   reads that sleep            SO_RCVTIMEO                     none: poll comes before each read
@@ -34,6 +35,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* Microseconds on a clock that cannot be set and counts the time a machine is suspended. */
 int64_t system_now(void);
@@ -125,6 +127,10 @@ int system_processors(void);
 
 /* A variable of the environment; NULL without it, and where whoever set it has fewer rights than this process. */
 const char *system_environment(const char *name);
+
+/* When the contents of a file changed last, by what stat says of it. */
+struct stat;
+struct timespec system_changed_at(const struct stat *file);
 
 /* Rises in a child process at every fork, so that handles of the parent are recognised. */
 uint32_t system_fork_generation(void);

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -132,6 +133,10 @@ int system_processors(void) {
 
 const char *system_environment(const char *name) {
     return secure_getenv(name);
+}
+
+struct timespec system_changed_at(const struct stat *file) {
+    return file->st_mtim;
 }
 
 void system_forget_sleepers(void) {

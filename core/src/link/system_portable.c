@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __APPLE__
@@ -274,6 +275,14 @@ int system_processors(void) {
 const char *system_environment(const char *name) {
     bool privileged = getuid() != geteuid() || getgid() != getegid();
     return privileged ? NULL : getenv(name);
+}
+
+struct timespec system_changed_at(const struct stat *file) {
+#ifdef __APPLE__
+    return file->st_mtimespec;
+#else
+    return file->st_mtim;
+#endif
 }
 
 void system_thread_name(const char *name) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "redlatch.h"
+#include "system.h"
 #include "tls_parts.h"
 
 /* OpenSSL looks into the folder of CAs by itself, at each certificate that it does not know. */
@@ -20,7 +21,7 @@ static void take_stamps(const struct tls_options *options, struct tls_stamp stam
         struct stat found;
         stamps[i] = (struct tls_stamp){.size = -1};
         if (path && stat(path, &found) == 0) {
-            stamps[i] = (struct tls_stamp){found.st_dev, found.st_ino, found.st_size, found.st_mtim};
+            stamps[i] = (struct tls_stamp){found.st_dev, found.st_ino, found.st_size, system_changed_at(&found)};
         }
     }
 }

@@ -25,6 +25,7 @@ static bool take_text(struct question *question, const char *text, size_t size) 
     }
     memcpy(inquiry->text, text, size);
     inquiry->size = size;
+    node_address(container_of(question->server, struct node, server), inquiry->node);
     return true;
 }
 
@@ -208,7 +209,11 @@ int inquiry_report(const struct client *client, const struct inquiry *inquiry, r
         !report_next_string(inquiry->text, inquiry->size, &at, &record) || at != inquiry->size) {
         return REDLATCH_PROTOCOL;
     }
-    return report_new(&record, client->name_prefix_size, report_out);
+    int status = report_new(&record, client->name_prefix_size, report_out);
+    if (status == REDLATCH_OK) {
+        memcpy((*report_out)->facts.node, inquiry->node, sizeof inquiry->node);
+    }
+    return status;
 }
 
 char *name_join(const struct client *client, bool as_glob, const char *text, size_t size, size_t *joined_size_out) {

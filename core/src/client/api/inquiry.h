@@ -3,6 +3,7 @@
 #ifndef INQUIRY_H
 #define INQUIRY_H
 
+#include "node.h"
 #include "report.h"
 
 struct inquiry {
@@ -13,6 +14,7 @@ struct inquiry {
     struct argument_part subject; /* for messages and events: a name, or the pattern of a walk */
     char *text;                   /* the reply's */
     size_t size;
+    char node[NODE_ADDRESS_SIZE]; /* that it came from */
 
     /* of a started call, on the heap */
     bool (*answered)(struct request *request); /* puts what is to be told into the operation's status and `report`;

@@ -123,6 +123,9 @@ static int peek(struct walk *walk, const struct client *client, struct inquiry *
     }
     *next_out = NEXT_REPORT;
     int status = report_new(&record, client->name_prefix_size, report_out);
+    if (status == REDLATCH_OK) {
+        memcpy((*report_out)->facts.node, walk->page_node, sizeof walk->page_node);
+    }
     if (status == REDLATCH_OK || status == REDLATCH_PROTOCOL) {
         walk->page_at = at;
     }
@@ -152,6 +155,7 @@ static int take_page(struct walk *walk, struct client *client, struct inquiry *i
     walk->cursor[cursor.size] = '\0';
     walk->over = strcmp(walk->cursor, "0") == 0;
     walk->server = inquiry->question.server;
+    memcpy(walk->page_node, inquiry->node, sizeof walk->page_node);
     walk->first = walk->first ? walk->first : walk->server;
     if (walk->over) {
         walk->server = next_server(client, walk->server);

@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "node.h"
+
 /* Where a walk stands: the handle's, and that of a started step, which may outlive the handle. */
 struct walk {
     _Atomic uint32_t references;
     atomic_bool stepping;  /* a step was started whose event was not handed out: nobody else touches the rest */
     bool over;             /* there are no more pages */
-    struct server *server; /* whose pages these are; of a cluster, one master after the other. NULL: not known yet */
+    struct server *server; /* whose page comes next; of a cluster, one master after the other. NULL: not known yet */
     struct server *first;  /* whose were first */
     char cursor[24];       /* the server's, "0" at the beginning and at the end */
     char *pattern;         /* prefix included */
@@ -22,6 +24,7 @@ struct walk {
     char *page; /* records of the last page */
     size_t page_size;
     size_t page_at; /* told of up to here */
+    char page_node[NODE_ADDRESS_SIZE];
 };
 
 /* A started step lets go of its walk. */

@@ -2,6 +2,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"
 
+#include <stdio.h>
+#include <string.h>
+
 void node_init(struct node *node, struct client *client, const struct connection_settings *settings) {
     node->client = client;
     for (int i = 0; i < PIPELINE_COUNT; i++) {
@@ -17,6 +20,23 @@ void node_init(struct node *node, struct client *client, const struct connection
     connection_init(&subscriber->next.connection, settings, true);
     list_init(&subscriber->next.requested);
     list_init(&subscriber->unanswered);
+}
+
+void node_address(const struct node *node, char text[NODE_ADDRESS_SIZE]) {
+    const struct client *client = node->client;
+    const struct uri *uri = &client->uri;
+    text[0] = '\0';
+    if (node->endpoint.host[0]) {
+        endpoint_text(&node->endpoint, text);
+    } else if (current_server_is_known(&node->current)) {
+        endpoint_text(&node->current.endpoint, text);
+    } else if (uri->path) {
+        snprintf(text, NODE_ADDRESS_SIZE, "%s", uri->path);
+    } else if (uri->servers.count == 0) {
+        struct endpoint endpoint;
+        endpoint_set(&endpoint, uri->host, strlen(uri->host), uri->port);
+        endpoint_text(&endpoint, text);
+    }
 }
 
 void node_close(struct node *node) {

@@ -8,6 +8,10 @@
 /* Sets a zeroed node up, without its server, which the engine does. `settings` outlive it. */
 void node_init(struct node *node, struct client *client, const struct connection_settings *settings);
 
+/* host:port, [host]:port or the path of a Unix socket; empty while nobody knows it. With the client's mutex. */
+enum { NODE_ADDRESS_SIZE = sizeof((redlatch_facts *)0)->node };
+void node_address(const struct node *node, char text[NODE_ADDRESS_SIZE]);
+
 /* Closes all connections and ends look-ups. */
 void node_close(struct node *node);
 

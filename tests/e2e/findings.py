@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `redlatch doctor` finds, read from its JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Optional, Set, Tuple
+
+from support import RedisServer
+from support.shell import redlatch
+
+WARNING, PROBLEM = 1, 2
+Findings = Dict[str, List[Dict[str, Any]]]
+
+
+def examine(server: Optional[RedisServer], *arguments: str) -> Tuple[int, Findings]:
+    """The exit status and the findings by their subjects."""
+    done = redlatch(server, "doctor", "--json", *arguments)
+    findings: Findings = {}
+    for finding in json.loads(done.stdout):
+        findings.setdefault(finding["subject"], []).append(finding)
+    return done.returncode, findings
+
+
+def wrong(findings: Findings) -> Set[Tuple[str, str]]:
+    """Subjects and levels of all that is to be mended; the version of an old server is not the subject here."""
+    return {(subject, finding["level"]) for subject, all_of_it in findings.items() for finding in all_of_it
+            if finding["level"] in ("warning", "problem") and subject != "version"}
+
+
+def message(findings: Findings, subject: str, level: str) -> str:
+    """What is words of a subject, with what to do."""
+    (found,) = [finding for finding in findings[subject] if finding["level"] == level]
+    return f"{found['message']} {found['advice']}"
