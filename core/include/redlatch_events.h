@@ -40,8 +40,8 @@ enum redlatch_event_kind {
     REDLATCH_EVENT_MOVED = 10,    /* redis+sentinel, redis+replicas: the client is on another master; see old_address */
     REDLATCH_EVENT_CREDENTIALS_REFUSED = 11, /* the server refused the user or the password; see message and
                                                 redlatch_client_set_credentials */
-    REDLATCH_EVENT_RENEWED_LATE = 12, /* a lease was renewed after more than half of it; see number */
-    REDLATCH_EVENT_RELEASE_FAILED = 13 /* an unconfirmed release failed; see status, and reason if it is LOST */
+    REDLATCH_EVENT_RENEWED_LATE = 12,        /* a lease was renewed after more than half of it; see number */
+    REDLATCH_EVENT_RELEASE_FAILED = 13       /* an unconfirmed release failed; see status, and reason if it is LOST */
 };
 
 /* An event: the completion of a started call, a loss, or what became of the client. Since 0.1. */

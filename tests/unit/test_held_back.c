@@ -1,5 +1,6 @@
 /* Commands that are held back while another one waits for acknowledgements: whose time that counts in, and for how
- * long. SPDX-License-Identifier: Apache-2.0 */
+ * long.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "acknowledgement.h"
 
 #include "engine_fixture.h"

@@ -12,8 +12,8 @@
  *
  * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other, and at last
  * of those that replicas of the list follow, which the next search forgets, but for the master. The search begins with
- * the one that was right last. Every sentinel is asked, even if it announces what another one did: the candidate may have
- * been promoted meanwhile. */
+ * the one that was right last. Every sentinel is asked, even if it announces what another one did: the candidate may
+ * have been promoted meanwhile. */
 #ifndef DISCOVERY_H
 #define DISCOVERY_H
 
