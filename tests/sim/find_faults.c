@@ -85,6 +85,7 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_OLD_ASK_IS_FOLLOWED] = "an old ASK is followed",
     [FAULT_TRYAGAIN_IS_FATAL] = "TRYAGAIN ends a call",
     [FAULT_CLUSTERDOWN_IS_FATAL] = "CLUSTERDOWN ends a call",
+    [FAULT_NON_LOCAL_IS_FATAL] = "a key on another node ends a call",
     [FAULT_SLOTS_IN_ONE_RENEWAL] = "a renewal has names of two slots",
     [FAULT_OLD_TOPOLOGY_BELIEVED] = "an old topology undoes a redirection",
     [FAULT_CHANNELS_FOLLOW_WITHOUT_PAUSE] = "channels are followed without a pause",

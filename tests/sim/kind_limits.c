@@ -127,6 +127,9 @@ bool cluster_can_have(uint8_t lock_kind, enum planted_fault fault) {
     if (fault == FAULT_TRYAGAIN_IS_FATAL || fault == FAULT_OLD_NODE_CONFIRMS) {
         return lock_kind == REDLATCH_FENCED;
     }
+    if (fault == FAULT_NON_LOCAL_IS_FATAL) { /* of a heartbeat, which a script does not declare */
+        return lock_kind == REDLATCH_FAIR;
+    }
     return lock_kind == REDLATCH_MUTEX && (fault >= FAULT_NAMES_STAY || fault == FAULT_NOT_VERIFIED_AFTER_MOVE);
 }
 

@@ -35,8 +35,8 @@ FAILOVER = [name for name in KINDS if name not in ("semaphore", "latch")]
 CALLS += [["--failover", "--kind", kind] for kind in FAILOVER]
 # Of a cluster: one key, a string, and several keys, some of which may be on either node of a slot that moves.
 CLUSTER = ["mutex", "plain", "fenced", "fair"]
-# Faults at least: kinds route alike, but for keys that are missing beside others.
-OF_ROUTING = {"mutex": 15, "fenced": 1}
+# Faults at least: kinds route alike, but for keys that are missing beside others, or that a script cannot declare.
+OF_ROUTING = {"mutex": 15, "fenced": 1, "fair": 1}
 CALLS += [["--cluster", "--kind", kind] for kind in CLUSTER]
 FAULTS_AT_LEAST = 3
 # Every point must be reached in so many.

@@ -207,6 +207,22 @@ static struct call *start_of_owner(enum operation_kind kind) {
     return call;
 }
 
+/* Also one that was in doubt before. */
+static void what_waits_for_a_migration_is_not_sent_for_nobody(void) {
+    rig_open();
+    struct call *call = start_of_owner(OPERATION_RELEASE_OWNER);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    CHECK(rig_send(PIPELINE) == call->operation->command);
+    rig_error(PIPELINE, "TRYAGAIN Multiple keys request during rehashing of slot");
+    rig_abort(call, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(call->status, REDLATCH_NOT_WRITABLE);
+    rig_pass(SECOND);
+    CHECK(rig_send(PIPELINE) == NULL);
+    RIG_CLOSE();
+}
+
 static void the_hold_of_an_owner_is_ended_or_extended(void) {
     rig_open();
     for (int there = 0; there < 2; there++) {
@@ -487,6 +503,7 @@ int main(void) {
     RUN(strange_owners_and_counts_do_no_harm);
     RUN(a_query_that_is_answered_otherwise_fails);
     RUN(a_query_and_a_force_release_wait_for_a_migration);
+    RUN(what_waits_for_a_migration_is_not_sent_for_nobody);
     RUN(a_force_release_tells_whether_there_was_a_lock);
     RUN(the_hold_of_an_owner_is_ended_or_extended);
     RUN(a_repeat_that_finds_no_hold_says_nothing);

@@ -102,7 +102,7 @@ struct error_reply error_reply_of(const char *text, size_t size) {
     }
     if (find(text, size, "non local key")) { /* that was not declared: its slot migrates, and it is on the other node */
         error.status = REDLATCH_NOT_WRITABLE;
-        error.transient = true;
+        error.transient = !PLANTED(FAULT_NON_LOCAL_IS_FATAL);
         error.may_have_executed = true;
         error.keys_separated = true;
         return error;

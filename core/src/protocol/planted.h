@@ -81,6 +81,7 @@ enum planted_fault {
     FAULT_OLD_ASK_IS_FOLLOWED,           /* ASK is followed when there is a connection, however late */
     FAULT_TRYAGAIN_IS_FATAL,             /* a call ends with TRYAGAIN */
     FAULT_CLUSTERDOWN_IS_FATAL,          /* a call ends with CLUSTERDOWN */
+    FAULT_NON_LOCAL_IS_FATAL,            /* a call ends with a key of a script that is on another node */
     FAULT_SLOTS_IN_ONE_RENEWAL,          /* a renewal has names of several slots */
     FAULT_OLD_TOPOLOGY_BELIEVED,         /* a topology undoes redirections that came after it was requested */
     FAULT_CHANNELS_FOLLOW_WITHOUT_PAUSE, /* nodes that redirect a channel to each other are followed at once */

@@ -25,7 +25,7 @@ if denied then
     return denied
 end
 local leaver = ARGV[3] == '1' and ARGV[1]
-local length, fields = redis.pcall('llen', queue), redis.pcall('hlen', KEYS[1])
+local length, fields = leaver and redis.pcall('llen', queue), redis.pcall('hlen', KEYS[1])
 local head, score, gone = seek_head(nil, leaver)
 if leaver then -- whatever the lock has become
     redis.pcall('zrem', timeouts, leaver)

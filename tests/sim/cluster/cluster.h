@@ -25,8 +25,7 @@
  *   callers.c          threads that acquire, extend and release at random
  *   node_holds.c       what each node has of each name
  *   judge_holds.c      what clients believe, against that
- *   judge_calls.c      what calls return; waiters; leftovers
- *   planted_cluster.c  mistakes in scripts that it finds */
+ *   judge_calls.c      what calls return; waiters; leftovers */
 #ifndef CLUSTER_SIM_H
 #define CLUSTER_SIM_H
 

@@ -222,7 +222,7 @@ static void learn_route(struct world *world, struct client *client, uint32_t nam
 bool client_redirected(struct world_common *common, struct peer *peer, uint32_t pipeline, const struct reply *reply) {
     struct world *world = (struct world *)common;
     struct client *client = &world->clients[client_of_peer(peer)];
-    if (reply->kind == REPLY_ERROR) {
+    if (reply->kind == REPLY_ERROR && !error_of_reply(reply).may_have_executed) {
         cluster_judge_not_run(world, client_of_peer(peer), peer_pipeline(peer, pipeline));
     }
     if (reply->kind != REPLY_ERROR || !is_redirection(reply->text, reply->size)) {

@@ -1,5 +1,5 @@
 -- leave_write: how a writer leaves a lock (wire format 2.6), but a lease is shortened only to that of the reads that go
--- on. It begins with hdel, which a server that is out of memory still carries out, when it has looked at all readers.
+-- on. All readers are looked at before the first write. That is hdel, which a server that is out of memory carries out.
 -- Begins with shared/readers.lua.
 -- SPDX-License-Identifier: Apache-2.0
 -- A writer leaves: the lock is free, or its owner's who goes on reading; false when it held nothing.
