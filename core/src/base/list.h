@@ -79,4 +79,15 @@ static inline struct list_link *list_pop(struct list *list) {
     return first;
 }
 
+/* Takes all links off a list. `taken` is set up with them, in their order. */
+static inline void list_take_all(struct list *list, struct list *taken) {
+    list_init(taken);
+    if (!list_is_empty(list)) {
+        taken->ring = list->ring;
+        taken->ring.next->previous = &taken->ring;
+        taken->ring.previous->next = &taken->ring;
+        list_init(list);
+    }
+}
+
 #endif

@@ -53,6 +53,9 @@ bool change_goes_on(const struct operation *operation) {
 void change_begin(struct engine *engine, struct operation *operation, int64_t now) {
     (void)now;
     struct command *command = take_command(engine, operation);
+    if (!INVARIANT(&engine->broken, command)) { /* the first one of its reserve */
+        return;
+    }
     operation->id = ++engine->last_id;
     command->kind = COMMAND_CHANGE;
     command->change = operation->change;

@@ -498,18 +498,19 @@ void engine_pipeline_failed(struct engine *engine, struct pipeline *pipeline, in
     if (engine->broken) {
         return;
     }
-    struct list_link *link = list_first(&engine->operations);
-    while (link) {
+    struct list under_way;
+    struct list_link *link;
+    list_take_all(&engine->operations, &under_way);
+    while ((link = list_pop(&under_way)) != NULL) { /* others may end with one, and leave this list */
         struct operation *operation = container_of(link, struct operation, all);
-        link = list_next(&engine->operations, link);
+        list_append(&engine->operations, link);
         const struct command *command = awaited_command(operation);
-        if (!command || command->server != pipeline->server || command->pipeline != pipeline->role) {
+        if (engine->broken || !command || command->server != pipeline->server || command->pipeline != pipeline->role) {
             continue;
         }
         note_unusable(engine, operation, status, now);
         if (!passes || !waits_for_server(operation, command)) {
             engine_abort(engine, operation, status, now);
-            link = list_first(&engine->operations); /* others may have ended with it */
         }
     }
 }

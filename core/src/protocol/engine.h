@@ -61,7 +61,8 @@ struct engine {
     const struct machines *machines; /* what each kind does: machine.h */
     struct engine_settings settings;
     char uuid[37];
-    uint64_t last_id; /* wire numbers are counted up and used once */
+    uint64_t last_id;    /* wire numbers are counted up and used once */
+    uint64_t hold_waits; /* waits for holds so far: see hold_command_done */
     uint64_t random;
     struct resource_table resources;
     struct server *server;  /* the only one; of a cluster, where a slot leads whose server is not known */

@@ -16,6 +16,7 @@ void hold_arm(struct engine *engine, struct hold *hold) {
 void hold_wait_for(struct engine *engine, struct hold *hold, struct operation *operation) {
     operation->phase = PHASE_WAITING;
     operation->hold = hold;
+    operation->wait_number = ++engine->hold_waits;
     list_append(&hold->waiting, &operation->link);
     arm_operation(engine, operation);
 }

@@ -49,11 +49,7 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
  * without it. */
 void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     struct list waiting;
-    list_init(&waiting);
-    struct list_link *link;
-    while ((link = list_pop(&hold->waiting)) != NULL) {
-        list_append(&waiting, link);
-    }
+    list_take_all(&hold->waiting, &waiting);
     timer_disarm(&engine->timers, &hold->timer);
     return_kept_command(engine, hold);
     if (hold->busy) {
@@ -224,24 +220,32 @@ void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now) {
     hold_end(engine, hold, now);
 }
 
-/* A hold of an owner that is not being released; NULL if there is none. */
-static struct hold *hold_of_owner(const struct engine *engine, uint64_t owner) {
+/* Takes the holds of an owner off its chain, but those that are being released. */
+static void take_holds_of(struct engine *engine, uint64_t owner, struct list *taken) {
     const struct list *chain = &engine->holds_of[owner % OWNER_CHAINS];
-    for (struct list_link *link = list_first(chain); link; link = list_next(chain, link)) {
+    struct list_link *link = list_first(chain);
+    list_init(taken);
+    while (link) {
         struct hold *hold = container_of(link, struct hold, owned);
+        link = list_next(chain, link);
         if (hold->owner == owner && hold->stage != HOLD_RELEASING) {
-            return hold;
+            list_remove(&hold->owned);
+            list_append(taken, &hold->owned);
         }
     }
-    return NULL;
 }
 
+/* All are taken off first: whatever the end of one does, as many holds are ended as there were. One that ends with
+ * another leaves their list. */
 void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
     if (engine->broken) {
         return;
     }
-    struct hold *hold;
-    while ((hold = hold_of_owner(engine, owner)) != NULL) { /* each turn ends it, and none is granted meanwhile */
+    struct list taken;
+    struct list_link *link;
+    take_holds_of(engine, owner, &taken);
+    while ((link = list_pop(&taken)) != NULL) {
+        const struct hold *hold = container_of(link, struct hold, owned);
         struct resource *resource = resource_keep(hold->resource);
         end_hold_of(engine, resource, hold->lock_kind, owner, now);
         resource_drop(engine, resource);
@@ -346,11 +350,16 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
     hold_send(engine, hold, NULL, command);
 }
 
-/* The hold's command is settled: whoever waited goes on, one at a time. */
+/* The hold's command is settled: whoever waited goes on, one at a time. Who waits again does so for another command,
+ * and has a higher number than all who waited before: it has no second turn. */
 void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
+    uint64_t last = engine->hold_waits;
     while (!hold->busy && !list_is_empty(&hold->waiting)) {
         struct operation *operation = container_of(list_first(&hold->waiting), struct operation, link);
         if (operation->kind == OPERATION_EXTEND && hold->stage == HOLD_ALIVE && hold->batch) {
+            return;
+        }
+        if (!INVARIANT(&engine->broken, operation->wait_number <= last)) {
             return;
         }
         list_remove(&operation->link);

@@ -177,8 +177,8 @@ void return_kept_command(struct engine *engine, struct hold *hold) {
     hold->command_kept = false;
 }
 
-/* A command out of the operation's reserve, or for nobody out of what is not reserved; NULL only in the second case or
- * when the operation has used up its reserve. */
+/* A command out of the operation's reserve, or for nobody out of what is not reserved; NULL only in the second case,
+ * when the operation has used up its reserve, or when the engine is broken. */
 struct command *take_command(struct engine *engine, struct operation *operation) {
     if (operation && operation->reserved_commands > 0) {
         operation->reserved_commands--;
@@ -188,6 +188,9 @@ struct command *take_command(struct engine *engine, struct operation *operation)
     } else if (operation && operation->returning_commands > 0) {
         operation->returning_commands--;
         engine->returning_commands--;
+    }
+    if (!INVARIANT(&engine->broken, !list_is_empty(&engine->command_pool))) { /* it has all reserves */
+        return NULL;
     }
     struct command *command = container_of(list_pop(&engine->command_pool), struct command, link);
     engine->command_pool_size--;
@@ -237,6 +240,9 @@ struct command *take_command_with_entries(struct engine *engine, struct operatio
         return NULL;
     }
     struct command *command = take_command(engine, operation);
+    if (!INVARIANT(&engine->broken, command && !list_is_empty(&engine->entries_pool))) { /* they have all reserves */
+        return NULL;
+    }
     operation->reserved_entries--;
     engine->reserved_entries--;
     engine->entries_pool_size--;

@@ -190,7 +190,8 @@ enum { WATCH_ROLES = 5 };
 struct operation {
     struct list_link
         link; /* in the wait queue's queue, its watchers, those waiting for a hold, or the engine's finished list */
-    struct list_link all; /* in the engine's list of operations under way */
+    struct list_link all;  /* in the engine's list of operations under way */
+    struct list_link turn; /* watch, acquire of a set: in the list of those that one event lets recheck (watch.c) */
     struct timer timer;
     struct resource *resource;
     struct hold *hold;       /* the hold it works on, while it does */
@@ -205,6 +206,7 @@ struct operation {
     uint64_t owner;
     uint64_t id;               /* acquire: the wire number asked with; 0 before the first; of several the first */
     uint64_t serial;           /* of the hold it got or met; 0: none; of several permits the first */
+    uint64_t wait_number;      /* WAITING: its number among all waits for holds, in order */
     int64_t lease_ms;          /* REDLATCH_RENEWED or a fixed lease */
     int64_t amount;            /* permits, or what a count is set to */
     int64_t limit;             /* acquire of permits: what a semaphore that does not exist is made with; 0: it is not */

@@ -47,7 +47,7 @@ static void granted(struct engine *engine, struct operation *operation, int64_t 
     acquire_end(engine, operation, REDLATCH_OK, now);
     if (operation->asynchronous) {
         operation->unclaimed = true;
-        operation->reserved_commands = 1;
+        operation->reserved_commands = 1; /* to give them back with: what was replied to returns to the pool */
         engine->reserved_commands++;
         timer_arm(&engine->timers, &operation->timer, now + engine->settings.claim_timeout_ms * MILLISECOND);
     }
@@ -56,6 +56,9 @@ static void granted(struct engine *engine, struct operation *operation, int64_t 
 /* Nobody collects what was granted. */
 void semaphore_unclaimed(struct engine *engine, struct operation *operation, int status) {
     struct command *command = take_command(engine, operation);
+    if (!INVARIANT(&engine->broken, command)) { /* set aside when they were granted */
+        return;
+    }
     command->operation = NULL;
     command->kind = COMMAND_CHANGE;
     command->change = SEMAPHORE_RELEASE;

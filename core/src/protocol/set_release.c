@@ -86,6 +86,9 @@ void set_release(struct engine *engine, struct operation *operation, int64_t now
     }
     operation->verdict = take_lost(engine, operation, now); /* first: what is on its way out is not the owner's */
     struct command *command = take_command_with_entries(engine, operation);
+    if (!INVARIANT(&engine->broken, command)) { /* the first one of its reserve */
+        return;
+    }
     add_entries(engine, operation, command);
     if (command->entry_count == 0) {
         give_command(engine, command);

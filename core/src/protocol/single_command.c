@@ -14,6 +14,9 @@
 
 void single_begin(struct engine *engine, struct operation *operation, uint8_t command_kind) {
     struct command *command = take_command(engine, operation);
+    if (!INVARIANT(&engine->broken, command)) { /* the first one of its reserve */
+        return;
+    }
     command->kind = command_kind;
     command->lease_ms = operation->lease_ms;
     operation_request(engine, operation, command);

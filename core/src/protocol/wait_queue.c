@@ -57,6 +57,7 @@ void watch_join(struct engine *engine, struct operation *operation) {
 void watch_leave(struct engine *engine, struct operation *operation, int64_t now) {
     struct wait_queue *queue = operation->resource->queue;
     list_remove(&operation->link);
+    list_remove(&operation->turn);
     engine->stats.waiters--;
     if (list_is_empty(&queue->waiters)) {
         queue_go_idle(engine, queue, now);

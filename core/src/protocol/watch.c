@@ -30,6 +30,9 @@ static const int64_t OTHER_KIND = -10;
 void watch_send(struct engine *engine, struct operation *operation, int64_t now) {
     (void)now;
     struct command *command = take_command(engine, operation);
+    if (!INVARIANT(&engine->broken, command)) { /* of its two, one at most has not come back yet */
+        return;
+    }
     command->kind = COMMAND_WATCH;
     operation->seen = operation->resource->queue->sequence;
     operation_request(engine, operation, command);
@@ -107,22 +110,33 @@ void watch_result(struct engine *engine, struct operation *operation, struct com
     }
 }
 
-/* Whoever is parked looks at once; of those that would take the name with others, one is enough if it was freed. One of
- * these that does not ask has left, and others may have left with it, so that the list is begun anew then: who has
- * looked is not parked. */
-static void recheck(struct engine *engine, struct wait_queue *queue, bool freed, int64_t now) {
+/* Whoever is parked; of those that would take the name with others, one is enough if it was freed. */
+static void list_turns(const struct wait_queue *queue, bool freed, struct list *turns) {
     bool one_rechecks = false;
-    struct list_link *link = list_first(&queue->watchers);
-    while (link) {
+    list_init(turns);
+    for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
         struct operation *operation = container_of(link, struct operation, link);
         bool goes = operation->phase == PHASE_PARKED && !(operation->set && freed && one_rechecks);
         bool requesting = operation->phase == PHASE_REQUESTING;
         one_rechecks = one_rechecks || (operation->set && (goes || requesting));
         if (goes) {
+            list_remove(&operation->turn);
+            list_append(turns, &operation->turn);
+        }
+    }
+}
+
+/* They are listed first, so that each has one turn. What one does may end the turn of others: who leaves, and who was
+ * made to recheck meanwhile, has none any more. */
+static void recheck(struct engine *engine, struct wait_queue *queue, bool freed, int64_t now) {
+    struct list turns;
+    struct list_link *link;
+    list_turns(queue, freed, &turns);
+    while ((link = list_pop(&turns)) != NULL) {
+        struct operation *operation = container_of(link, struct operation, turn);
+        if (operation->phase == PHASE_PARKED) {
             machine_for(engine, operation)->send(engine, operation, now);
         }
-        bool stands = !goes || (operation->phase == PHASE_REQUESTING && list_is_linked(link));
-        link = stands ? list_next(&queue->watchers, link) : list_first(&queue->watchers);
     }
 }
 
