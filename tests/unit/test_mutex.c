@@ -101,6 +101,18 @@ static void a_waiter_parks_until_the_holders_lease_ends(void) {
     RIG_CLOSE();
 }
 
+/* A lease that ends within this millisecond is a lease: only -1 says that there is none. */
+static void with_0_ms_left_it_rechecks_within_moments(void) {
+    rig_open();
+    struct call *call = parked("a", 1, 0);
+    CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
+    rig_pass(12 * MILLISECOND);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
+    grant();
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
 static void no_park_is_longer_than_five_seconds(void) {
     /* A long lease, none, and what a server may say that means no good. */
     static const int64_t remaining[] = {600000, -1, INT64_C(500000000000000000), INT64_MAX, INT64_MIN};
@@ -351,6 +363,7 @@ int main(void) {
     RUN(a_bound_on_the_hold_shortens_the_first_lease);
     RUN(a_try_fails_at_once);
     RUN(a_waiter_parks_until_the_holders_lease_ends);
+    RUN(with_0_ms_left_it_rechecks_within_moments);
     RUN(no_park_is_longer_than_five_seconds);
     RUN(a_message_makes_a_parked_waiter_recheck);
     RUN(a_message_while_requesting_makes_it_ask_again);

@@ -274,6 +274,27 @@ static void an_error_in_doubt_is_undone(void) {
     RIG_CLOSE();
 }
 
+/* OOM says that this sending did nothing; the first one may have taken permits before its reply was lost. */
+static void a_refused_repeat_is_undone(void) {
+    open_rig();
+    struct call *call = acquire(2);
+    uint64_t id = rig_send(PIPELINE)->id;
+    rig_lost(PIPELINE);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    CHECK(rig_send(PIPELINE)->id == id);
+    rig_error(PIPELINE, "OOM command not allowed");
+    CHECK_EQ_INT(call->operation->phase, PHASE_PAUSED);
+    const struct command *undo = rig_send(PIPELINE);
+    CHECK(undo && undo->kind == COMMAND_UNDO && undo->id == id);
+    if (undo) {
+        rig_integer(PIPELINE, 2);
+    }
+    rig_pass(50 * MILLISECOND);
+    CHECK(answer(2)->id > id);
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    RIG_CLOSE();
+}
+
 static void a_wrong_type_is_an_error(void) {
     open_rig();
     struct call *call = acquire(1);
@@ -345,6 +366,7 @@ int main(void) {
     RUN(an_abandoned_ask_is_not_sent_again_and_its_undo_is);
     RUN(a_transient_error_is_waited_out);
     RUN(an_error_in_doubt_is_undone);
+    RUN(a_refused_repeat_is_undone);
     RUN(a_wrong_type_is_an_error);
     RUN(what_a_host_collects_is_its_own);
     RUN(what_a_host_does_not_collect_goes_back);

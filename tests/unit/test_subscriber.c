@@ -8,6 +8,7 @@
 
 #include "fake_server.h"
 #include "handles.h"
+#include "pools.h"
 #include "unit.h"
 
 #define GREETED "+OK\r\n$66\r\n# Server\r\nrun_id:" FAKE_RUN_ID "\r\nhz:10\r\n\r\n"
@@ -133,6 +134,34 @@ static void what_is_no_message_is_passed_over(void) {
     end();
 }
 
+/* The undefined-behaviour sanitizer judges how it is read: the stage `address` runs this. */
+static void a_number_beyond_64_bits_is_a_message(void) {
+    static struct wait_queue queue;
+    redlatch_lock *lock;
+    begin();
+    CHECK_EQ_INT(redlatch_lock_new(handle, REDLATCH_READ, "a", 1, NULL, &lock), REDLATCH_OK);
+    struct operation waiter = {.resource = lock->resource};
+    engine_add_wait_queue(&client->engine, &queue);
+    CHECK(attach_wait_queue(&client->engine, &waiter) == &queue);
+    queue.subscription.state = SUBSCRIPTION_ACTIVE;
+    queue.subscription.server = &client->node.server;
+    connect_it(START);
+    queue.subscription.state = SUBSCRIPTION_ACTIVE;
+    fake_say(&server, "*3\r\n$7\r\nmessage\r\n$19\r\nredisson_rwlock:{a}\r\n$19\r\n9999999999999999999\r\n");
+    for (int i = 0; i < 200 && client->engine.stats.messages == 0; i++) {
+        step_soon(START + 1);
+    }
+    CHECK_EQ_INT(client->engine.stats.messages, 1);
+    CHECK_EQ_INT(queue.sequence, 1);
+    CHECK_EQ_INT(subscriber->connection.state, CONNECTION_READY);
+    queue.subscription.state = SUBSCRIPTION_NONE;
+    detach_wait_queue(&client->engine, &queue);
+    list_remove(&queue.link);
+    client->engine.wait_queue_pool_size--;
+    redlatch_lock_free(lock);
+    end();
+}
+
 /* A name is looked up by the pipelines; until they have, it is asked for every tenth of a second. */
 static void where_it_leads(void) {
     fake_open_tcp(&server);
@@ -175,6 +204,7 @@ int main(void) {
     RUN(any_reply_is_a_sign_of_life);
     RUN(a_connection_that_breaks_while_it_is_pinged_is_made_again);
     RUN(what_is_no_message_is_passed_over);
+    RUN(a_number_beyond_64_bits_is_a_message);
     RUN(where_it_leads);
     RUN(a_successor_follows_after_a_move);
     return unit_done();
