@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Dict
 
 from runner import Answer, Driver, DriverProcess
@@ -98,6 +99,11 @@ def elsewhere(answer: Answer, **place: Any) -> Answer:
     return {**answer, "value": {**answer["value"], "parties": [{**party, **place}]}}
 
 
+def reworded(answer: Answer, pattern: str, words: str) -> Answer:
+    """A failure whose message says something else in one place."""
+    return {**answer, "message": re.sub(pattern, words, answer["message"])}
+
+
 def another(answer: Answer) -> Dict[str, Any]:
     """The first report, of another name."""
     first: Dict[str, Any] = answer["value"][0]
@@ -127,6 +133,10 @@ LIES: Dict[str, Lie] = {
     "a_name_too_many": altered("scan", lambda answer: {**answer, "value": [*answer["value"], another(answer)]}),
     "a_member_too_few": altered("hold", lambda answer: {**answer, "value": {"held": True}}),
     "a_member_too_many": altered("release", lambda answer: {**answer, "value": True}),
+    "no_holder": altered_failure("acquire", lambda answer: {**answer, "message": "\"orders\" is held"}),
+    "another_holder": altered_failure("acquire", lambda answer: reworded(answer, "[0-9a-f]{8}-", "00000000-")),
+    "no_process": altered_failure("acquire", lambda answer: reworded(answer, r" \(process .*?\)", "")),
+    "holder_elsewhere": altered_failure("acquire", lambda answer: reworded(answer, r" on [^ )]+\)", " on elsewhere)")),
     "wrong_uuid": altered("open", lambda answer: {**answer, "value": {"uuid": answer["value"]["uuid"][:-1] + "?"}}),
 }
 

@@ -123,6 +123,21 @@ INSPECTED_LIES = {
     "a_name_too_many": "step 5 .*expected reports of",
 }
 
+# And for lies about who is in the way.
+REFUSED_STEPS: List[Dict[str, Any]] = [
+    *STEPS[:4],
+    {"call": "open", "client": "b"},
+    {"call": "lock", "lock": "y", "client": "b", "name": "orders"},
+    {
+        "call": "acquire",
+        "lock": "y",
+        "wait_ms": 1000,
+        "expect": {"status": "timeout", "holder": {"owner": "a/first", "connected": True}},
+    },
+    {"call": "release", "lock": "x"},
+]
+REFUSED_LIES = ["another_holder", "holder_elsewhere", "no_holder", "no_process"]
+
 # Where each lie is to be noticed.
 CAUGHT = {
     "says_ok": "step 4 ",
@@ -181,7 +196,15 @@ def test_a_lie_about_what_the_server_knows_is_caught(
     play(Trace("of-this-test", "looks", INSPECTED_STEPS), processes.get(driver), servers)
 
 
-@pytest.mark.parametrize("lie", sorted(LIES.keys() - COUNTED_LIES.keys() - INSPECTED_LIES.keys()))
+@pytest.mark.parametrize("lie", REFUSED_LIES)
+def test_a_lie_about_the_holder_is_caught(lie: str, python: DriverProcess, servers: Servers) -> None:
+    with pytest.raises(Mismatch, match="step 7 .*names the holder"):
+        play(Trace("of-this-test", "a wait in vain", REFUSED_STEPS), Liar(python, LIES[lie]), servers)
+    servers.end_trace()
+    play(Trace("of-this-test", "a wait in vain", REFUSED_STEPS), python, servers)
+
+
+@pytest.mark.parametrize("lie", sorted(LIES.keys() - COUNTED_LIES.keys() - INSPECTED_LIES.keys() - {*REFUSED_LIES}))
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
 def test_a_lie_is_caught(driver: Driver, lie: str, processes: Processes, servers: Servers) -> None:
     # Who cannot take two levels says so, instead of taking them.

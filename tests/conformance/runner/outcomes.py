@@ -5,6 +5,7 @@ drivers that pass have given equal outcomes."""
 from __future__ import annotations
 
 import re
+import socket
 from typing import Any, Dict, List
 
 from .drivers import Driver
@@ -27,6 +28,8 @@ REPORTING = {"inspect", "scan"}
 _BARE = {"force_release", "is_waiting", "release_if_exists", "try_set", "delete"}
 _NUMBERS = {"available", "acquired", "permits", "drain", "count", "lease_of"}
 _PERMIT_ID = re.compile("[0-9a-f]{32}")
+# How a message names a holder, and its process where the server knows that.
+_HOLDER = re.compile(r"\bby ([0-9a-f-]{36}:[0-9]+)(?: \(process ([0-9]+) on ([^ )]+)\))?")
 
 
 def within(number: int, expected: Any) -> bool:
@@ -48,16 +51,30 @@ def check(step: Dict[str, Any], answer: Dict[str, Any], owners: Owners, driver: 
         else:
             _check_success(step["call"], expected, answer, owners)
     else:
-        _check_failure(expected, answer)
+        _check_failure(expected, answer, owners)
 
 
-def _check_failure(expected: Any, answer: Dict[str, Any]) -> None:
+def _check_failure(expected: Any, answer: Dict[str, Any], owners: Owners) -> None:
     message = answer.get("message")
     if set(answer) != {"status", "message"} or not isinstance(message, str) or not message:
         raise Mismatch(f"expected a failure with its message and nothing else, got {answer}")
-    for word in expected["words"] if isinstance(expected, dict) else []:
+    wishes = expected if isinstance(expected, dict) else {}
+    for word in wishes.get("words", []):
         if word not in message:
             raise Mismatch(f"expected a message with {word!r} in it, got {message!r}")
+    if "holder" in wishes and not _names_holder(message, wishes["holder"], owners):
+        raise Mismatch(f"expected a message that names the holder {wishes['holder']}, got {message!r} "
+                       f"(of the owners {owners.explained()})")
+
+
+def _names_holder(message: str, wish: Dict[str, Any], owners: Owners) -> bool:
+    """`connected`: the owner's machine and process are named, and they are this machine and some process."""
+    found = _HOLDER.search(message)
+    if not found:
+        return False
+    owner, process, host = found.groups()
+    connected = host == socket.gethostname() and int(process) > 0
+    return owners.matches(wish["owner"], owner) and (connected if wish.get("connected") else process is None)
 
 
 def _check_permits(labels: List[str], answer: Dict[str, Any]) -> None:
