@@ -2,41 +2,58 @@
 """The same as programs/victim.c, in Python."""
 
 import sys
+import time
 from itertools import islice
-from typing import Callable
+from typing import Callable, TypeVar
 
 import redlatch
 
+T = TypeVar("T")
 
-def say(call: str, function: Callable[[], object]) -> None:
-    """What came of a call."""
+
+def say(call: str, function: Callable[[], T]) -> T:
+    """What came of a call, and how long it took."""
+    began = time.monotonic()
+    said = "failed"
     try:
-        print(f"{call}: {function()!r:.200}")
+        result = function()
+        said = f"{result!r:.200}"
+        return result
     except redlatch.RedlatchError as error:
-        print(f"{call}: {error.status_name}")
+        said = error.status_name
+        raise
+    finally:
+        print(f"{call}: {said} after {time.monotonic() - began:.3f} s")
+
+
+def try_to_say(call: str, function: Callable[[], object]) -> bool:
+    """The same of one that may fail; whether it returned what is true."""
+    try:
+        return bool(say(call, function))
+    except redlatch.RedlatchError:
+        return False
 
 
 def main(url: str, name: str) -> None:
     """One call of each sort."""
-    with redlatch.connect(url) as client:
+    client = say("connect", lambda: redlatch.connect(url))
 
-        def take(lock: redlatch.Lock, timeout: float) -> bool:
-            granted = lock.acquire(timeout=timeout)
-            if granted:
-                lock.release()
-            return granted
+    def take(call: str, lock: redlatch.Lock, timeout: float) -> None:
+        if try_to_say(call, lambda: lock.acquire(timeout=timeout)):
+            try_to_say("release", lock.release)
 
-        say("mutex", lambda: take(client.lock(name), 0.5))
-        say("mutex", lambda: take(client.lock(name + ":free"), 0))
-        say("inspect", lambda: client.inspect(name))
-        say("scan", lambda: len(list(islice(client.scan(), 1000))))
-        say("wait_free", lambda: client.wait_free(name, 0.5))
-        say("fair", lambda: take(client.fair_lock(name + ":free"), 0.5))
-        say("semaphore", lambda: client.semaphore(name + ":free").acquire(timeout=0.5))
+    take("mutex", client.lock(name), 0.5)
+    take("try", client.lock(name + ":free"), 0)
+    try_to_say("inspect", lambda: client.inspect(name))
+    try_to_say("scan", lambda: len(list(islice(client.scan(), 1000))))
+    try_to_say("wait_free", lambda: client.wait_free(name, 0.5))
+    take("fair", client.fair_lock(name + ":free"), 0.5)
+    try_to_say("semaphore", lambda: client.semaphore(name + ":free").acquire(timeout=0.5))
+    try_to_say("close", client.close)
 
 
 try:
     main(*sys.argv[1:])
-except redlatch.RedlatchError as failed:
-    print(f"connect: {failed.status_name}")
+except redlatch.RedlatchError:
+    pass  # it could not connect, and has said so
 print("done")

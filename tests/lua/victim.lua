@@ -5,14 +5,22 @@ local redlatch = require "redlatch"
 
 local url, name = arg[1], arg[2]
 
-local function say(call, value, _, code)
-    print(call .. ": " .. tostring(value or code))
+-- Seconds, to a hundredth.
+local function now()
+    local file = assert(io.open("/proc/uptime"))
+    local uptime = tonumber(file:read("*l"):match("^[%d.]+"))
+    file:close()
+    return uptime
+end
+
+local function say(call, began, value, _, code)
+    print(("%s: %s after %.2f s"):format(call, tostring(value or code), now() - began))
     return value
 end
 
 local function take(call, lock, timeout)
-    if say(call, lock:acquire {timeout = timeout}) then
-        say("release", lock:release())
+    if say(call, now(), lock:acquire {timeout = timeout}) then
+        say("release", now(), lock:release())
     end
 end
 
@@ -27,16 +35,15 @@ local function count(client)
     return found
 end
 
-local client, _, code = redlatch.connect(url)
-print("connect: " .. tostring(code or "ok"))
+local client = say("connect", now(), redlatch.connect(url))
 if client then
     take("mutex", client:lock(name), 0.5)
-    take("mutex", client:lock(name .. ":free"), 0)
-    say("inspect", client:inspect(name))
-    print("scan: " .. tostring(select(2, pcall(count, client))))
-    say("wait_free", client:wait_free(name, {timeout = 0.5}))
+    take("try", client:lock(name .. ":free"), 0)
+    say("inspect", now(), client:inspect(name))
+    say("scan", now(), select(2, pcall(count, client)))
+    say("wait_free", now(), client:wait_free(name, {timeout = 0.5}))
     take("fair", client:fair_lock(name .. ":free"), 0.5)
-    say("semaphore", client:semaphore(name .. ":free"):acquire {timeout = 0.5})
-    client:close()
+    say("semaphore", now(), client:semaphore(name .. ":free"):acquire {timeout = 0.5})
+    say("close", now(), client:close())
 end
 print("done")

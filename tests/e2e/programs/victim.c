@@ -1,4 +1,5 @@
-/* One call of each sort against a server that may do anything, by test_84_hostile.py: says what came of each, and ends.
+/* One call of each sort against a server that may do anything, by test_84_hostile.py: says what came of each and how
+ * long it took, and ends.
  *
  *   victim URL NAME      a lock of that name is held by somebody, NAME:free by nobody
  *
@@ -6,24 +7,33 @@
 #include <redlatch.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { WAIT_MS = 500 };
 
 static redlatch_client *client;
 static char free_name[200];
 
-static void say(const char *call, int status) {
-    printf("%s: %s\n", call, redlatch_status_name(status));
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static void acquire(int kind, const char *name, int32_t wait_ms) {
+static void say(const char *call, int status, double began) {
+    printf("%s: %s after %.3f s\n", call, redlatch_status_name(status), now() - began);
+}
+
+static void acquire(const char *call, int kind, const char *name, int32_t wait_ms) {
     redlatch_lock *lock;
     int status = redlatch_lock_new(client, kind, name, strlen(name), NULL, &lock);
     if (status == REDLATCH_OK) {
+        double began = now();
         status = redlatch_lock_acquire(lock, wait_ms);
-        say(redlatch_kind_name(kind), status);
+        say(call, status, began);
         if (status == REDLATCH_OK) {
-            say("release", redlatch_lock_release(lock));
+            began = now();
+            say("release", redlatch_lock_release(lock), began);
         }
         redlatch_lock_free(lock);
     }
@@ -31,8 +41,9 @@ static void acquire(int kind, const char *name, int32_t wait_ms) {
 
 static void report(const char *name) {
     redlatch_report *found;
+    double began = now();
     int status = redlatch_client_inspect(client, name, strlen(name), NULL, &found);
-    say("inspect", status);
+    say("inspect", status, began);
     if (status == REDLATCH_OK) {
         redlatch_report_free(found);
     }
@@ -41,6 +52,7 @@ static void report(const char *name) {
 static void walk(void) {
     redlatch_scan *scan;
     redlatch_report *found = NULL;
+    double began = now();
     int status = redlatch_scan_new(client, NULL, 0, &scan);
     for (int i = 0; i < 1000 && status == REDLATCH_OK; i++) {
         status = redlatch_scan_next(scan, &found);
@@ -49,7 +61,7 @@ static void walk(void) {
         }
         redlatch_report_free(found);
     }
-    say("scan", status);
+    say("scan", status, began);
     redlatch_scan_free(scan);
 }
 
@@ -57,7 +69,8 @@ static void take_permit(const char *name) {
     redlatch_semaphore *semaphore;
     int status = redlatch_semaphore_new(client, name, strlen(name), NULL, &semaphore);
     if (status == REDLATCH_OK) {
-        say("semaphore", redlatch_semaphore_acquire(semaphore, 1, WAIT_MS, NULL));
+        double began = now();
+        say("semaphore", redlatch_semaphore_acquire(semaphore, 1, WAIT_MS, NULL), began);
         redlatch_semaphore_free(semaphore);
     }
 }
@@ -66,17 +79,21 @@ int main(int argc, char **argv) {
     if (argc != 3) {
         return 64;
     }
+    double began = now();
     int status = redlatch_client_open(argv[1], NULL, &client);
-    say("connect", status);
+    say("connect", status, began);
     if (status == REDLATCH_OK) {
         snprintf(free_name, sizeof free_name, "%s:free", argv[2]);
-        acquire(REDLATCH_MUTEX, argv[2], WAIT_MS);
-        acquire(REDLATCH_MUTEX, free_name, 0);
+        acquire("mutex", REDLATCH_MUTEX, argv[2], WAIT_MS);
+        acquire("try", REDLATCH_MUTEX, free_name, 0);
         report(argv[2]);
         walk();
-        say("wait_free", redlatch_client_wait_free(client, argv[2], strlen(argv[2]), WAIT_MS, NULL));
-        acquire(REDLATCH_FAIR, free_name, WAIT_MS);
+        began = now();
+        say("wait_free", redlatch_client_wait_free(client, argv[2], strlen(argv[2]), WAIT_MS, NULL), began);
+        acquire("fair", REDLATCH_FAIR, free_name, WAIT_MS);
         take_permit(free_name);
+        began = now();
+        say("close", redlatch_client_close(client), began);
         redlatch_client_free(client);
     }
     puts("done");
