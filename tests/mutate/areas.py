@@ -15,7 +15,7 @@ AREAS: Dict[str, Tuple[str, ...]] = {
     "link": ("core/src/link/*.c", "core/src/base/*.c"),
     "scripts": ("core/src/scripts/*.lua", "core/src/scripts/shared/*.lua"),
     "client": ("core/src/client/*/*.c",),
-    "python": ("python/redlatch/*.py", "bindings/python_*.c", "bindings/release.c"),
+    "python": ("python/redlatch/**/*.py", "bindings/python_*.c", "bindings/release.c"),
     "lua": ("lua-rock/redlatch/*.lua", "bindings/lua_*.c"),
     "command": ("core/cli/*.c",),
 }

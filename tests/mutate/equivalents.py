@@ -57,7 +57,7 @@ def parse(block: str) -> Entry:
 def entry_text(mutant: Mutant) -> str:
     """A mutant as an entry that lacks its reason."""
     number = f" {mutant.number}" if mutant.number else ""
-    return (f"mutant: {mutant.area} {mutant.function} {mutant.edit.operator}{number}\n"
+    return (f"mutant: {mutant.place} {mutant.function} {mutant.edit.operator}{number}\n"
             f"- {mutant.before}\n+ {mutant.after}\nbecause: ")
 
 

@@ -174,7 +174,8 @@ class EndToEnd(Pytest):
         known = [file for file in files if file not in covered or mutant.function in covered[file]]
         if not any(mutant.function in functions for functions in covered.values()):
             known = files
-        words = stems(Path(mutant.path).stem) | stems(mutant.function)
+        path_words = [Path(mutant.path).stem, Path(mutant.path).parent.name]
+        words = {word for name in [*path_words, mutant.function] for word in stems(name)}
         return sorted(known, key=lambda file: (-len(words & stems(Path(file).stem)), len(covered.get(file, []))))
 
 

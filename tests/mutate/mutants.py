@@ -34,9 +34,15 @@ class Mutant(NamedTuple):
     number: int  # among mutants that are else the same
 
     @property
+    def place(self) -> str:
+        """The area, and of Python the package below `redlatch`, for these have classes of the same names."""
+        packages = Path(self.path).parts[2:-1] if self.path.endswith(".py") else ()
+        return "/".join([self.area, *packages])
+
+    @property
     def key(self) -> str:
         """What it is known by in the records of a run and among the equivalent ones."""
-        words = [self.area, self.function, self.edit.operator, self.before, self.after]
+        words = [self.place, self.function, self.edit.operator, self.before, self.after]
         return "\n".join(words + ([str(self.number)] if self.number else []))
 
 

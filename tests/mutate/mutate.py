@@ -42,7 +42,8 @@ def arguments(words: List[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev mutate", description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--count", type=int, default=50, help="how many mutants are drawn (50)")
     parser.add_argument("--seed", default="1", help="decides which are drawn (1)")
-    parser.add_argument("--final", action="store_true", help="the seed is the last commit that changed tests/")
+    parser.add_argument("--final", action="store_true",
+                        help="the seed is the last commit that changed tests/, and the goal of each area is judged")
     parser.add_argument("--files", action="append", default=[], metavar="GLOB", help="only of these files")
     parser.add_argument("--areas", default="", help=f"only of these: {','.join(AREAS)}")
     parser.add_argument("--layers", default="", help=f"asks only these: {','.join(layer.name for layer in LAYERS)}")
@@ -169,6 +170,11 @@ class Run:
 
     def status(self, results: List[Result]) -> int:
         """Whether the run reached what was asked of it."""
+        if self.options.final:
+            judged = list(filter(None, (goal.reached(results) for goal in report.GOALS)))
+            print("\n".join(words for _, words in judged))
+            if not all(good for good, _ in judged):
+                return 1
         share = report.share_noticed(results)
         wanted: Optional[float] = self.options.at_least
         if wanted is not None and share < wanted:

@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 import difflib
 from collections import Counter
 from pathlib import Path
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from mutants import Mutant
 from records import EQUIVALENT, LIVED, NOTICED
@@ -67,6 +67,31 @@ def figures(results: List[Result]) -> str:
                     f" {percent(quick, requested):>16}"
                     f" {percent(counts[NOTICED], requested):>11} {seconds_each(some):>6}")
     return "\n".join(rows)
+
+
+class Goal(NamedTuple):
+    """What a final run has to reach in some areas, by these layers; of all layers without any."""
+
+    areas: Tuple[str, ...]
+    layers: Tuple[str, ...]
+    wanted: float  # per cent
+
+    def reached(self, results: List[Result]) -> Optional[Tuple[bool, str]]:
+        """Whether it is, and how that is said; None when nothing was drawn from the areas."""
+        some = [result for result in results if result.mutant.area in self.areas and result.verdict != EQUIVALENT]
+        if not some:
+            return None
+        noticed = sum(result.verdict == NOTICED and (not self.layers or result.layer in self.layers)
+                      for result in some)
+        good = 100 * noticed >= self.wanted * len(some)
+        by = f" by {' and '.join(self.layers)}" if self.layers else ""
+        return good, (f"{'reached' if good else 'missed':<8} {' and '.join(self.areas)}{by}: "
+                      f"{percent(noticed, len(some)).strip()} noticed, goal {self.wanted:g} %")
+
+
+GOALS = [*[Goal((area,), (), 95.0) for area in ("protocol", "link", "scripts")],
+         *[Goal((area,), (), 90.0) for area in ("client", "python", "lua", "command")],
+         Goal(("protocol", "scripts"), QUICK, 85.0)]
 
 
 def share_noticed(results: List[Result]) -> float:

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import List, Optional
+from types import SimpleNamespace
+from typing import List, Optional, cast
 
 import layer
 import pytest
@@ -18,9 +19,10 @@ from draw import order_of, shares
 from equivalents import entry_text, parse, read, stale
 from layer_pytest import Conformance, Python
 from mutants import Mutant, all_mutants, mutants_of
+from mutate import Run, arguments
 from processes import Command, Group
-from records import LIVED, NOTICED, Record, Records
-from report import Result, figures
+from records import EQUIVALENT, LIVED, NOTICED, Record, Records
+from report import GOALS, Result, figures
 from worktree import Worktree
 
 ONE = "int one(int a) {\n    return a < 1;\n}\n"
@@ -80,6 +82,56 @@ def test_the_cost_is_that_of_mutants_that_were_run() -> None:
     results = [Result(mutant, NOTICED, "unit", "a", 10.0), Result(mutant, LIVED, "", "", 30.0),
                Result(mutant, NOTICED, "unit", "a")]
     assert [row.split()[-2:] for row in figures(results).splitlines()[1:]] == [["20", "s"]] * 2
+
+
+def results_of(area: str, noticed: int, lived: int, layer_name: str = "e2e") -> List[Result]:
+    mutant = next(mutants_of(ONE, PATH, area, []))
+    return [*[Result(mutant, NOTICED, layer_name, "a")] * noticed, *[Result(mutant, LIVED, "", "")] * lived,
+            Result(mutant, EQUIVALENT, "", "")]
+
+
+@pytest.mark.parametrize("area, goal", [*[(area, 95) for area in ("protocol", "link", "scripts")],
+                                        *[(area, 90) for area in ("client", "python", "lua", "command")]])
+def test_each_area_has_its_goal(area: str, goal: int) -> None:
+    judged = [next(filter(None, (each.reached(results_of(area, noticed, 100 - noticed, "unit")) for each in GOALS)))
+              for noticed in (goal, goal - 1)]
+    assert judged[0] == (True, f"reached  {area}: {goal}.0 % noticed, goal {goal} %")
+    assert judged[1] == (False, f"missed   {area}: {goal - 1}.0 % noticed, goal {goal} %")
+
+
+def test_the_quick_layers_have_a_goal_of_their_own() -> None:
+    (quick,) = [goal for goal in GOALS if goal.layers]
+    fast = results_of("protocol", 17, 0, "simulation") + results_of("scripts", 0, 3)
+    assert quick.reached(fast) == (True,
+                                   "reached  protocol and scripts by unit and simulation: 85.0 % noticed, goal 85 %")
+    slow = results_of("protocol", 16, 0, "unit") + results_of("scripts", 4, 0, "e2e")
+    assert quick.reached(slow) == (False,
+                                   "missed   protocol and scripts by unit and simulation: 80.0 % noticed, goal 85 %")
+    assert quick.reached(results_of("client", 1, 9)) is None
+
+
+def test_a_final_run_prints_its_goals_and_fails_when_one_is_missed(capsys: pytest.CaptureFixture[str]) -> None:
+    def goals() -> List[str]:
+        return [" ".join(line.split()[:2]) for line in capsys.readouterr().out.splitlines()]
+
+    options = arguments([])
+    run = cast(Run, SimpleNamespace(options=options))
+    good, bad = results_of("link", 19, 1) + results_of("lua", 9, 1), results_of("link", 9, 1) + results_of("lua", 9, 1)
+    assert Run.status(run, bad) == 0 and capsys.readouterr().out == ""
+    options.final = True
+    assert Run.status(run, good) == 0
+    assert goals() == ["reached link:", "reached lua:"]
+    assert Run.status(run, bad) == 1
+    assert goals() == ["missed link:", "reached lua:"]
+
+
+def test_packages_with_classes_of_the_same_names_have_keys_of_their_own() -> None:
+    text = "class Lock:\n    def release(self):\n        self._end()\n"
+    paths = ["python/redlatch/locks.py", "python/redlatch/aio/locks.py"]
+    keys = [mutant.key for path in paths for mutant in mutants_of(text, Path(path), "python", [])]
+    assert len(set(keys)) == len(keys) == 2
+    assert {"python/redlatch/aio/locks.py", "python/redlatch/compat/redis_py.py"} <= {
+        str(path) for path in files(ROOT, "python", [])}
 
 
 def test_files_of_other_builds_are_left_out() -> None:
