@@ -27,8 +27,8 @@ from support.tls_server import Identity
 # A wait has half a second, a connection and a command have less.
 OPTIONS = "?connect_timeout=0.3&command_timeout=0.3&dead_peer_timeout=1"
 HERE = Path(__file__).parent
-# The time-out of each call in seconds. A release, an inspection and a page of a scan have that of a command; `close` has
-# its own. A command connects first, and one that waited in vain asks who holds the lock.
+# The timeout of each call in seconds. A release, an inspection and a page of a scan have that of a command. The command
+# `redlatch` connects each time, closes, and may ask who holds the lock.
 COMMAND, WAIT, CONNECT, CLOSE = 0.3, 0.5, 0.3, 1.0
 TIMEOUTS = {
     "connect": CONNECT, "mutex": WAIT, "try": COMMAND, "release": COMMAND, "inspect": COMMAND, "scan": COMMAND,
@@ -145,8 +145,8 @@ def test_a_call_that_is_late_is_noticed() -> None:
 
 def test_each_call_says_how_long_it_took(usual: Dict[str, Ending]) -> None:
     for language, ending in usual.items():
-        said = set(re.findall(r"^(\w+): .* after", ending.reported, re.MULTILINE))
-        assert said == {call for call in TIMEOUTS if ("run" in call or call in ("show", "list", "wait"))
+        timed = set(re.findall(r"^(\w+): .* after", ending.reported, re.MULTILINE))
+        assert timed == {call for call in TIMEOUTS if ("run" in call or call in ("show", "list", "wait"))
                         == (language == "command")}
 
 

@@ -17,6 +17,8 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
 from support import RedisServer, RedissonShapedPeer, wait_until
+from support.lua_programs import LUAS, SOURCES
+from support.lua_programs import environment as lua_environment
 from support.shell import program
 from support.wire import build_directory, subscribers
 
@@ -62,12 +64,11 @@ class Cost(NamedTuple):
 class Quiet:
     """A process that is watched, from the moment it says that it is ready."""
 
-    def __init__(self, command: List[str], counter: Path, page: Path) -> None:
+    def __init__(self, command: List[str], environment: Dict[str, str], counter: Path, page: Path) -> None:
         page.write_bytes(bytes(mmap.PAGESIZE))
         with page.open("r+b") as file:
             self._page = mmap.mmap(file.fileno(), mmap.PAGESIZE)
-        environment = {**os.environ, "LD_PRELOAD": str(counter), "REDLATCH_TEST_CALLS": str(page)}
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        environment = {**environment, "LD_PRELOAD": str(counter), "REDLATCH_TEST_CALLS": str(page)}
         self._process = subprocess.Popen(
             command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -115,6 +116,9 @@ BOUNDS: Dict[Tuple[str, str], Cost] = {
     ("python", "watches"): few(SOME),
     ("python", "waits"): few(SOME),
     ("python", "waits in the main thread"): Cost(2 * STEPS, 4 * STEPS),
+    ("lua", "idle"): NOTHING,
+    ("lua", "holds"): few(SOME),
+    ("lua", "waits"): few(SOME),
     ("run", "holds"): few(SOME),
     ("run", "waits"): few(SOME),
 }
@@ -125,8 +129,15 @@ def command_of(url: str, language: str, mode: str) -> List[str]:
     name = HELD if mode.startswith(("waits", "many")) else f"quiet:{language}:{mode}"
     if language == "run":
         return [program(), "run", "-u", url, name, "--", "sh", "-c", SAY_READY]
-    start = [str(QUIET_CLIENT)] if language == "c" else [sys.executable, "-c", PYTHON]
-    return [*start, url, name, mode]
+    start = {"c": [str(QUIET_CLIENT)], "python": [sys.executable, "-c", PYTHON],
+             "lua": [LUAS[-1], str(SOURCES / "quiet_client.lua")]}
+    return [*start[language], url, name, mode]
+
+
+def environment_of(language: str) -> Dict[str, str]:
+    """Where the program finds the package or the module."""
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return lua_environment(LUAS[-1]) if language == "lua" else {**os.environ, **paths}
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +154,7 @@ def costs(
         quiet: Dict[Tuple[str, str], Quiet] = {}
         for place, (language, mode) in enumerate(BOUNDS):
             command = command_of(module_server.url, language, mode)
-            quiet[language, mode] = Quiet(command, counter, folder / str(place))
+            quiet[language, mode] = Quiet(command, environment_of(language), counter, folder / str(place))
             stack.callback(quiet[language, mode].end)
         for (language, mode), each in quiet.items():
             if (language, mode) != ("run", "waits"):

@@ -14,16 +14,16 @@ T = TypeVar("T")
 def say(call: str, function: Callable[[], T]) -> T:
     """What came of a call, and how long it took."""
     began = time.monotonic()
-    said = "failed"
+    outcome = "failed"
     try:
         result = function()
-        said = f"{result!r:.200}"
+        outcome = f"{result!r:.200}"
         return result
     except redlatch.RedlatchError as error:
-        said = error.status_name
+        outcome = error.status_name
         raise
     finally:
-        print(f"{call}: {said} after {time.monotonic() - began:.3f} s")
+        print(f"{call}: {outcome} after {time.monotonic() - began:.3f} s")
 
 
 def try_to_say(call: str, function: Callable[[], object]) -> bool:
