@@ -132,6 +132,7 @@ REFUSED_STEPS: List[Dict[str, Any]] = [
         "call": "acquire",
         "lock": "y",
         "wait_ms": 1000,
+        "enter": True,
         "expect": {"status": "timeout", "holder": {"owner": "a/first", "connected": True}},
     },
     {"call": "release", "lock": "x"},

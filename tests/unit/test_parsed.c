@@ -57,13 +57,25 @@ static void elements_of_an_array(void) {
     reply_holder_clear(&holder);
 }
 
-static void an_array_is_cut_behind_the_longest_answer(void) {
+/* An array of so many times 1. */
+static const struct reply *shown_array(int count) {
     char bytes[20 + 4 * (REPLY_ELEMENTS_MAX + 3)];
-    size_t size = (size_t)snprintf(bytes, sizeof bytes, "*%d\r\n", REPLY_ELEMENTS_MAX + 3);
-    for (int i = 0; i < REPLY_ELEMENTS_MAX + 3; i++) {
+    size_t size = (size_t)snprintf(bytes, sizeof bytes, "*%d\r\n", count);
+    for (int i = 0; i < count; i++) {
         size += (size_t)snprintf(bytes + size, sizeof bytes - size, ":1\r\n");
     }
-    const struct reply *reply = shown(bytes, size);
+    return shown(bytes, size);
+}
+
+/* Of a multi lock of fenced locks: a number, and a token for each member. */
+static void the_tokens_of_the_largest_multi_lock_are_all_there(void) {
+    const struct reply *reply = shown_array(1 + REDLATCH_MEMBERS_MAX);
+    CHECK_EQ_INT(reply->count, 1 + REDLATCH_MEMBERS_MAX);
+    reply_holder_clear(&holder);
+}
+
+static void an_array_is_cut_behind_the_longest_answer(void) {
+    const struct reply *reply = shown_array(REPLY_ELEMENTS_MAX + 3);
     CHECK_EQ_INT(reply->count, REPLY_ELEMENTS_MAX);
     check_plain(&reply->elements[REPLY_ELEMENTS_MAX - 1], REPLY_INTEGER, 1, "", 0);
     reply_holder_clear(&holder);
@@ -81,6 +93,7 @@ static void kinds_of_a_newer_protocol(void) {
 int main(void) {
     RUN(each_kind);
     RUN(elements_of_an_array);
+    RUN(the_tokens_of_the_largest_multi_lock_are_all_there);
     RUN(an_array_is_cut_behind_the_longest_answer);
     RUN(kinds_of_a_newer_protocol);
     return unit_done();

@@ -132,6 +132,7 @@ class Driver:
     def __init__(self) -> None:
         self._clients: Dict[str, redlatch.Client] = {}
         self._locks: Dict[str, redlatch.Lock] = {}
+        self._made_again: Dict[str, Callable[[Optional[float]], redlatch.Lock]] = {}  # with another timeout
         self._objects: Dict[str, Any] = {}  # semaphores, permit semaphores and latches
         self._actors: Dict[str, Actor] = {}
         self._kept: Dict[str, redlatch.Hold] = {}
@@ -150,7 +151,7 @@ class Driver:
             return self._made(call, lambda: COUNTED[call["call"]](target, call))
         lock = self._locks[call["lock"]]
         made = {
-            "acquire": acquire,
+            "acquire": self._enter if "enter" in call else acquire,
             "try_acquire": try_acquire,
             "release": lambda lock, call: lock.release(**{key: call[key] for key in ("confirm",) if key in call}),
             "extend": lambda lock, call: lock.extend(seconds(call["lease_ms"])),
@@ -169,6 +170,11 @@ class Driver:
             actor = self._actors[call["by"]] = Actor(call["by"])
         actor.start(lambda: outcome_of(make))
         return {"started": True} if "start" in call else actor.finish()
+
+    def _enter(self, lock: redlatch.Lock, call: Call) -> None:
+        """As `with`, whose error says more than the False of acquire()."""
+        again = self._made_again[call["lock"]](seconds(call["wait_ms"]))
+        getattr(again, "__enter__" if library is redlatch else "__aenter__")()
 
     def _what_is_held(self, lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
         if "kept" in call:
@@ -202,7 +208,9 @@ class Driver:
             new = KINDS[call.get("kind", "mutex")]
             if "values" in call:
                 options["values"] = call["values"]
-            self._locks[call["lock"]] = new(self._clients[call["client"]], text(call["name"]), **options)
+            client, name = self._clients[call["client"]], text(call["name"])
+            self._locks[call["lock"]] = new(client, name, **options)
+            self._made_again[call["lock"]] = lambda timeout: new(client, name, timeout=timeout, **options)
 
         return outcome_of(made)
 

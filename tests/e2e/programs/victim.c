@@ -4,6 +4,7 @@
  *   victim URL NAME      a lock of that name is held by somebody, NAME:free by nobody
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include <redlatch.h>
 #include <stdio.h>
 #include <string.h>
