@@ -235,8 +235,8 @@ static void take_holds_of(struct engine *engine, uint64_t owner, struct list *ta
     }
 }
 
-/* All are taken off first: whatever the end of one does, as many holds are ended as there were. One that ends with
- * another leaves their list. */
+/* All are taken off first: whatever the end of one does, there are as many turns as there were holds. One that ends
+ * with another leaves their list. One whose release began meanwhile goes on, in its chain. */
 void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
     if (engine->broken) {
         return;
@@ -246,6 +246,7 @@ void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
     take_holds_of(engine, owner, &taken);
     while ((link = list_pop(&taken)) != NULL) {
         const struct hold *hold = container_of(link, struct hold, owned);
+        list_append(&engine->holds_of[owner % OWNER_CHAINS], link);
         struct resource *resource = resource_keep(hold->resource);
         end_hold_of(engine, resource, hold->lock_kind, owner, now);
         resource_drop(engine, resource);
