@@ -100,7 +100,7 @@ def few(times: int) -> Cost:
 
 
 NOTHING = Cost(1, 3)
-STEPS = int(SPAN / 0.05)  # in which Python's main thread waits, to see Ctrl-C
+STEPS = int(SPAN / 0.05)  # in which Lua and Python's main thread wait, to see Ctrl-C
 
 QUIET_CLIENT = build_directory() / "tests" / "e2e" / "programs" / "quiet_client"
 SAY_READY = "echo ready; exec sleep 600"
@@ -118,7 +118,7 @@ BOUNDS: Dict[Tuple[str, str], Cost] = {
     ("python", "waits in the main thread"): Cost(2 * STEPS, 4 * STEPS),
     ("lua", "idle"): NOTHING,
     ("lua", "holds"): few(SOME),
-    ("lua", "waits"): few(SOME),
+    ("lua", "waits"): Cost(2 * STEPS, 4 * STEPS),
     ("run", "holds"): few(SOME),
     ("run", "waits"): few(SOME),
 }
