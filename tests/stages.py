@@ -31,7 +31,7 @@ FAILURE = re.compile(r"FAILED |ERROR |E  |FAIL:|.*\berror: |.*[Aa]ssert.*failed|
 # Sessions are groups to some schedulers, which share the machine out among groups first.
 YIELD = "renice -n 10 $$ >/dev/null && { echo 10 >/proc/$$/autogroup || true; } 2>/dev/null"
 
-MUTANTS_NOTICED = 75  # per cent
+MUTANTS_NOTICED = 85  # per cent
 
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
