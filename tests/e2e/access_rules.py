@@ -116,9 +116,9 @@ def table() -> str:
     def cell(words: List[str]) -> str:
         return f" `{' '.join(words)}`".replace("|", "\\|") if words else ""
 
+    sharded = f"all, in a cluster of Redis 7 and newer, instead of{cell(list(SHARDED))}"
     lines = ["| for | commands | keys | channels |", "|---|---|---|---|", f"| all |{cell(EVERYBODY)} | | |",
-             f"| all, in a cluster |{cell(IN_CLUSTER)} | | |",
-             f"| all, in a cluster of Redis 7 and newer, instead of{cell(list(SHARDED))} |{cell(list(SHARDED.values()))} | | |"]
+             f"| all, in a cluster |{cell(IN_CLUSTER)} | | |", f"| {sharded} |{cell(list(SHARDED.values()))} | | |"]
     for row, rules in RULES.items():
         lines.append(f"| {row} |{cell(rules.commands())} |{cell(rules.keys)} |{cell(rules.channels)} |")
     return "\n".join(lines)

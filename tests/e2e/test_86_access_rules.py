@@ -13,7 +13,8 @@ from access_rules import APART, RECHECKS, ROWS, RULES, SCRIPTS, everybody_in_clu
 from foreign_keys import KINDS
 from steps import Call
 from support import RedisServer, wait_until
-from support.cluster import Cluster, call
+from support import cluster as clusters
+from support.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -147,7 +148,7 @@ def test_it_is_enough_while_a_slot_moves(cluster: Cluster, lock_name: str) -> No
     with open_frugal(cluster.servers[0]) as client:
         cluster.begin_move(lock_name, target)
         with client.lock(lock_name, timeout=5):
-            assert call(target, "CLUSTER", "COUNTKEYSINSLOT", cluster.slot_of(lock_name)) == 1
+            assert clusters.call(target, "CLUSTER", "COUNTKEYSINSLOT", cluster.slot_of(lock_name)) == 1
         cluster.end_move(lock_name, target)
         with client.lock(lock_name, timeout=5):
             assert target.admin.exists(lock_name)
