@@ -14,9 +14,9 @@ enum need { ALWAYS, MESSAGES, SHARDED_MESSAGES, IN_CLUSTER };
 /* K: the probe's key. C: its channel. */
 struct right {
     const char *words[6];
-    bool essential;
     const char *without; /* what happens without it */
     enum need need;
+    bool essential;
 };
 
 static const char no_lock[] = "no lock can be acquired";
@@ -27,26 +27,26 @@ static const char no_leaving[] = "channels stay subscribed to";
 static const char in_doubt[] = "what becomes of a command whose reply was lost is known only after one lease";
 
 static const struct right rights[] = {
-    {{"EVALSHA", "0000000000000000000000000000000000000000", "1", "K"}, true, no_lock, ALWAYS},
-    {{"EVAL", "return 1", "1", "K"}, true, no_lock, ALWAYS},
-    {{"HSET", "K", "field", "1"}, true, no_lock, ALWAYS},
-    {{"PEXPIRE", "K", "1"}, true, no_lock, ALWAYS},
-    {{"PTTL", "K"}, true, no_lock, ALWAYS},
-    {{"HGET", "K", "field"}, true, "holds cannot be told from those of others", ALWAYS},
-    {{"HEXISTS", "K", "field"}, true, "a lock cannot be extended", ALWAYS},
-    {{"HDEL", "K", "field"}, true, "a lock cannot be released", ALWAYS},
-    {{"PUBLISH", "C", "0"}, true, no_message, MESSAGES},
-    {{"SUBSCRIBE", "C"}, false, no_waking, MESSAGES},
-    {{"UNSUBSCRIBE", "C"}, false, no_leaving, MESSAGES},
-    {{"SPUBLISH", "C", "0"}, true, no_message, SHARDED_MESSAGES},
-    {{"SSUBSCRIBE", "C"}, false, no_waking, SHARDED_MESSAGES},
-    {{"SUNSUBSCRIBE", "C"}, false, no_leaving, SHARDED_MESSAGES},
-    {{"ASKING"}, false, "while a slot moves to another node, commands about its names fail", IN_CLUSTER},
-    {{"PING"}, false, "a dead connection for messages is noticed late", ALWAYS},
-    {{"CLIENT", "ID"}, false, in_doubt, ALWAYS},
-    {{"CLIENT", "KILL", "ID", "1"}, false, in_doubt, ALWAYS},
-    {{"CLIENT", "LIST"}, false, "messages and redlatch list do not show the host and process of a holder", ALWAYS},
-    {{"CLIENT", "SETNAME", "x"}, false, "others do not see the host, process and label of this user's locks", ALWAYS},
+    {{"EVALSHA", "0000000000000000000000000000000000000000", "1", "K"}, no_lock, ALWAYS, true},
+    {{"EVAL", "return 1", "1", "K"}, no_lock, ALWAYS, true},
+    {{"HSET", "K", "field", "1"}, no_lock, ALWAYS, true},
+    {{"PEXPIRE", "K", "1"}, no_lock, ALWAYS, true},
+    {{"PTTL", "K"}, no_lock, ALWAYS, true},
+    {{"HGET", "K", "field"}, "holds cannot be told from those of others", ALWAYS, true},
+    {{"HEXISTS", "K", "field"}, "a lock cannot be extended", ALWAYS, true},
+    {{"HDEL", "K", "field"}, "a lock cannot be released", ALWAYS, true},
+    {{"PUBLISH", "C", "0"}, no_message, MESSAGES, true},
+    {{"SUBSCRIBE", "C"}, no_waking, MESSAGES, false},
+    {{"UNSUBSCRIBE", "C"}, no_leaving, MESSAGES, false},
+    {{"SPUBLISH", "C", "0"}, no_message, SHARDED_MESSAGES, true},
+    {{"SSUBSCRIBE", "C"}, no_waking, SHARDED_MESSAGES, false},
+    {{"SUNSUBSCRIBE", "C"}, no_leaving, SHARDED_MESSAGES, false},
+    {{"ASKING"}, "while a slot moves to another node, commands about its names fail", IN_CLUSTER, false},
+    {{"PING"}, "a dead connection for messages is noticed late", ALWAYS, false},
+    {{"CLIENT", "ID"}, in_doubt, ALWAYS, false},
+    {{"CLIENT", "KILL", "ID", "1"}, in_doubt, ALWAYS, false},
+    {{"CLIENT", "LIST"}, "messages and redlatch list do not show the host and process of a holder", ALWAYS, false},
+    {{"CLIENT", "SETNAME", "x"}, "others do not see the host, process and label of this user's locks", ALWAYS, false},
 };
 
 /* Whether the node's messages stay within its shard (wire format 1.8). */

@@ -10,8 +10,8 @@
 
 enum { REPLY_SIZE = 1 << 16, NAMES_PER_COMMAND = REDLATCH_ARGUMENTS_MAX - 2 };
 
-/* Per name: holders, count of the first, ms left, token, and its owner up to the end of the line; an empty line of a
- * name that has moved to another node. Names come as <size>:<bytes>. Nothing long is read. */
+/* Per name: holders, count of the first, ms left, token, and its owner up to the end of the line; a question mark of
+ * a name that has moved to another node. Names come as <size>:<bytes>. Nothing long is read. */
 static const char sample_script[] =
     "local reply, at, text = {}, 1, ARGV[1]\n"
     "while at <= #text do\n"
@@ -36,7 +36,7 @@ static const char sample_script[] =
     "    token = type(token) == 'string' and string.find(token, '^%d+$') and token or '0'\n"
     "    owner = string.gsub(string.gsub(owner, ':write$', ''), '%c', '?')\n"
     "    local row = {holders, count, kind and redis.call('pttl', name), token, owner}\n"
-    "    reply[#reply + 1] = kind and table.concat(row, ' ') or ''\n"
+    "    reply[#reply + 1] = kind and table.concat(row, ' ') or '?'\n"
     "end\n"
     "return table.concat(reply, '\\n')";
 

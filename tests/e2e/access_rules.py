@@ -15,7 +15,11 @@ SCRIPTS = build_directory() / "scripts"
 
 # Of every client: what it sends itself, and what nearly every script calls.
 EVERYBODY = ["evalsha", "eval", "subscribe", "unsubscribe", "ping", "publish", "pttl", "pexpire"]
+# In a cluster also; with messages that stay within a shard these take the place of those of EVERYBODY.
+IN_CLUSTER = ["asking", "cluster|slots"]
+SHARDED = {"publish": "spublish", "subscribe": "ssubscribe", "unsubscribe": "sunsubscribe"}
 # Without these it goes on, less well.
+BETTER_IN_CLUSTER = ["pubsub|shardnumsub"]  # of Redis 7 and newer
 BETTER = ["client|id", "client|kill", "info", "client|setname", "client|list"]
 
 
@@ -42,6 +46,7 @@ class Rules(NamedTuple):
 
 RECHECKS = "inspecting a name, waiting until it is free"
 MULTI = "multi lock, beside its members'"
+APART = "multi lock with members on several servers or in several slots, also"
 _LOCK_CHANNEL = "redisson_lock__channel:{N}"
 _RECORDS = "redlatch_op:{N}:*"
 
@@ -77,6 +82,7 @@ RULES: Dict[str, Rules] = {
         ["redlatch_lock__channel:{N}"],
     ),
     MULTI: Rules("acquire_many release_many", [], [], ("exists",)),
+    APART: Rules("watch", [], []),
     "semaphore": Rules(
         "acquire_semaphore release_semaphore add_semaphore drain_semaphore try_set_count count_left delete_count"
         " undo_taken",
@@ -110,7 +116,9 @@ def table() -> str:
     def cell(words: List[str]) -> str:
         return f" `{' '.join(words)}`".replace("|", "\\|") if words else ""
 
-    lines = ["| for | commands | keys | channels |", "|---|---|---|---|", f"| all |{cell(EVERYBODY)} | | |"]
+    sharded = f"all, in a cluster of Redis 7 and newer, instead of{cell(list(SHARDED))}"
+    lines = ["| for | commands | keys | channels |", "|---|---|---|---|", f"| all |{cell(EVERYBODY)} | | |",
+             f"| all, in a cluster |{cell(IN_CLUSTER)} | | |", f"| {sharded} |{cell(list(SHARDED.values()))} | | |"]
     for row, rules in RULES.items():
         lines.append(f"| {row} |{cell(rules.commands())} |{cell(rules.keys)} |{cell(rules.channels)} |")
     return "\n".join(lines)
@@ -141,9 +149,23 @@ ROWS = {
 }
 
 
-def permit(server: RedisServer, name: str, rows: List[str], *more: str, without: Sequence[str] = ()) -> None:
+def everybody_in_cluster(server: RedisServer) -> List[str]:
+    """What every client of a cluster of such servers needs."""
+    if server.version < (7, 0, 0):
+        return [*EVERYBODY, *IN_CLUSTER]
+    return [*(SHARDED.get(command, command) for command in EVERYBODY), *IN_CLUSTER, *BETTER_IN_CLUSTER]
+
+
+def permit(
+    server: RedisServer,
+    name: str,
+    rows: List[str],
+    *more: str,
+    everybody: Sequence[str] = tuple(EVERYBODY),
+    without: Sequence[str] = (),
+) -> None:
     """Let the user `frugal` do what the rows say, with the keys and channels of this name and of a first member's."""
-    allowed = [*EVERYBODY, *BETTER, *more, *(word for row in rows for word in RULES[row].commands())]
+    allowed = [*everybody, *BETTER, *more, *(word for row in rows for word in RULES[row].commands())]
     commands = [command for command in allowed if command not in without]
     keys, channels = (
         [word.replace("{N}", f"{{{exact}}}").replace("N", exact, word[:1] == "N")

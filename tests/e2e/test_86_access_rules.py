@@ -5,14 +5,27 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import pytest
 import redlatch
-from access_rules import RECHECKS, ROWS, RULES, SCRIPTS, denials, open_frugal, permit, table
+from access_rules import (
+    APART,
+    RECHECKS,
+    ROWS,
+    RULES,
+    SCRIPTS,
+    denials,
+    everybody_in_cluster,
+    open_frugal,
+    permit,
+    table,
+)
 from foreign_keys import KINDS
 from steps import Call
 from support import RedisServer, wait_until
+from support import cluster as clusters
+from support.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -91,6 +104,59 @@ def test_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, kin
             play_waiting(kind, make, holder, client, lock_name)
             server.admin.flushdb()
         assert denials(server) == []
+
+
+@pytest.fixture(name="cluster", scope="module")
+def cluster_fixture() -> Iterator[Cluster]:
+    """Three masters, of which clients have the URL of the cluster."""
+    with Cluster() as cluster:
+        for server in cluster.servers:
+            server.reached_by = cluster.url
+        yield cluster
+
+
+def permit_on_all(cluster: Cluster, name: str, rows: List[str]) -> None:
+    """A cluster does not replicate access rules."""
+    for server in cluster.servers:
+        permit(server, name, rows, everybody=everybody_in_cluster(server))
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_it_is_enough_in_a_cluster(cluster: Cluster, lock_name: str, kind: str) -> None:
+    """With the rows for clusters; members of a multi lock are on several nodes."""
+    permit_on_all(cluster, lock_name, [*ROWS[kind], *([APART] if kind.startswith("multi") else [])])
+    server = cluster.servers[0]
+
+    def make(of: redlatch.Client) -> Any:
+        return KINDS[kind].make(of, lock_name)
+
+    def flush() -> None:
+        for each in cluster.servers:
+            each.admin.flushdb()
+
+    with open_frugal(server, watchdog_lease=1.2) as client, redlatch.connect(server.url) as other:
+        play_free(kind, lambda: make(client))
+        flush()
+        play_held(kind, lambda: make(client), client)
+        flush()
+        for holder in (client, other):
+            play_waiting(kind, make, holder, client, lock_name)
+            flush()
+        assert [denied for each in cluster.servers for denied in denials(each)] == []
+
+
+def test_it_is_enough_while_a_slot_moves(cluster: Cluster, lock_name: str) -> None:
+    """The lock is made at the node to which the slot migrates, by ASKING."""
+    permit_on_all(cluster, lock_name, ROWS["mutex"])
+    target = cluster.others(cluster.master_of(lock_name))[0]
+    with open_frugal(cluster.servers[0]) as client:
+        cluster.begin_move(lock_name, target)
+        with client.lock(lock_name, timeout=5):
+            assert clusters.call(target, "CLUSTER", "COUNTKEYSINSLOT", cluster.slot_of(lock_name)) == 1
+        cluster.end_move(lock_name, target)
+        with client.lock(lock_name, timeout=5):
+            assert target.admin.exists(lock_name)
+    assert [denied for each in cluster.servers for denied in denials(each)] == []
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

@@ -133,9 +133,8 @@ def test_relative_paths_of_the_url(tls: TlsServer, ca: Authority, lock_name: str
             capture_output=True, text=True, timeout=60, check=False, env={**usual, **variables}, cwd=folder,
         )
         assert done.returncode == 0, done.stderr
-        exported = done.stdout.splitlines()[-1]
         path = f"{tmp_path}/a%20folder,%20100%25%20%26%20more/a%20ca.pem"
-        assert exported == f"{tls.url}?tls_verify=ca&tls_ca_file={path}"
+        assert done.stdout.splitlines()[-1] == f"{tls.url}?tls_verify=ca&tls_ca_file={path}"
 
 
 def test_what_is_given_within_run_wins(tls: TlsServer, ca: Authority, lock_name: str) -> None:
