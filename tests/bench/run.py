@@ -22,7 +22,8 @@ from harness.bench import Pace
 from harness.chart import draw
 from harness.compare import compare
 from harness.disturbance import Disturbance
-from harness.output import Finished, describe_machine, print_machine, print_scenario, write_json
+from harness.machine import describe_machine
+from harness.output import Finished, print_machine, print_scenario, write_json
 
 ROOT = Path(__file__).resolve().parents[2]
 

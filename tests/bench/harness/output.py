@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Dict, List
 
-from .bench import Bench
 from .figures import Figure, Report, Row, Series
-from .programs import redisson_folder
 from .registry import Scenario
 
 # What other processes may take of a core before the figures are in doubt.
@@ -35,25 +30,6 @@ class Finished:
         """Whether every value could be measured."""
         series = [row.series for row in self.report.rows] + [figure.series for figure in self.report.figures]
         return not self.failure and not any(entry.missing for entry in series)
-
-
-def describe_machine(bench: Bench) -> Dict[str, Any]:
-    """What the figures depend on, apart from us."""
-    versions = {}
-    for name in ("redis", "python-redis-lock"):
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = "not installed"
-    for jar in redisson_folder(bench.build_directory).glob("lib/redisson-*.jar"):
-        versions["Redisson"] = jar.stem.partition("-")[2]
-    return {
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "cpus": len(os.sched_getaffinity(0)),
-        "server": ".".join(str(part) for part in bench.server.version),
-        "python": platform.python_version(),
-        **versions,
-    }
 
 
 def print_machine(description: Dict[str, Any]) -> None:

@@ -19,7 +19,8 @@ SIDES = (OURS, "bare hiredis", "bare", "by hand", "Redisson", "redis-py", "pytho
 WAYS = ("a connection each", "one client")
 RATIO = "x"
 # What the entries of a run's "machine" are called on the page.
-MACHINE = {"cpus": "processors", "server": "Redis or Valkey", "python": "CPython", "redis": "redis-py"}
+MACHINE = {"commit": "commit of redlatch", "cpus": "processors", "server": "Redis or Valkey", "openssl": "OpenSSL",
+           "python": "CPython", "redis": "redis-py", "jdk": "JDK"}
 BEGIN, END = "<!-- made by ./dev bench --page of ", "<!-- end of what ./dev bench --page makes -->"
 RECORDED = "tests/bench/recorded"
 CHARTS = "figures-*.svg"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P19: a pair whose release does not wait for the reply, beside the pair that waits: C, Python, asyncio."""
+"""P17: a pair whose release does not wait for the reply, beside the pair that waits: C, Python, asyncio."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness import Bench, Report, pairs_per_second, scenario
 LEAST = 1.4
 
 
-@scenario("P19", "unconfirmed release, one thread, pair")
+@scenario("P17", "unconfirmed release, one thread, pair")
 def run(bench: Bench, report: Report) -> None:
     seconds = bench.pace.seconds
     legs = {}
