@@ -1,5 +1,6 @@
 /* Loaded before a program: what a suspend of the machine is to it. The clock that counts suspend goes on, with the
- * timers that stand on it; sleeps that count the time awake are as long as before.
+ * timers that stand on it; sleeps that count the time awake are as long as before. Compiled with MONOTONIC_COUNTS it is
+ * CLOCK_MONOTONIC that counts suspend, as on macOS, and waits for a condition variable stand on it.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -9,6 +10,12 @@
 #include <unistd.h>
 
 enum { TIMERS = 64 };
+
+#ifdef MONOTONIC_COUNTS
+static const clockid_t COUNTING = CLOCK_MONOTONIC;
+#else
+static const clockid_t COUNTING = CLOCK_BOOTTIME;
+#endif
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long suspended; /* seconds, in all */
@@ -20,11 +27,20 @@ static int count;
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
     int status = (int)syscall(SYS_clock_gettime, clock, now);
-    if (status == 0 && clock == CLOCK_BOOTTIME) {
+    if (status == 0 && clock == COUNTING) {
         now->tv_sec += __atomic_load_n(&suspended, __ATOMIC_SEQ_CST);
     }
     return status;
 }
+
+#ifdef MONOTONIC_COUNTS
+/* A time on the clock as the program sees it is that much earlier on the real one. */
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *held, const struct timespec *until) {
+    struct timespec real = *until;
+    real.tv_sec -= __atomic_load_n(&suspended, __ATOMIC_SEQ_CST);
+    return pthread_cond_clockwait(condition, held, CLOCK_MONOTONIC, &real);
+}
+#endif
 
 static int set(const struct timer *timer) {
     struct itimerspec real = timer->until;

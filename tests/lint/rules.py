@@ -24,6 +24,8 @@ import words
 
 LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 VERSION = '#define REDLATCH_VERSION "1.2.3"\n'
+ROCK = ('version = "1.2.3-1"\nsource = {{\n    url = "https://x.y/v{0}/redlatch-lua-{0}.tar.gz",\n'
+        '    dir = "redlatch-lua-{0}",\n}}\n')
 GOOD = {
     "core/include/redlatch.h": LICENCE + VERSION,
     "core/src/base/list.h": LICENCE,
@@ -47,7 +49,7 @@ GOOD = {
     "pyproject.toml": 'version = "1.2.3"\n',
     "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - unreleased\n",
     "debian/changelog": "redlatch (1.2.3) unstable; urgency=low\n",
-    "lua-rock/redlatch-1.2.3-1.rockspec": 'version = "1.2.3-1"\n',
+    "lua-rock/redlatch-1.2.3-1.rockspec": ROCK.format("1.2.3"),
     "tests/requirements.in": "# " + LICENCE + "one==1.2  # because\n",
     "tests/requirements.txt": "one==1.2 \\\n    --hash=sha256:00\ntwo==3 ; os_name == 'nt' \\\n    --hash=sha256:01\n",
 }
@@ -72,6 +74,8 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("pyproject.toml", 'version = "1.2.4"\n', "pyproject.toml: says version 1.2.4"),
     ("CHANGELOG.md", "## [1.2.2] - unreleased\n", "the top entry is 1.2.2"),
     ("lua-rock/redlatch-1.2.3-1.rockspec", 'version = "1.2.2-1"\n', "says version 1.2.2-1"),
+    ("lua-rock/redlatch-1.2.3-1.rockspec", ROCK.format("1.2.2"), "source.url is https://x.y/v1.2.2/redlatch-lua-1.2.2"),
+    ("lua-rock/redlatch-1.2.3-1.rockspec", ROCK.format("1.2.2"), "source.dir is redlatch-lua-1.2.2, expected"),
     ("tests/requirements.in", "# " + LICENCE + "one==1.3\n", "one==1.3 is not in tests/requirements.txt"),
     ("core/src/base/list.c", "/* (wire format 1.3) */\n" + LICENCE, "list.c:1: cites wire format 1.3;"),
     ("core/src/base/list.c", LICENCE + "/* Lists (wire format\n * 1.2, 2.4). */\n", "list.c:2: cites wire format 2.4;"),

@@ -38,4 +38,17 @@ def check(root: Path) -> List[str]:
         written = first(rock, r'^version = "([^"]+)"$')
         if written is None or (written.rpartition("-")[0] not in (version, "scm")):
             complaints.append(f"{rock.name}: says version {written}, expected {version}-<revision>")
+        complaints += sources(rock, version)
+    return complaints
+
+
+def sources(rock: Path, version: str) -> List[str]:
+    """Where a rockspec says that its sources are: the archive of this version, under the tag of this version."""
+    name = f"redlatch-lua-{version}"
+    url, folder = first(rock, r'^    url = "([^"]+)"'), first(rock, r'^    dir = "([^"]+)"')
+    complaints = []
+    if url is None or not url.endswith(f"/v{version}/{name}.tar.gz"):
+        complaints.append(f"{rock.name}: source.url is {url}, expected .../v{version}/{name}.tar.gz")
+    if folder != name:
+        complaints.append(f"{rock.name}: source.dir is {folder}, expected {name}")
     return complaints

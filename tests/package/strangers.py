@@ -4,12 +4,16 @@ processor; and the README's programs, which are run there.
 SPDX-License-Identifier: Apache-2.0
 """
 
+import contextlib
+import http.server
 import os
 import re
 import shutil
 import subprocess
+import threading
+from functools import partial
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, Iterator, List
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROOTS = ROOT / "build" / "release" / "chroots"
@@ -55,6 +59,25 @@ def debian(name: str, suite: str, options: List[str]) -> Path:
         run(["mmdebstrap", "--quiet", *options, suite, str(partial)])
         partial.rename(folder)
     return folder
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files and logs nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Serves a folder on a free port meanwhile; the address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def example(language: str, url: str) -> str:

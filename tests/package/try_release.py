@@ -4,19 +4,17 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
-import http.server
 import os
+import re
 import shutil
 import sys
-import threading
 import zipfile
-from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, List
+from typing import Callable, Dict, List, Tuple
 
 from check_rock import LUAS, luarocks, try_tree, without_swig
 from check_wheel import WHEELHOUSE, interpreters, needs
-from strangers import CHROOTS, debian, example, expect, fresh, only, run
+from strangers import CHROOTS, debian, example, expect, fresh, only, run, serving
 
 from support import RedisServer
 
@@ -117,33 +115,40 @@ def wheel_arm(dist: Path, url: str) -> None:
         PYTHONPATH=f"{unpacked}:{root}/usr/lib/python3/dist-packages", PYTHONHOME=str(root / "usr"))
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and logs nothing."""
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
 def rock(dist: Path, url: str) -> None:
-    """LuaRocks takes the rock from a server of rocks, and the rockspec's sources from where it says."""
+    """LuaRocks takes the rock from a server of rocks, for each Lua."""
     served = fresh("rocks")
     for path in (only(dist, "redlatch-*.src.rock"), only(dist, "redlatch-*.rockspec")):
         shutil.copy(path, served)
     run(["luarocks", "lint", str(only(served, "*.rockspec"))])
     run(["luarocks-admin", "make_manifest", str(served)])
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(served)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    environment = without_swig(fresh("stub") / "bin")
-    try:
+    with serving(served) as address:
         for lua in LUAS:
-            tree = fresh(f"rock-{lua[0]}")
-            words = luarocks(lua, tree, "install", f"--only-server=http://127.0.0.1:{server.server_address[1]}",
-                             "redlatch")
-            run(words, tree, **environment)
-            try_tree(lua, tree, url)
-            print(f"  {lua[0]}")
-    finally:
-        server.shutdown()
+            install_rock(lua, address, url)
+
+
+def rockspec(dist: Path, url: str) -> None:
+    """LuaRocks takes the rockspec from a server of rocks, and the sources from the address that it names."""
+    served = fresh("rockspecs")
+    shutil.copy(only(dist, "redlatch-lua-*.tar.gz"), served)
+    spec = only(dist, "redlatch-*.rockspec")
+    text = spec.read_text(encoding="utf-8")
+    found = re.search(r'url = "(https://[^"]+)/([^/"]+)"', text)
+    if found is None:
+        raise AssertionError(f"expected an address in {spec.name}")
+    with serving(served) as address:
+        (served / spec.name).write_text(text.replace(found[1], address), encoding="utf-8")
+        run(["luarocks-admin", "make_manifest", str(served)])
+        install_rock(LUAS[-1], address, url)
+
+
+def install_rock(lua: Tuple[str, str], address: str, url: str) -> None:
+    """Installs the rock of a server of rocks in an empty tree, without SWIG, and runs README's program there."""
+    tree = fresh(f"rock-{lua[0]}")
+    environment = without_swig(fresh("stub") / "bin")
+    run(luarocks(lua, tree, "install", f"--only-server={address}", "redlatch"), tree, **environment)
+    try_tree(lua, tree, url)
+    print(f"  {lua[0]}")
 
 
 def packages(dist: Path, url: str) -> None:
@@ -171,7 +176,7 @@ def packages(dist: Path, url: str) -> None:
 
 
 TRIES: List[Callable[[Path, str], None]] = [command, command_arm, wheels, wheel_bullseye, wheel_musl, wheel_arm, rock,
-                                            packages]
+                                            rockspec, packages]
 
 
 def main(words: List[str]) -> int:

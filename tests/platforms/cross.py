@@ -8,19 +8,20 @@ All without TLS. hiredis and Lua are built from the sources that core/cmake/thir
 SPDX-License-Identifier: Apache-2.0
 """
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "platforms"
 HERE = Path(__file__).resolve().parent
 TESTS = ("unit_tests", "redlatch_sim")
-VERSIONS = {"hiredis": "1.5.0", "lua5.1": "5.1.5"}  # for pkg-config, which compares that of hiredis
+LISTED = ROOT / "core" / "cmake" / "third-party.json"
 SEEDS = 20  # of each simulated kind
 # Under an emulator these would take minutes or be measured against limits that are meant for a processor. The emulator
 # itself ends by a failed assertion in children that a program with threads forks.
@@ -67,8 +68,14 @@ def zig() -> List[str]:
     return [str(python), "-m", "ziglang"]
 
 
-def archive(target: Target, folder: Path, name: str, files: List[Path], headers: List[Path]) -> None:
-    """A static library with its headers and its file for pkg-config, in the target's prefix."""
+def version(name: str) -> str:
+    """Of the sources of another project; pkg-config compares that of hiredis."""
+    listed: Dict[str, Dict[str, str]] = json.loads(LISTED.read_text(encoding="utf-8"))
+    return listed[name]["version"]
+
+
+def archive(target: Target, folder: Path, name: str, project: str, files: List[Path]) -> None:
+    """A static library of a project's sources with its headers and its file for pkg-config, in the target's prefix."""
     objects = folder / "objects" / name
     include, library = folder / "include" / name, folder / "lib"
     for path in (objects, include, library / "pkgconfig"):
@@ -78,10 +85,10 @@ def archive(target: Target, folder: Path, name: str, files: List[Path], headers:
     made = library / f"lib{name}.a"
     made.unlink(missing_ok=True)
     run([*target.archiver, "rcs", str(made), *(str(path) for path in sorted(objects.glob("*.o")))])
-    for header in headers:
+    for header in sorted(sources(project).glob("*.h")):
         shutil.copy(header, include)
     (library / "pkgconfig" / f"{name}.pc").write_text(
-        f"Name: {name}\nDescription: for tests\nVersion: {VERSIONS[name]}\nCflags: -I{include}\n"
+        f"Name: {name}\nDescription: for tests\nVersion: {version(project)}\nCflags: -I{include}\n"
         f"Libs: -L{library} -l{name} -lm\n", encoding="ascii")
 
 
@@ -89,7 +96,7 @@ def make_hiredis(target: Target, folder: Path) -> None:
     """What redlatch needs. Tests in which allocations fail want it shared, so that its own do not."""
     hiredis = sources("hiredis")
     parts = [hiredis / f"{part}.c" for part in ("alloc", "async", "hiredis", "net", "read", "sds", "sockcompat")]
-    archive(target, folder, "hiredis", parts, sorted(hiredis.glob("*.h")))
+    archive(target, folder, "hiredis", "hiredis", parts)
     if target.shared:
         objects = sorted(str(path) for path in (folder / "objects" / "hiredis").glob("*.o"))
         run([*target.compiler, "-shared", "-Wl,-soname,libhiredis.so", "-o", str(folder / "lib" / "libhiredis.so"),
@@ -100,7 +107,7 @@ def make_lua(target: Target, folder: Path) -> None:
     """What the simulation needs."""
     lua = sources("lua")
     parts = [path for path in sorted(lua.glob("*.c")) if path.stem not in ("lua", "luac", "print")]
-    archive(target, folder, "lua5.1", parts, sorted(lua.glob("*.h")))
+    archive(target, folder, "lua5.1", "lua", parts)
 
 
 def configure(target: Target, build: Path, *definitions: str) -> None:
