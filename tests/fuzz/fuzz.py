@@ -22,6 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
+import recorded_run
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "fuzz"
 WORK = ROOT / "build" / "fuzz"
@@ -60,10 +62,12 @@ ADDRESS = ROOT / "build" / "address"
 
 
 class Outcome(NamedTuple):
-    """What came of one target's time."""
+    """What came of one target's time: how many inputs or calls it was given, and what is printed."""
 
     good: bool
     text: str
+    seconds: float
+    inputs: int
 
 
 def build(folder: Path, configuration: List[str], targets: List[str]) -> None:
@@ -130,15 +134,17 @@ def number_in(log: str, pattern: str) -> int:
 
 def judged(target: Target, log: str, status: int, seconds: float) -> Outcome:
     """The line of a target, and what was found."""
-    line = (f"{target.name:<10} {seconds:6.1f} s  {number_in(log, r'number_of_executed_units: ([0-9]+)'):>9} executions"
+    inputs = number_in(log, r"number_of_executed_units: ([0-9]+)")
+    line = (f"{target.name:<10} {seconds:6.1f} s  {inputs:>9} executions"
             f"  {number_in(log, r' cov: ([0-9]+)'):>5} of {number_in(log, r'([0-9]+) inline 8-bit counters'):>5} edges")
     if status == 0:
-        return Outcome(True, line)
+        return Outcome(True, line, seconds, inputs)
     kept = re.findall(r"Test unit written to (\S+)", log)
     telling = r"does not hold|runtime error|Assertion|ERROR: |SUMMARY: |^ *#[0-9]+ .*/(core|tests/fuzz)/.*\.c:"
     reported = [text for text in log.splitlines() if re.search(telling, text)]
     again = [f"replay it with: ./dev fuzz {target.name} {os.path.relpath(path, ROOT)}" for path in kept]
-    return Outcome(False, "\n".join([line, *reported[:12], *again, f"(the whole log: build/fuzz/{target.name}.log)"]))
+    lines = [line, *reported[:12], *again, f"(the whole log: build/fuzz/{target.name}.log)"]
+    return Outcome(False, "\n".join(lines), seconds, inputs)
 
 
 def fuzz(target: Target, seconds: int, seed: int) -> Outcome:
@@ -185,9 +191,8 @@ def fuzz_wrapper(wrapper: str, seconds: float, seed: int, number: Optional[int])
     (WORK / f"{wrapper}.log").write_text(text, encoding="utf-8")
     calls = sum(int(found) for found in re.findall(r"^([0-9]+) calls in", text, re.MULTILINE))
     line = f"{wrapper:<10} {seconds:6.1f} s  {calls:>9} calls"
-    if all(status == 0 for status, _ in runs):
-        return Outcome(True, line)
-    return Outcome(False, "\n".join([line, *text.splitlines()[-40:]]))
+    good = all(status == 0 for status, _ in runs)
+    return Outcome(good, line if good else "\n".join([line, *text.splitlines()[-40:]]), seconds, calls)
 
 
 def fuzz_all(targets: List[Target], wrappers: List[str], options: argparse.Namespace) -> int:
@@ -211,11 +216,21 @@ def fuzz_all(targets: List[Target], wrappers: List[str], options: argparse.Names
         print(outcome.text, flush=True)
         return outcome
 
-    with ThreadPoolExecutor(slots) as pool:  # the longest first
-        outcomes = list(pool.map(run, [*sorted(targets, key=lambda target: -target.share), *wrappers]))
+    # The longest first.
+    chosen: List[Union[Target, str]] = [*sorted(targets, key=lambda target: -target.share), *wrappers]
+    with ThreadPoolExecutor(slots) as pool:
+        outcomes = list(pool.map(run, chosen))
+    recorded_run.write(WORK / "run.json", ["./dev", "fuzz", *sys.argv[1:]], recorded(chosen, outcomes))
     failed = sum(not outcome.good for outcome in outcomes)
     print(f"{len(outcomes) - failed} passed, {failed} failed")
     return 1 if failed else 0
+
+
+def recorded(chosen: List[Union[Target, str]], outcomes: List[Outcome]) -> Dict[str, Dict[str, Dict[str, float]]]:
+    """What the record of a run says of each target and wrapper."""
+    names = [what if isinstance(what, str) else what.name for what in chosen]
+    return {"targets": {name: {"seconds": round(outcome.seconds, 1), "inputs": outcome.inputs, "passed": outcome.good}
+                        for name, outcome in zip(names, outcomes)}}
 
 
 def replay(target: Target, files: List[str]) -> int:

@@ -17,6 +17,7 @@ import cited_tests
 import layers
 import links
 import marks
+import recorded
 import requirements
 import sizes
 import versions
@@ -42,10 +43,11 @@ GOOD = {
                                   "| lane | pipeline | core/** | LANES |\n\n"
                                   "| not in prose | instead |\n|---|---|\n| keepers? | background thread |\n",
     "tests/unit/test_list.c": LICENCE + "static void test_x(void) {}\n",
+    recorded.PAGE: f"# Proof\n\n{recorded.BEGIN}\n\n{recorded.NONE}\n\n{recorded.END}\n",
     "docs/how-to/tests.md": "`unit/test_list.c::test_x`\n",
     "docs/internals/decisions/one.md": "# One\n",
     "site/mkdocs.yml": "not_in_nav: |\n  /internals/decisions/\nnav:\n  - index.md\n  - how-to/tests.md\n"
-                       "  - Glossary: internals/glossary.md\n  - reference/wire-format.md\n",
+                       "  - proof/verification.md\n  - Glossary: internals/glossary.md\n  - reference/wire-format.md\n",
     "pyproject.toml": 'version = "1.2.3"\n',
     "CHANGELOG.md": "# Changelog\n\n## [1.2.3] - unreleased\n",
     "debian/changelog": "redlatch (1.2.3) unstable; urgency=low\n",
@@ -53,6 +55,9 @@ GOOD = {
     "tests/requirements.in": "# " + LICENCE + "one==1.2  # because\n",
     "tests/requirements.txt": "one==1.2 \\\n    --hash=sha256:00\ntwo==3 ; os_name == 'nt' \\\n    --hash=sha256:01\n",
 }
+RUN = '{"date": "2026-01-02", "commit": "0123abcd", "command": "./dev x", '
+FUZZED = RUN + '"targets": {"uri": {"seconds": 60, "inputs": 1000, "passed": true}}}\n'
+MUTATED = RUN + '"areas": {"link": {"noticed": 9, "lived": 1, "equivalent": 0}}}\n'
 # (a file, its planted text, a part of the complaint that must come)
 PLANTS: List[Tuple[str, str, str]] = [
     ("core/src/base/list.c", LICENCE + '#include "engine.h"\n', "not a header of the base floor"),
@@ -93,6 +98,9 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("core/src/base/list.c", LICENCE + "/* See docs/lists.md. */\n", "list.c:2: names docs/lists.md, which"),
     ("core/src/base/list.c", LICENCE + "int LANES, *a;\nint b_lane;\n", "list.c:3: b_lane: 'lane' is retired"),
     ("core/src/base/list.c", LICENCE + "/* Of the keeper. */\n", "list.c:2: 'keeper' is no word of the glossary"),
+    (recorded.PAGE, "# Proof\n", "verification.md: expected the marks"),
+    ("tests/fuzz/recorded/2026-01-02.json", FUZZED, "verification.md: not the table that"),
+    ("tests/mutate/recorded/2026-01-02.json", MUTATED, "verification.md: not the table that"),
     ("tests/requirements.txt", "one==1.2\n", "one==1.2: expected name==version with its hashes"),
     ("tests/requirements.txt", "one>=1.2 \\\n    --hash=sha256:00\n", "one>=1.2: expected name==version"),
     ("tests/requirements.txt", "--extra-index-url x\none==1.2 \\\n    --hash=sha256:00\n", "names a place"),
@@ -101,7 +109,8 @@ PLANTS: List[Tuple[str, str, str]] = [
 
 def complaints(root: Path) -> List[str]:
     """What all rules have to say."""
-    rules = [layers, calls, sizes, marks, versions, requirements, citations, cited_tests, links, words]
+    rules = [layers, calls, sizes, marks, versions, requirements, citations, cited_tests, links, words,
+             recorded]
     return [found for rule in rules for found in rule.check(root)]
 
 

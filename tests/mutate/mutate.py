@@ -17,6 +17,7 @@ from typing import Dict, List, Optional
 
 import coverage_map
 import equivalents
+import recorded_run
 import report
 from areas import AREAS
 from compare import DIFFERS, Comparer
@@ -153,6 +154,7 @@ class Run:
         results = self.ask_all(drawn)
         text = self.closing(results)
         (self.tree.home / "report.txt").write_text(text, encoding="utf-8")
+        recorded_run.write(self.tree.home / "run.json", ["./dev", "mutate", *sys.argv[1:]], report.recorded(results))
         print(text)
         return self.status(results)
 

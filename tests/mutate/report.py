@@ -52,14 +52,26 @@ def seconds_each(results: List[Result]) -> str:
     return f"{sum(requested) / len(requested):.0f} s" if requested else "-"
 
 
-def figures(results: List[Result]) -> str:
-    """A row for each area, and one for all."""
+def by_area(results: List[Result]) -> Dict[str, List[Result]]:
+    """The results of each area."""
     areas: Dict[str, List[Result]] = {}
     for result in results:
         areas.setdefault(result.mutant.area, []).append(result)
+    return areas
+
+
+def recorded(results: List[Result]) -> Dict[str, Dict[str, Dict[str, int]]]:
+    """What the record of a run says of each area."""
+    return {"areas": {area: {verdict: sum(result.verdict == verdict for result in some)
+                             for verdict in (NOTICED, LIVED, EQUIVALENT)}
+                      for area, some in by_area(results).items()}}
+
+
+def figures(results: List[Result]) -> str:
+    """A row for each area, and one for all."""
     rows = [f"{'area':<10} {'drawn':>6} {'equivalent':>10} {'lived':>6} {'unit+simulation':>16} {'all layers':>11} "
             f"{'each':>6}"]
-    for area, some in [*areas.items(), ("all", results)]:
+    for area, some in [*by_area(results).items(), ("all", results)]:
         counts = Counter(result.verdict for result in some)
         requested = len(some) - counts[EQUIVALENT]
         quick = sum(result.layer in QUICK for result in some)
