@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, List
 
+import toolchain
 from targets import ROOT
 
 LINKED_IN = ("hiredis", "openssl")
@@ -32,7 +33,8 @@ def write_bill(version: str, path: Path, epoch: int) -> None:
     """Writes the file; the same of the same sources, the serial number included."""
     listed: Dict[str, Dict[str, str]] = json.loads(
         (ROOT / "core" / "cmake" / "third-party.json").read_text(encoding="utf-8"))
-    components: List[Dict[str, Any]] = [component(name, listed[name]) for name in LINKED_IN]
+    components: List[Dict[str, Any]] = [*(component(name, listed[name]) for name in LINKED_IN),
+                                        *toolchain.components()]
     own = f"redlatch@{version}"
     bill = {
         "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,

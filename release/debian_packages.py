@@ -11,7 +11,8 @@ from targets import ROOT, run
 
 
 def debian_packages(version: str, dist: Path, folder: Path, epoch: int) -> None:
-    """Builds the packages for this machine's Debian, and leaves the .deb files in `dist`."""
+    """Builds the packages for this machine's Debian, and leaves the .deb files in `dist`. The source package and the
+    list of all, for lintian, stay in `folder`."""
     if shutil.which("dpkg-buildpackage") is None:
         raise SystemExit("release: dpkg-buildpackage is missing (Debian: dpkg-dev)")
     shutil.rmtree(folder, ignore_errors=True)
@@ -21,7 +22,7 @@ def debian_packages(version: str, dist: Path, folder: Path, epoch: int) -> None:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
             os.utime(copy / name, (epoch, epoch))  # a package keeps what is older than SOURCE_DATE_EPOCH
-    run(["dpkg-buildpackage", "-b", "-uc", "-us", "-j2"], copy, SOURCE_DATE_EPOCH=str(epoch),
+    run(["dpkg-buildpackage", "--build=full", "-uc", "-us", "-j2"], copy, SOURCE_DATE_EPOCH=str(epoch),
         DEB_BUILD_OPTIONS="nocheck noddebs")
     for package in sorted(folder.glob("*.deb")):
         shutil.copy(package, dist / package.name)

@@ -15,10 +15,11 @@ import shutil
 import sys
 from typing import Callable, Dict, List
 
+import toolchain
 from archives import tar_gz, tree
 from bill_of_materials import write_bill
 from debian_packages import debian_packages
-from targets import ROOT, TARGETS, build, run
+from targets import ROOT, TARGETS, build, run, stripped
 from wheels import wheel
 
 DIST = ROOT / "dist"
@@ -60,16 +61,19 @@ def commands() -> None:
         if not target.is_musl:
             continue
         for suffix, tls in (("", True), ("-plain", False)):
-            program = build(target, BUILD / f"{name}{suffix}", tls) / "bin" / "redlatch"
-            folder = f"redlatch-{version()}-linux-{target.processor}{suffix}"
-            licences = tree(ROOT / "python" / "licenses", f"{folder}/licenses/")
+            folder = BUILD / f"{name}{suffix}"
+            program = stripped(build(target, folder, tls) / "bin" / "redlatch", folder / "redlatch")
+            within = f"redlatch-{version()}-linux-{target.processor}{suffix}"
+            licences = {**tree(ROOT / "python" / "licenses", f"{within}/licenses/"),
+                        f"{within}/licenses/musl.txt": toolchain.musl_licence(),
+                        f"{within}/licenses/compiler-rt.txt": toolchain.runtime_licence()}
             if not tls:
-                del licences[f"{folder}/licenses/openssl.txt"]
-            tar_gz(DIST / f"{folder}.tar.gz", {
-                f"{folder}/redlatch": program, f"{folder}/LICENSE": ROOT / "LICENSE",
-                f"{folder}/Dockerfile": ROOT / "examples" / "container" / "Dockerfile",
-                f"{folder}/redlatch.1": ROOT / "core" / "cli" / "redlatch.1",
-                f"{folder}/redlatch-run.1": ROOT / "core" / "cli" / "redlatch-run.1", **licences}, epoch())
+                del licences[f"{within}/licenses/openssl.txt"]
+            tar_gz(DIST / f"{within}.tar.gz", {
+                f"{within}/redlatch": program, f"{within}/LICENSE": ROOT / "LICENSE",
+                f"{within}/Dockerfile": ROOT / "examples" / "container" / "Dockerfile",
+                f"{within}/redlatch.1": ROOT / "core" / "cli" / "redlatch.1",
+                f"{within}/redlatch-run.1": ROOT / "core" / "cli" / "redlatch-run.1", **licences}, epoch())
 
 
 def rock() -> None:

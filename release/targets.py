@@ -79,13 +79,19 @@ def build(target: Target, folder: Path, tls: bool) -> Path:
          # Linking would make Zig build a libc for each set of flags that CMake tries.
          "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY",
          f"-DCMAKE_C_FLAGS=-ffile-prefix-map={ROOT}=. -ffile-prefix-map={folder}=.",
-         "-DCMAKE_EXE_LINKER_FLAGS=-O2 -static -pie -s -Wl,--gc-sections", "-DCMAKE_MODULE_LINKER_FLAGS=-O2 -s",
+         "-DCMAKE_EXE_LINKER_FLAGS=-O2 -static -pie -Wl,--gc-sections", "-DCMAKE_MODULE_LINKER_FLAGS=-O2 -s",
          "-DREDLATCH_BUNDLED=ON", f"-DREDLATCH_TLS={'ON' if tls else 'OFF'}", "-DREDLATCH_INSTALL=OFF",
          f"-DREDLATCH_PYTHON={'ON' if tls else 'OFF'}", f"-DREDLATCH_CLI={'ON' if target.is_musl else 'OFF'}",
          f"-DPython_EXECUTABLE={sys.executable}", f"-DPython_INCLUDE_DIR={sysconfig.get_path('include')}",
          f"-DPython3_EXECUTABLE={sys.executable}"])
     run(["cmake", "--build", str(folder), "--target", *targets])
     return folder
+
+
+def stripped(program: Path, copy: Path) -> Path:
+    """A copy of a program without symbols. The program keeps them: the check of the release looks for some."""
+    run([objcopy(), "--strip-all", str(program), str(copy)])
+    return copy
 
 
 def objcopy() -> str:

@@ -11,6 +11,7 @@ import tarfile
 from pathlib import Path
 from typing import Dict
 
+import toolchain
 from archives import tree, zipped
 from targets import ROOT, Target, run
 
@@ -34,7 +35,8 @@ def wheel(target: Target, module: Path, sdist: Path, dist: Path, build: Path, ep
         module = named_libc(target, module, staged)
     files: Dict[str, Path] = {**tree(ROOT / "python" / "redlatch", "redlatch/"), "redlatch/_core.abi3.so": module,
                               f"{info}/licenses/LICENSE": ROOT / "LICENSE",
-                              **tree(ROOT / "python" / "licenses", f"{info}/licenses/python/licenses/")}
+                              **tree(ROOT / "python" / "licenses", f"{info}/licenses/python/licenses/"),
+                              f"{info}/licenses/compiler-rt.txt": toolchain.runtime_licence()}
     for written, content in (("METADATA", metadata(sdist)),
                              ("WHEEL", f"Wheel-Version: 1.0\nGenerator: redlatch release\n"
                                        f"Root-Is-Purelib: false\nTag: cp39-abi3-{target.tag}\n".encode())):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page on OpenResty says, tried with nginx and its Lua module: `build/venv/bin/python -m pytest` this file.
+"""What the page on OpenResty says, tried with nginx and its Lua module: the stage `openresty` of `./dev test --all`.
 
-No stage of `./dev test`: Debian's module (nginx-light, libnginx-mod-http-lua) brings a LuaJIT library that takes the
-place of the LuaJIT that the other tests use, and a web server that is started when it is installed. REDLATCH_TEST_NGINX
-names a folder into which the packages were unpacked by `dpkg -x` instead.
+REDLATCH_TEST_NGINX names the folder into which support/nginx.py unpacked Debian's packages. Without it those that are
+installed are tried.
 """
 
 from __future__ import annotations

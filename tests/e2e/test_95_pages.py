@@ -2,9 +2,9 @@
 """The programs on README.md, on the pages of docs/ and in the rock's README are run as they stand there, but for their
 servers' addresses.
 
-A page's blocks marked python are one program, as later blocks use the client of the first. Those marked lua are one as
-well. Each block marked c is a program of its own. Blocks marked bash run one after the other. Blocks with another mark,
-or none, are only shown.
+A page's blocks marked python are one program, as later blocks use the client of the first. Those that import gevent are
+programs of tests/frameworks/test_gevent.py, which has it. Those marked lua are one as well. Each block marked c is a
+program of its own. Blocks marked bash run one after the other. Blocks with another mark, or none, are only shown.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from support.wire import build_directory
 PAGES = [ROOT / "README.md", ROOT / "lua-rock" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Latches that the programs wait for, to be counted down by somebody else.
 LATCHES = ("batch", "ready", "opened")
+# The password of the user `worker` of a server with TLS.
+TOKEN = "a-token"
 # What the programs of a page must print, beside ending well.
 PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("README.md", "python"): ("one process",),
@@ -47,6 +49,7 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("docs/learn/forks-and-signals.md", "python"): ("after SIGTERM: False", "was refused: True"),
     ("docs/learn/leases-and-fencing.md", "python"): ("sum 7",),
     ("docs/how-to/c.md", "c"): ("one holder", "the job ran", "step 0\n", "token 1, safe for 59 s\nlost: missing"),
+    ("docs/how-to/credentials.md", "python"): ("logged in with the token",),
     ("docs/how-to/event-loops.md", "c"): ("call 1: ok\ncall 2: ok",),
     ("docs/how-to/lua.md", "lua"): (
         "one holder", "released at the end", "timeout", "the job ran\ntimeout", "false\tlost"
@@ -57,7 +60,7 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
         "one holder", "lost: missing", "mutex True", "the loop goes on", "cancelled by the loss: missing",
         "a SIGTERM releases",
     ),
-    ("docs/how-to/recipes.md", "bash"): ("builds\nswitches over",),
+    ("docs/how-to/recipes.md", "bash"): ("builds\nswitches over", "leads"),
     ("docs/how-to/recipes.md", "python"): ("made None", "leads: True", "does job 1\ndoes job 2"),
     ("docs/how-to/semaphores-and-latches.md", "bash"): ("one of three", "is open"),
     ("docs/how-to/semaphores-and-latches.md", "c"): ("one of three",),
@@ -85,9 +88,10 @@ def name_of(page: Path) -> str:
 
 
 def programs(page: Path, language: str) -> List[str]:
-    """The blocks of a page in one language."""
+    """The blocks of a page in one language, without those that import gevent."""
     text = page.read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return [program for program in found if not program.startswith("from gevent ")]
 
 
 def pages_with(language: str) -> List[str]:
@@ -151,6 +155,9 @@ class Runner:
         ca = Authority(self.folder / "certificates", "our CA")
         worker = ca.certificate("worker", names="DNS:worker")
         self._tls = TlsServer(ca.certificate(), ca.file, tls_auth_clients="optional")
+        self._tls.server.admin.acl_setuser("worker", enabled=True, passwords=[f"+{TOKEN}"], keys="*", channels="*",
+                                           commands=["+@all"])
+        (self.folder / "token").write_text(TOKEN, encoding="utf-8")
         places = {"ca.crt": ca.file, "worker.crt": worker.file, "worker.key": worker.key}
         for name, path in places.items():
             program = program.replace(f"/etc/redis/{name}", str(path))
@@ -171,7 +178,8 @@ class Runner:
         """What the programs print, as one."""
         script = self.write("page.py", "\n".join(found), down)
         package = str(Path(redlatch.__file__).resolve().parents[1])
-        return run([sys.executable, script], PYTHONPATH=package, REDIS_URL=self.servers[0].url)
+        return run([sys.executable, script], PYTHONPATH=package, REDIS_URL=self.servers[0].url,
+                   TOKEN_FILE=str(self.folder / "token"))
 
     def lua(self, found: List[str], lua: str, down: str = "") -> str:
         """What the programs print, as one."""

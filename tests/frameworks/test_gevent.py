@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from programs import START, UNDER_TEST, Programs
+from programs import ROOT, START, UNDER_TEST, Programs
+
+PAGE = ROOT / "docs" / "how-to" / "python.md"
 
 SCENES = ("owners", "exclude", "kinds", "cancel", "release", "permits_given_back", "losses", "elections", "many",
           "close", "many_clients", "fork", "threads", "ends")  # fmt: skip
@@ -15,3 +19,13 @@ SCENES = ("owners", "exclude", "kinds", "cancel", "release", "permits_given_back
 def test_scene(programs: Programs, scene: str, order: str) -> None:
     """What is seen is in gevent_scenes.py."""
     assert programs.start("a", str(UNDER_TEST / "gevent_scenes.py"), scene, order).wait(2 * START) == 0
+
+
+def test_programs_of_the_page(programs: Programs) -> None:
+    """They run as they stand there."""
+    text = PAGE.read_text(encoding="utf-8")
+    found = re.findall(r"^```python\n(from gevent .*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    assert found
+    for program in found:
+        assert programs.start("page", "-c", program).wait(START) == 0
+        programs.logged("page", "held by a greenlet")

@@ -17,6 +17,7 @@ from typing import Callable, Dict, List
 from strangers import ROOT, expect, run
 
 TOOLS = ROOT / "build" / "release" / "venv" / "bin"
+MUSL_VERSION = "lib/python*/site-packages/ziglang/lib/libc/musl/src/internal/version.h"
 PLAIN_BYTES, TLS_BYTES = 1_000_000, 8_000_000
 
 
@@ -47,7 +48,7 @@ def wheels(dist: Path, folder: Path) -> None:
         expect(fit is not None and no_newer(fit[1], tag), f"auditwheel to find {wheel.name} fit for {tag}:\n{printed}")
         with zipfile.ZipFile(wheel) as opened:
             names = opened.namelist()
-            for licence in ("LICENSE", "hiredis.txt", "openssl.txt"):
+            for licence in ("LICENSE", "hiredis.txt", "openssl.txt", "compiler-rt.txt"):
                 expect(any(name.endswith(f"/{licence}") for name in names), f"{licence} in {wheel.name}")
             module = folder / f"{tag}.so"
             module.write_bytes(opened.read("redlatch/_core.abi3.so"))
@@ -55,6 +56,17 @@ def wheels(dist: Path, folder: Path) -> None:
         shown = [line.split()[0] for line in run(["nm", "-D", "--defined-only", "--format=posix",
                                                   str(module)]).splitlines()]
         expect(shown == ["PyInit__core"], f"{wheel.name} to export PyInit__core alone, not {shown[:5]}")
+
+
+def check_program(program: Path, built: Path) -> None:
+    """A static command: one file at an address that changes, built with guards of the stack. It has no symbols, so the
+    program that it was made from shows the latter."""
+    check_hardened(program, ["Flags: NOW PIE"])
+    expect("INTERP" not in run(["readelf", "--wide", "--program-headers", str(program)]), f"{program} to be static")
+    expect("DYN (" in run(["readelf", "--wide", "--file-header", str(program)]), f"{program} to be of the type DYN")
+    symbols = run(["readelf", "--wide", "--symbols", str(built / "bin" / "redlatch")])
+    expect(" __stack_chk_fail" in symbols, f"__stack_chk_fail among the symbols of {built}/bin/redlatch")
+    expect((built / "redlatch").read_bytes() == program.read_bytes(), f"{program} to be what {built} has")
 
 
 def commands(dist: Path, folder: Path) -> None:
@@ -69,17 +81,25 @@ def commands(dist: Path, folder: Path) -> None:
         program = unpacked / "redlatch"
         size = program.stat().st_size
         expect(size <= (PLAIN_BYTES if plain else TLS_BYTES), f"a smaller {program}: {size} bytes")
-        licences = ["hiredis.txt"] if plain else ["hiredis.txt", "openssl.txt"]
+        licences = ["compiler-rt.txt", "hiredis.txt", "musl.txt", *([] if plain else ["openssl.txt"])]
         expect(sorted(path.name for path in (unpacked / "licenses").iterdir()) == licences, f"{licences} in {archive}")
-        check_hardened(program, [])
-        expect("INTERP" not in run(["readelf", "--wide", "--program-headers", str(program)]), f"{program} to be static")
+        for licence in licences:
+            expect("opyright" in (unpacked / "licenses" / licence).read_text(encoding="utf-8"), f"a text in {licence}")
+        processor = unpacked.name.split("-")[3]
+        check_program(program, ROOT / "build" / "release" / f"{processor}-musl{'-plain' if plain else ''}")
 
 
 def packages(dist: Path, folder: Path) -> None:
-    """lintian accepts the Debian packages, and all programs and libraries in them are hardened."""
+    """lintian accepts the Debian packages and their source, and all programs and libraries in them are hardened."""
     found = sorted(dist.glob("*.deb"))
     expect(len(found) == 5, f"five Debian packages in {dist}, found {len(found)}")
-    run(["lintian", "--fail-on", "error,warning", *map(str, found)])
+    changes = list((ROOT / "build" / "release" / "debian").glob("*.changes"))
+    expect(len(changes) == 1, f"one list of changes of the Debian packages, found {len(changes)}")
+    listed = changes[0].read_text(encoding="utf-8")
+    for package in found:
+        digest = hashlib.sha256(package.read_bytes()).hexdigest()
+        expect(digest in listed, f"{changes[0].name} to have {package.name} with the SHA256 {digest}")
+    run(["lintian", "--fail-on", "error,warning", str(changes[0])])
     for package in found:
         run(["dpkg-deb", "--extract", str(package), str(folder / "root")])
     programs = [path for path in (folder / "root").rglob("*")
@@ -95,6 +115,12 @@ def bill(dist: Path, _folder: Path) -> None:
     listed = json.loads((ROOT / "core" / "cmake" / "third-party.json").read_text(encoding="utf-8"))
     found = {each["name"]: each["version"] for each in written["components"]}
     expected = {name: listed[name]["version"] for name in ("hiredis", "openssl")}
+    pinned = (ROOT / "release" / "requirements.txt").read_text(encoding="utf-8")
+    for name, pattern, text in (("compiler-rt", r"^ziglang==(\S+)", pinned),
+                                ("musl", r'"(.+)"', next(TOOLS.parent.glob(MUSL_VERSION)).read_text(encoding="ascii"))):
+        match = re.search(pattern, text, re.MULTILINE)
+        expect(match is not None, f"a version of {name}")
+        expected[name] = match[1] if match else ""
     expect(found == expected, f"{expected} in the bill of materials, not {found}")
 
 

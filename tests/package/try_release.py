@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0
 import os
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -14,16 +15,20 @@ from typing import Callable, Dict, List, Tuple
 
 from check_rock import LUAS, luarocks, try_tree, without_swig
 from check_wheel import WHEELHOUSE, interpreters, needs
+from newcomers import newcomers, recipes
 from strangers import CHROOTS, debian, example, expect, fresh, only, run, serving
 
 from support import RedisServer
+from support.tls_server import Identity, TlsServer
 
-SMOKE = Path(__file__).with_name("smoke.py")
+CONSUMER = Path(__file__).parent
+SMOKE = CONSUMER / "smoke.py"
+LUA_PACKAGES = ["lua5.1", "lua5.2", "lua5.3", "lua5.4", "luajit"]
 DEBS = ["libredlatch0", "libredlatch-dev", "redlatch", "lua-redlatch", "python3-redlatch"]
 
 
 def command(dist: Path, url: str) -> None:
-    """The static command in an empty folder: it is the only file there."""
+    """The static command in an empty folder, where it is the only file; README's block of the shell; a call by TLS."""
     for suffix in ("", "-plain"):
         root = fresh("empty")
         name = only(dist, f"redlatch-*-linux-x86_64{suffix}.tar.gz").name[: -len(".tar.gz")]
@@ -32,6 +37,23 @@ def command(dist: Path, url: str) -> None:
                        "show", "--url", url, "orders:42"])
         expect("orders:42" in printed and "mutex" in printed, f"the lock to be shown while it is held, not {printed}")
         run(["chroot", str(root), "/redlatch", "doctor", "--help"])
+        shown = run(["bash", "-ec", example("bash", url)], root, REDIS_URL=url, PATH=f"{root}:{os.environ['PATH']}")
+        expect("one process at a time\n" in shown, f"what README's block prints, not {shown}")
+        call_by_tls(root / "redlatch", has_tls=not suffix)
+
+
+def call_by_tls(program: Path, has_tls: bool) -> None:
+    """The command takes a lock by TLS, or says that it has none."""
+    identity = Identity.make(fresh("certificates"))
+    served = TlsServer(identity.own, identity.ca, tls_auth_clients="no")
+    with served.server:
+        words = ["run", "--url", f"{served.url}?tls_ca_file={identity.ca}", "orders:42", "--", "echo", "held"]
+        done = subprocess.run([str(program), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+    if has_tls:
+        expect((done.returncode, done.stdout) == (0, "held\n"), f"a lock by TLS, not {done.stdout}")
+    else:
+        expect(done.returncode != 0 and "TLS" in done.stdout, f"an error that names TLS, not {done.stdout}")
 
 
 def command_arm(dist: Path, url: str) -> None:
@@ -50,8 +72,13 @@ def wheelhouse(python: str, platform: str) -> None:
          "--python-version", python, "--platform", platform, "--only-binary=:all:", "--requirement", str(needs())])
 
 
+def expect_python(printed: str) -> None:
+    """README's program in Python has held its lock."""
+    expect("only one process at a time is here; lost: False" in printed, f"what README's program prints, not {printed}")
+
+
 def wheels(dist: Path, url: str) -> None:
-    """The wheel in an empty environment of each CPython."""
+    """The wheel in an empty environment of each CPython, with README's program."""
     wheel = only(dist, "*manylinux*x86_64.whl")
     for version, python in sorted(interpreters().items()):
         wheelhouse(f"{version[0]}.{version[1]}", "manylinux2014_x86_64")
@@ -60,6 +87,7 @@ def wheels(dist: Path, url: str) -> None:
         clean = str(folder / "bin" / "python")
         run([clean, "-m", "pip", "install", "--quiet", "--no-index", "--find-links", str(WHEELHOUSE), str(wheel)])
         run([clean, str(SMOKE), url], folder, PYTHONPATH="")
+        expect_python(run([clean, "-c", example("python", url)], folder, PYTHONPATH=""))
         print(f"  CPython {version[0]}.{version[1]}")
 
 
@@ -74,9 +102,9 @@ def wheel_bullseye(dist: Path, url: str) -> None:
     (root / "given" / "example.py").write_text(example("python", url), encoding="utf-8")
     for words in (["python3", "-m", "venv", "--clear", "/clean"],
                   ["/clean/bin/pip", "install", "--quiet", "--no-index", "--find-links", "/given", "redlatch"],
-                  ["/clean/bin/python", "/given/smoke.py", url], ["/clean/bin/python", "/given/example.py"]):
-        printed = run(["chroot", str(root), *words])
-    expect("only one process at a time is here" in printed, f"what the example prints, not {printed}")
+                  ["/clean/bin/python", "/given/smoke.py", url]):
+        run(["chroot", str(root), *words])
+    expect_python(run(["chroot", str(root), "/clean/bin/python", "/given/example.py"]))
 
 
 LOADER = """
@@ -111,8 +139,10 @@ def wheel_arm(dist: Path, url: str) -> None:
     unpacked = fresh("arm-wheel")
     with zipfile.ZipFile(only(dist, "*manylinux*aarch64.whl")) as opened:
         opened.extractall(unpacked)
-    run(["qemu-aarch64-static", "-L", str(root), str(root / "usr" / "bin" / "python3.11"), str(SMOKE), url],
-        PYTHONPATH=f"{unpacked}:{root}/usr/lib/python3/dist-packages", PYTHONHOME=str(root / "usr"))
+    python = ["qemu-aarch64-static", "-L", str(root), str(root / "usr" / "bin" / "python3.11")]
+    paths = {"PYTHONPATH": f"{unpacked}:{root}/usr/lib/python3/dist-packages", "PYTHONHOME": str(root / "usr")}
+    run([*python, str(SMOKE), url], **paths)
+    expect_python(run([*python, "-c", example("python", url)], **paths))
 
 
 def rock(dist: Path, url: str) -> None:
@@ -158,7 +188,8 @@ def packages(dist: Path, url: str) -> None:
                  if line.startswith("VERSION_CODENAME="))
     root = CHROOTS / "packages"
     shutil.rmtree(root, ignore_errors=True)
-    run(["mmdebstrap", "--quiet", "--variant=minbase", "--include=gcc,libc6-dev,pkg-config,lua5.1,luajit,lua5.4",
+    installed = ",".join(["gcc", "libc6-dev", "pkg-config", "cmake", "make", *LUA_PACKAGES])
+    run(["mmdebstrap", "--quiet", "--variant=minbase", f"--include={installed}",
          '--customize-hook=mkdir "$1"/debs', *(f"--customize-hook=copy-in {path} /debs" for path in found),
          '--customize-hook=chroot "$1" sh -c "apt-get install -q -y --no-install-recommends /debs/*.deb"',
          suite, str(root)])
@@ -170,13 +201,16 @@ def packages(dist: Path, url: str) -> None:
     run([*inside, "sh", "-c", "cc -DREDLATCH_STATIC -o /static /example.c /usr/lib/*/libredlatch.a"
                               " $(pkg-config --libs --static redlatch) && /static"])
     run([*inside, "python3", "/example.py"])
-    for lua in ("lua5.1", "luajit", "lua5.4"):
+    shutil.copytree(CONSUMER, root / "consumer", ignore=shutil.ignore_patterns("*.py"))
+    run([*inside, "sh", "-ec", "cmake -S /consumer -B /built; cmake --build /built; /built/with_shared;"
+                               " /built/with_static"])
+    for lua in LUA_PACKAGES:
         run([*inside, lua, "/example.lua"])
     run([*inside, "bash", "-e", "/example.sh"])
 
 
 TRIES: List[Callable[[Path, str], None]] = [command, command_arm, wheels, wheel_bullseye, wheel_musl, wheel_arm, rock,
-                                            rockspec, packages]
+                                            rockspec, packages, newcomers, recipes]
 
 
 def main(words: List[str]) -> int:
