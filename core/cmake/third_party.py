@@ -27,7 +27,9 @@ OPENSSL_LEFT_OUT = ("shared module dso apps tests docs legacy engine deprecated 
                     " ui-console http ocsp aria bf blake2 camellia cast dsa ec2m gost idea md4 mdc2 rc2 rc4 rc5 rmd160"
                     " seed siphash sm2 sm3 sm4 whirlpool")
 OPENSSL_FLAGS = "-O2 -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -fstack-protector-strong"
-OPENSSL_PLATFORMS = {"x86_64": "linux-x86_64", "aarch64": "linux-aarch64"}
+# By the first word of what -dumpmachine says, and whether it is of macOS, where this is untried.
+OPENSSL_PLATFORMS = {("x86_64", False): "linux-x86_64", ("aarch64", False): "linux-aarch64",
+                     ("x86_64", True): "darwin64-x86_64-cc", ("arm64", True): "darwin64-arm64-cc"}
 
 
 def run(command: List[str], folder: "Path | None" = None, **environment: str) -> str:
@@ -89,9 +91,10 @@ def sources(folder: Path, name: str, entry: Dict[str, str]) -> Path:
 def openssl(folder: Path, entry: Dict[str, str], compiler: str, tools: List[str]) -> Path:
     """A folder with include/, libssl.a and libcrypto.a, for what the compiler makes."""
     machine = run([compiler, "-dumpmachine"]).strip()
-    platform = OPENSSL_PLATFORMS.get(machine.split("-")[0])
+    platform = OPENSSL_PLATFORMS.get((machine.split("-")[0], "-darwin" in machine))
     if platform is None:
-        raise SystemExit(f"third_party: {compiler} makes code for {machine}; expected {' or '.join(OPENSSL_PLATFORMS)}")
+        raise SystemExit(f"third_party: {compiler} makes code for {machine};"
+                         f" expected that of {', '.join(OPENSSL_PLATFORMS.values())}")
     options = [*OPENSSL_OPTIONS, *(f"no-{word}" for word in OPENSSL_LEFT_OUT.split())]
     kind = "".join([machine, run([compiler, "--version"]).splitlines()[0], *options, OPENSSL_FLAGS, entry["sha256"]])
     built = folder / f"openssl-{entry['version']}-{machine}-{hashlib.sha256(kind.encode()).hexdigest()[:12]}"

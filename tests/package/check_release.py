@@ -76,7 +76,7 @@ def check_program(program: Path, built: Path) -> None:
     expect("DYN (" in run(["readelf", "--wide", "--file-header", str(program)]), f"{program} to be of the type DYN")
     code = run([objdump(), "--disassemble", "--no-show-raw-insn", str(built / "bin" / "redlatch")])
     calls = len(re.findall(r"\s(?:callq?|bl?|jmp)\s.*<__stack_chk_fail", code))
-    expect(calls >= GUARDED_FUNCTIONS, f"{GUARDED_FUNCTIONS} functions of {built}/bin/redlatch with guards, not {calls}")
+    expect(calls >= GUARDED_FUNCTIONS, f"{GUARDED_FUNCTIONS} functions of {built} with guards, not {calls}")
     expect((built / "redlatch").read_bytes() == program.read_bytes(), f"{program} to be what {built} has")
 
 
