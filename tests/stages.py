@@ -173,6 +173,8 @@ STAGES = [
                      f" PYTHONPATH=build/address/python {PYTEST} -n 2 tests/e2e/test_87_tls*.py"
                      " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py -k 'not lua and not command'",
           ("address",), alone=True, dear=True),
+    # A second opinion on the types of the package.
+    Stage("pyright", f"{PYTHON} tests/pyright/run.py", ("build",), computes=True, dear=True),
     # redis-py's own tests, of its source distribution. They judge how long a wait takes.
     Stage("redis-py", f"{PYTHON} tests/redis_py/run.py", ("build",), alone=True, dear=True),
     # The recipes of examples/python/frameworks with the real frameworks, in an environment of its own.

@@ -67,7 +67,8 @@ def pair_of(given: Any) -> Pair:
     if isinstance(given, (tuple, list)) and len(given) in (1, 2):
         username, password = (None, *given) if len(given) == 1 else given
     elif callable(getattr(given, "get_value", None)) and callable(getattr(given, "try_get", None)):
-        username, password = given.try_get("oid"), given.get_value()
+        # pyright takes it for a tuple of another length.
+        username, password = given.try_get("oid"), given.get_value()  # pyright: ignore[reportAttributeAccessIssue]
     else:
         raise TypeError(
             f"the provider gave a {type(given).__name__}; expected (password,), (username, password) or a token"

@@ -53,10 +53,11 @@ def python(folder: Path, command: str, url: str) -> str:
 
 
 def lua(folder: Path, command: str, url: str) -> str:
-    """In a tree of the user's own, which LuaRocks is configured for."""
+    """In a tree of the user's own, by the Lua that LuaRocks is configured for."""
     (folder / "config.lua").write_text(f'rocks_trees = {{"{folder}/tree"}}\n', encoding="utf-8")
     (folder / "example.lua").write_text(example("lua", url), encoding="utf-8")
-    return run(["bash", "-ec", f'{command}; eval "$(luarocks path)"; lua5.4 example.lua'], folder, REDIS_URL=url,
+    words = f'{command}; eval "$(luarocks path)"; "lua$(luarocks config lua_version)" example.lua'
+    return run(["bash", "-ec", words], folder, REDIS_URL=url,
                LUAROCKS_CONFIG=str(folder / "config.lua"))
 
 
