@@ -39,12 +39,12 @@ from redlatch.errors import (
     InvalidArgumentError,
     LockLostError,
     LockName,
-    ProgramEnds,
     RedlatchError,
     ServerError,
     WaitCancelledError,
     WrongTypeError,
     failure,
+    program_ends,
 )
 from redlatch.holds import Hold
 from redlatch.locks import Lock
@@ -209,9 +209,11 @@ class Election:
             while hold is not None:
                 self._lead(hold)
                 hold = self._campaign()
-        except (ClosedError, ProgramEnds):
+        except ClosedError:
             pass
         except BaseException as error:
+            if isinstance(error, SystemExit) and program_ends():
+                return
             logger.exception("the candidacy for %r has ended", self.name)
             self._error = error
 

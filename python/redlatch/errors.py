@@ -206,17 +206,18 @@ _BY_GROUP: Dict[int, Type[RedlatchError]] = {3: UnreachableError, 4: ServerError
 _COLLECTED = "this object is closed: Python is ending, or has collected it as garbage together with what uses it"
 
 
-class ProgramEnds(SystemExit):
-    """Ends a daemon thread whose client was closed by the end of the program."""
+def program_ends() -> bool:
+    """Whether the program ends around the calling thread: a daemon, for which Python does not wait."""
+    main = threading.main_thread()
+    return main is not None and not main.is_alive() and threading.current_thread().daemon
 
 
 def end_if_program_ends() -> None:
-    """Ends a daemon thread whose client was closed by the end of the program, in good order, by an exception that
-    Python does not print: nobody is to be told. Other threads are not daemons: the program waits for them after the
-    main thread has ended, so they get the exception of the failure."""
-    main = threading.main_thread()
-    if main is not None and not main.is_alive() and threading.current_thread().daemon:
-        raise ProgramEnds
+    """Ends a daemon thread whose client was closed by the end of the program. Of all exceptions Python does not print
+    SystemExit alone, and none of its subclasses. The program waits for other threads after the main thread has ended,
+    so they get the exception of the failure."""
+    if program_ends():
+        raise SystemExit
 
 
 def class_of(status: int) -> Type[RedlatchError]:
