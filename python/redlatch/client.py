@@ -27,8 +27,9 @@ from redlatch.watching import wait_free
 
 
 class Client(Jobs):
-    """What connect() returns. Any number of threads may use it at once. In a forked child it has connections, a uuid
-    and threads of its own, made at the first use, and holds nothing of its parent's; see `after_fork` of connect().
+    """A client of one server or cluster, made by connect(). Any number of threads may use it at the same time. A forked
+    child may use it, too: there it makes connections, a uuid and threads of its own at the first use, and has none of
+    the parent's holds. See `after_fork` of connect().
 
     Example:
         >>> with client.lock("orders:42"):
@@ -68,8 +69,8 @@ class Client(Jobs):
         Args:
             name: 1 to 65 535 bytes, or text, which is taken as UTF-8. A name is to be used as one kind of lock only.
             timeout: How long `with` and an acquire without one wait: None or -1 for ever, 0 tries once.
-            lease: None means one that is renewed for as long as the lock is held; seconds mean a fixed one.
-            max_hold: A lock that is renewed is so for at most this long; None means for ever.
+            lease: None: it is renewed for as long as the lock is held. Seconds: it is fixed.
+            max_hold: The longest time for which the lease is renewed; None means without a limit.
             owner: Who holds it, and may acquire it again: "thread", the calling one, or "handle", the returned object.
             on_lost: What follows when a hold is lost, which is logged in any case: "raise" has the end of the `with`
                 raise a LockLostError, and "log" not. A callable is called once with the Hold, by another thread, and
@@ -100,8 +101,8 @@ class Client(Jobs):
         confirm_release: bool = True,
         token_from_time: bool = False,
     ) -> Lock:
-        """A mutex whose holds have a fencing token, `hold.token`: greater than that of every hold before. A resource
-        that refuses what comes with a smaller token than it has seen is safe from a holder whose lease is over.
+        """A mutex whose holds have a fencing token, `hold.token`. Each token is greater than those of all holds before.
+        A resource that refuses smaller tokens than it has seen is protected from a holder whose lease is over.
 
         Args:
             name: As of lock(), like the others that are not explained here.
@@ -150,9 +151,9 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> Lock:
-        """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
-        thread they are in. Who gives up leaves the queue; who waits keeps the position however long it takes, unless
-        the client is dead or cut off for `fair_timeout` (see connect()). The options are those of lock().
+        """A mutex that is granted in the order of arrival at the server, across all processes and threads. A waiter
+        leaves the queue when it gives up. It keeps its position until then, unless its client is not heard of for
+        `fair_timeout` (see connect()). The options are those of lock().
 
         Example:
             >>> printer = client.fair_lock("printer", timeout=60)
@@ -179,8 +180,8 @@ class Client(Jobs):
         back_off_max: Seconds = 0.128,
         back_off_multiplier: int = 2,
     ) -> Lock:
-        """A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by so
-        many that telling all of them of each release would cost more. In one process only the first waiter asks.
+        """A mutex whose waiters poll instead of subscribing. It is for locks that are held for a very short time by so
+        many clients that a message to all of them costs more. In one process only the first waiter polls.
 
         Args:
             name: As of lock(), like the others that are not explained here.
@@ -193,7 +194,7 @@ class Client(Jobs):
             confirm_release: Whether a release waits for the server's reply.
             back_off_initial: The first pause between two attempts.
             back_off_max: The longest pause; as long as the first for pauses of one length.
-            back_off_multiplier: By what a pause is longer than the one before.
+            back_off_multiplier: Each pause is so many times as long as the one before.
 
         Example:
             >>> with client.spin_lock("moment", back_off_max=0.01):
@@ -230,10 +231,9 @@ class Client(Jobs):
         confirm_release: bool = True,
     ) -> Lock:
         """A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
-        owner as its value. The owner cannot acquire it a second time before it releases: that is an
-        AlreadyHeldError.
+        owner as its value. It is not reentrant: a second acquire by the owner raises an AlreadyHeldError.
 
-        Those others do not tell of a release: while one of them holds it, a waiter asks again every 0.1 s.
+        Those libraries publish no message at a release. While one of them holds the lock, a waiter polls every 0.1 s.
 
         Args:
             name: As of lock(), like the others that are not explained here.
@@ -262,13 +262,13 @@ class Client(Jobs):
         limit: Optional[int] = None,
         wait_for_creation: bool = False,
     ) -> Semaphore:
-        """A semaphore: a number of permits that are taken and given back, and that nobody owns.
+        """A semaphore: a number of permits, without owners.
 
         Args:
             name: As of lock().
             timeout: How long `with` and an acquire without one wait: None or -1 for ever, 0 tries once.
-            limit: The first acquire makes the semaphore with so many permits, unless it exists.
-            wait_for_creation: Lets `with` wait until somebody makes the semaphore; else it raises a NotFoundError.
+            limit: The number of permits with which the first acquire makes the semaphore, if it does not exist.
+            wait_for_creation: `with` waits until the semaphore is made. Otherwise it raises a NotFoundError.
 
         Example:
             >>> with client.semaphore("gate", limit=2) as gate:
@@ -287,12 +287,12 @@ class Client(Jobs):
         limit: Optional[int] = None,
         wait_for_creation: bool = False,
     ) -> PermitSemaphore:
-        """A permit semaphore: permits that have an id and a lease each, and are free again when that is over.
+        """A permit semaphore. Each permit has an id and a lease; it is free again when its lease ends.
 
         Args:
             name: As of semaphore(), like the others that are not explained here.
             timeout: How long to wait.
-            lease: That of each permit: None means one that is renewed until it is released; seconds mean a fixed one.
+            lease: The lease of each permit. None: it is renewed until the permit is released. Seconds: it is fixed.
             limit: How many permits.
             wait_for_creation: For `with`.
 
@@ -330,10 +330,10 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> ReadWriteLock:
-        """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone.
+        """A read-write lock: `.read` is for many owners at the same time, `.write` for one alone.
 
-        In this process who comes first goes first. Readers of other processes may overtake a writer who waits here: as
-        long as they overlap without a gap, it waits for ever. The arguments are those of lock(), for both modes.
+        In this process waiters are granted in the order of arrival. Readers of other processes may overtake a writer
+        that waits here. It waits for as long as they overlap. The arguments are those of lock(), for both modes.
 
         Example:
             >>> catalogue = client.read_write_lock("catalogue")
@@ -358,13 +358,12 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> Lock:
-        """A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when
-        one owner asks for both, and others do not. It is Redisson's getMultiLock(group, values) with its
-        StringCodec.
+        """A lock on values of a group: all of them, or none. Two sets with a common value exclude each other, even for
+        one owner. Other sets do not. It is Redisson's getMultiLock(group, values) with its StringCodec.
 
         Args:
             group: A name, as of any lock; it is to be used for groups only.
-            values: 1 to 10 000, in any order; text is taken as UTF-8. One that is there twice counts once.
+            values: 1 to 10 000, in any order; text is taken as UTF-8. Duplicates count once.
             timeout: As of lock(), like the others.
             lease: Renewed or fixed.
             max_hold: The longest hold.
@@ -393,11 +392,11 @@ class Client(Jobs):
         )
 
     def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
-        """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
+        """Asks the server about a name, whoever wrote its key: its holders, their leases, and the server queue.
 
         Args:
             name: As of lock().
-            owner: An id as of Party.owner, who is told of first if he holds the name, however many others do.
+            owner: An owner id, as Party.owner has it. If this owner holds the name, it is the first of the parties.
 
         Example:
             >>> with client.lock("orders:42"):
@@ -408,8 +407,8 @@ class Client(Jobs):
         return inspect(self._handle, name, name_bytes(name), owner)
 
     def scan(self, pattern: LockName = "*") -> Iterator[Report]:
-        """The locks on the server whose names match. Never blocks the server for long. As with Redis's SCAN, what is
-        there all the time is found, perhaps more than once.
+        """The locks on the server whose names match. It uses Redis's SCAN, which does not block the server for long. A
+        lock that exists all the time is found, perhaps more than once.
 
         Args:
             pattern: A glob of Redis, below the client's prefix.
@@ -422,8 +421,8 @@ class Client(Jobs):
         return scan(self._handle, pattern_bytes(pattern))
 
     def wait_free(self, name: LockName, timeout: Optional[Seconds] = None) -> bool:
-        """Waits until nobody holds a name, a semaphore has a permit or a latch is open, without taking it; somebody
-        else may hold it again when this returns.
+        """Waits until nobody holds a name, a semaphore has a permit or a latch is open. It acquires nothing: another
+        owner may hold the name again when this returns.
 
         Args:
             name: As of lock().
@@ -439,7 +438,7 @@ class Client(Jobs):
         return wait_free(self, name, name_bytes(name), wait_ms(timeout, "timeout"))
 
     def stats(self) -> Dict[str, int]:
-        """What the client has done since it was opened, by the names that redlatch.h explains.
+        """The client's counters since it was opened. redlatch_client.h describes each name.
 
         Example:
             >>> with client.lock("orders:42"):
@@ -450,7 +449,7 @@ class Client(Jobs):
 
     def set_credentials(self, username: Optional[LockName], password: LockName) -> None:
         """Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If
-        the server refuses them, a warning is logged, and the connections stay what they were.
+        the server refuses them, a warning is logged, and the connections keep the old ones.
 
         Args:
             username: None means the default user.
@@ -466,12 +465,12 @@ class Client(Jobs):
 
     @property
     def uuid(self) -> str:
-        """The first part of every owner id that this client writes."""
+        """The client's uuid, the first part of its owner ids."""
         return text(lib.redlatch_client_uuid(self._handle))
 
     @property
     def url(self) -> str:
-        """The URL in use, with what the given one left out, and without user and password."""
+        """The complete URL in use, with defaults, without user and password."""
         return self._url
 
     @property
@@ -480,8 +479,8 @@ class Client(Jobs):
         return not self._end.alive
 
     def close(self) -> None:
-        """Releases what is held, unless `release_on_close` is False, and ends the client. Who waits gets a ClosedError.
-        Takes at most the `close_timeout` of Tuning. Closing twice is harmless.
+        """Releases what is held, unless `release_on_close` is False, and ends the client. Waits in progress raise a
+        ClosedError. Takes at most the `close_timeout` of Tuning. Closing twice is harmless.
 
         Example:
             >>> other = redlatch.connect(client.url)

@@ -39,12 +39,12 @@ from redlatch.errors import (
     InvalidArgumentError,
     LockLostError,
     LockName,
-    ProgramEnds,
     RedlatchError,
     ServerError,
     WaitCancelledError,
     WrongTypeError,
     failure,
+    program_ends,
 )
 from redlatch.holds import Hold
 from redlatch.locks import Lock
@@ -107,7 +107,7 @@ def leader_of(report: Report) -> Optional[Party]:
 
 
 class Election:
-    """What Client.elect() makes: a candidate within its `with` block. It stands once: to stand again, make another.
+    """A candidate in an election, made by Client.elect(), for one `with` block. Make another one to stand again.
 
     Example:
         >>> import threading
@@ -145,7 +145,7 @@ class Election:
         return hold is not None and not self._resigned and hold._alive() is not None
 
     def leader(self) -> Optional[Party]:
-        """Asks the server who leads, with host and process if the client is one of redlatch; None if nobody does.
+        """Asks the server for the leader, or None. `host` and `pid` are known for clients of redlatch.
 
         Example:
             >>> print(client.elect("scheduler").leader())
@@ -209,9 +209,11 @@ class Election:
             while hold is not None:
                 self._lead(hold)
                 hold = self._campaign()
-        except (ClosedError, ProgramEnds):
+        except ClosedError:
             pass
         except BaseException as error:
+            if isinstance(error, SystemExit) and program_ends():
+                return
             logger.exception("the candidacy for %r has ended", self.name)
             self._error = error
 

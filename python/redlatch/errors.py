@@ -23,7 +23,7 @@ LossReason = Literal["expired", "missing", "max_hold", "abandoned"]
 
 
 class RedlatchError(Exception):
-    """What every failure of redlatch is an instance of."""
+    """The base class of all exceptions of redlatch."""
 
     # What an instance stands for that was raised without a status.
     _usual_status: int = lib.REDLATCH_INTERNAL
@@ -42,12 +42,12 @@ class RedlatchError(Exception):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same call may well succeed later without anything being repaired by hand."""
+        """Whether the same call may succeed later without manual repair."""
         return bool(lib.redlatch_status_is_retryable(self.status))
 
     @property
     def ambiguous(self) -> bool:
-        """Whether the server may have carried the command out although the call failed."""
+        """Whether the server may have executed the command although the call failed."""
         return bool(lib.redlatch_status_is_ambiguous(self.status))
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -68,13 +68,13 @@ def _rebuild(
 
 
 class LockTimeoutError(RedlatchError, TimeoutError):
-    """Somebody else held the lock until the wait was over."""
+    """Another owner held the lock until the timeout."""
 
     _usual_status = lib.REDLATCH_TIMEOUT
 
 
 class NotOwnedError(RedlatchError, RuntimeError):
-    """The caller does not hold this lock. A RuntimeError, too, as threading.Lock raises it."""
+    """The caller does not hold this lock. It is also a RuntimeError, the exception of threading.Lock."""
 
     _usual_status = lib.REDLATCH_NOT_OWNED
 
@@ -101,7 +101,7 @@ class WouldDeadlockError(RedlatchError, RuntimeError):
 
 
 class NotFoundError(RedlatchError):
-    """Nobody made the semaphore that a `with` was to acquire from: it has neither `limit` nor `wait_for_creation`."""
+    """The semaphore of a `with` block does not exist, and has neither `limit` nor `wait_for_creation`."""
 
     _usual_status = lib.REDLATCH_NOT_FOUND
 
@@ -119,19 +119,19 @@ class InvalidArgumentError(RedlatchError, ValueError):
 
 
 class ClosedError(RedlatchError):
-    """The client is closed. When the program ends, a daemon thread gets a SystemExit instead, which ends it quietly."""
+    """The client is closed. A daemon thread that waits when the program ends gets a SystemExit instead."""
 
     _usual_status = lib.REDLATCH_CLOSED
 
 
 class ForkedError(RedlatchError):
-    """The hold belongs to the parent process, which forked this one; or the client does, by after_fork="refuse"."""
+    """The hold belongs to the parent process of this fork, or the client does, with after_fork="refuse"."""
 
     _usual_status = lib.REDLATCH_FORKED
 
 
 class UnsupportedError(RedlatchError):
-    """Recognised, but not supported by this version, or by the server."""
+    """The option is known, but this version or the server does not support it."""
 
     _usual_status = lib.REDLATCH_UNSUPPORTED
 
@@ -143,13 +143,13 @@ class UnreachableError(RedlatchError, builtins.ConnectionError):
 
 
 class ServerError(RedlatchError):
-    """The server answered and refused; `status` says why."""
+    """The server refused the command. `status` has the cause."""
 
     _usual_status = lib.REDLATCH_SERVER
 
 
 class AuthenticationError(ServerError):
-    """The server wants a user or a password, or refused those that were given."""
+    """The server requires a user or a password, or refused the given ones."""
 
     _usual_status = lib.REDLATCH_AUTHENTICATION
 
@@ -161,7 +161,7 @@ class PermissionDeniedError(ServerError):
 
 
 class WrongTypeError(ServerError):
-    """The key holds something else than a lock of this kind; the message says what. It was not touched."""
+    """The key does not hold a lock of this kind. The message names its content, which was not changed."""
 
     _usual_status = lib.REDLATCH_WRONG_TYPE
 
@@ -206,17 +206,18 @@ _BY_GROUP: Dict[int, Type[RedlatchError]] = {3: UnreachableError, 4: ServerError
 _COLLECTED = "this object is closed: Python is ending, or has collected it as garbage together with what uses it"
 
 
-class ProgramEnds(SystemExit):
-    """Ends a daemon thread whose client was closed by the end of the program."""
+def program_ends() -> bool:
+    """Whether the program ends around the calling thread: a daemon, for which Python does not wait."""
+    main = threading.main_thread()
+    return main is not None and not main.is_alive() and threading.current_thread().daemon
 
 
 def end_if_program_ends() -> None:
-    """Ends a daemon thread whose client was closed by the end of the program, in good order, by an exception that
-    Python does not print: nobody is to be told. Other threads are not daemons: the program waits for them after the
-    main thread has ended, so they get the exception of the failure."""
-    main = threading.main_thread()
-    if main is not None and not main.is_alive() and threading.current_thread().daemon:
-        raise ProgramEnds
+    """Ends a daemon thread whose client was closed by the end of the program. Of all exceptions Python does not print
+    SystemExit alone, and none of its subclasses. The program waits for other threads after the main thread has ended,
+    so they get the exception of the failure."""
+    if program_ends():
+        raise SystemExit
 
 
 def class_of(status: int) -> Type[RedlatchError]:

@@ -61,13 +61,13 @@ class BaseHold:
 
     @property
     def count(self) -> int:
-        """How many acquires are to be released; 0 when the hold is over."""
+        """The number of acquires that are still to be released; 0 when the hold is over."""
         now = self._alive()
         return 0 if now is None else now.count
 
     def remaining(self) -> float:
-        """Seconds for which nobody else can have the lock, as far as is known; 0.0 when the hold is over. The lease of
-        a lock that is renewed is never longer than the watchdog's, however long it will be held.
+        """The safe time in seconds: nobody else can hold the lock before it ends. 0.0 when the hold is over. A lease
+        that is renewed is never longer than the watchdog lease.
 
         Example:
             >>> with client.lock("orders:42") as hold:
@@ -79,7 +79,7 @@ class BaseHold:
 
     @property
     def lost(self) -> bool:
-        """Whether the hold ended without being released: its time ran out, or the server forgot it."""
+        """Whether the hold was lost: its lease ended, or the server no longer has it."""
         now = self._now()
         if now is not None and now.state == lib.REDLATCH_GONE:
             self._lock._client._losses.note(self._serial, reason_name(now.reason))
@@ -181,8 +181,8 @@ class Hold(BaseHold):
 
     @property
     def lost_event(self) -> threading.Event:
-        """Is set when the hold is lost: at once when its lease is over, with the next renewal when the server no longer
-        knows it, as after a release by force."""
+        """An event that is set when the hold is lost: when its lease ends, or with the next renewal after the server
+        has lost it, as by a forced release."""
         self._now()  # refuses in a forked child before any lock of the parent's is touched
         if self._lost_event is None:
             self._lost_event = self._lock._client._losses.event(self._serial)
@@ -191,7 +191,7 @@ class Hold(BaseHold):
         return self._lost_event
 
     def release(self, confirm: Optional[bool] = None) -> None:
-        """Releases one acquire. A `with` block whose Hold was released does not release it again when it is left.
+        """Releases one acquire. The end of a `with` block does not release it again.
 
         Args:
             confirm: As of Lock.release().
@@ -218,10 +218,10 @@ class Hold(BaseHold):
 
     @explain_other_names
     def extend(self, seconds: Seconds) -> None:
-        """Lets the lease end so many seconds from now, also if that is sooner than it was.
+        """Sets the lease to end this many seconds from now. It may end earlier than before.
 
         Args:
-            seconds: More than 0.
+            seconds: The new time to the end of the lease; more than 0.
 
         Example:
             >>> with client.lock("orders:42", lease=5) as hold:

@@ -39,15 +39,16 @@ class Jobs:
     def once(
         self, name: LockName, *, at_most: Seconds, at_least: Seconds = 0, on_lost: OnLost = "raise"
     ) -> Once:
-        """A decorator for a job that many processes start at the same time and one of them is to do, like ShedLock. A
-        call that finds the lock held elsewhere, or comes too soon, is skipped: it returns None.
+        """A decorator for a job that many processes start at the same time, and only one of them is to run, like
+        ShedLock. A call is skipped and returns None if another process runs the job, or if it comes before `at_least`
+        is over.
 
         Args:
             name: As of lock(). Others see a mutex.
-            at_most: The lease, which is not renewed: a process that dies keeps the others from the job for so long. The
-                job must take less: after this time another one may run.
-            at_least: How long the lock stays held from the start of the job, also if the job ends sooner, and if it
-                raises. Choose more than the clocks of the machines differ, and less than the period.
+            at_most: The fixed lease. A process that dies holds the lock for this long. The job must take less: after
+                this time another process may run it.
+            at_least: How long the lock stays held from the start of the job, even if the job ends earlier or raises.
+                Choose more than the difference of the machines' clocks, and less than the period.
             on_lost: As of lock(), for a job that takes longer than at_most.
 
         Example:

@@ -1,4 +1,4 @@
-"""Latch: lets through whoever waits once it was counted down.
+"""Latch: opens for all waiters when it is counted down to zero.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -20,8 +20,8 @@ _WAIT = WaitCall(lib.redlatch_latch_begin_wait, lib.redlatch_latch_start_wait)
 
 
 class Latch(Counted):
-    """A count-down latch by name, made by Client.latch(); Redisson's RCountDownLatch. One that was never set, was
-    counted down or was deleted is open.
+    """A count-down latch, made by Client.latch(); Redisson's RCountDownLatch. It is open before its count is set, after
+    the last count-down, and when it is deleted.
 
     Example:
         >>> ready = client.latch("ready")
@@ -40,7 +40,7 @@ class Latch(Counted):
         super().__init__(client, name, "latch")
 
     def try_set_count(self, count: int) -> bool:
-        """Closes the latch until it has been counted down so often.
+        """Closes the latch until it is counted down this many times.
 
         Args:
             count: 1 or more.
@@ -64,7 +64,7 @@ class Latch(Counted):
         self._call(lib.redlatch_latch_count_down)
 
     def count(self) -> int:
-        """Asks the server what is left to be counted down: 0 when the latch is open.
+        """Asks the server for the rest of the count: 0 when the latch is open.
 
         Example:
             >>> client.latch("ready").count()

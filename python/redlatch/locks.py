@@ -167,7 +167,7 @@ class LockHandle:
         return self.hold_count() > 0
 
     def hold_count(self) -> int:
-        """How many acquires the caller has to release; 0 also when it lost the lock. Nothing is sent.
+        """The number of acquires that the caller has to release. It is 0 when the lock is lost. Nothing is sent.
 
         Example:
             >>> lock = client.lock("orders:42")
@@ -221,7 +221,7 @@ class LockHandle:
 
 
 class Lock(LockHandle):
-    """A name to lock, made by Client.lock() and its kin. Nothing is sent before it is used.
+    """A lock, made by Client.lock() and similar methods. No command is sent until it is used.
 
     The owner is the calling thread, which may acquire again (unless the lock is not reentrant) and has to release as
     often, through any Lock of that name and kind; or, with owner="handle", this object, which any thread may release.
@@ -271,12 +271,12 @@ class Lock(LockHandle):
         lease: Optional[Seconds] = None,
         **others: NoReturn,
     ) -> bool:
-        """Acquires as threading.Lock does.
+        """Acquires the lock, like threading.Lock.acquire().
 
         Args:
             blocking: False tries once.
-            timeout: How long to wait; without it as long as the lock's own says. None or -1 wait for ever.
-            lease: Seconds of a fixed lease, or -1 for one that is renewed; None is that of the lock.
+            timeout: How long to wait. The default is the lock's own timeout. None or -1 waits for ever.
+            lease: The seconds of a fixed lease, or -1 for a lease that is renewed. None: as the lock's own.
 
         Returns:
             True if the lock was obtained, else False.
@@ -348,8 +348,8 @@ class Lock(LockHandle):
         return state_of(record)
 
     def held(self) -> Optional[Hold]:
-        """The caller's Hold, as far as this process knows; None if it holds nothing. A hold that was lost is given
-        until it is released. Nothing is sent.
+        """The caller's Hold, or None if it holds nothing, as far as this process knows. A lost hold is returned until
+        it is released. Nothing is sent.
 
         Example:
             >>> lock = client.fenced_lock("ledger")
@@ -365,11 +365,11 @@ class Lock(LockHandle):
 
     @explain_other_names
     def extend(self, seconds: Seconds) -> None:
-        """Lets the caller's lease end so many seconds from now, also if that is sooner than it was. A lock that is
-        renewed goes on being renewed.
+        """Sets the lease of the caller's hold to end this many seconds from now. It may end earlier than before. A lock
+        that is renewed is renewed further.
 
         Args:
-            seconds: More than 0.
+            seconds: The new time to the end of the lease; more than 0.
 
         Example:
             >>> lock = client.lock("orders:42", lease=5)

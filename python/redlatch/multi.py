@@ -17,7 +17,7 @@ from redlatch.other_names import explain_other_names
 
 
 class MultiLock(Lock):
-    """Locks that are held all together or not at all, made by redlatch.multi_lock(). Nothing is held while it waits.
+    """Several locks that are acquired all or none, made by redlatch.multi_lock(). None is held during a wait.
 
     It has all that a Lock has. An owner that holds one of the members already re-enters it. A member that is lost makes
     the whole lost; release() says so, and gives back what is left.
@@ -91,13 +91,13 @@ def multi_lock(
     """Locks that are held all together or not at all.
 
     Args:
-        members: Up to 100 locks of single names, of any client and of any kind but fair; at the best all of one client,
-            where they are acquired by one script. Losses are told on the client of the first. How they re-enter and
-            draw tokens is their own business.
+        members: Up to 100 locks of one name each, of any client and of any kind but fair. Members of one client are
+            acquired by one script, which is fastest. The client of the first member reports losses. Each member keeps
+            its own options for re-entry and tokens.
         timeout: As of Client.lock(), like the others.
         lease: Of all members.
         max_hold: Of all members.
-        owner: Who holds it: "thread" or "handle".
+        owner: The owner of the hold: "thread" or "handle".
         on_lost: As of Client.lock().
 
     Example:
@@ -118,16 +118,16 @@ def redlock(
     owner: Literal["thread", "handle"] = "thread",
     on_lost: OnLost = "raise",
 ) -> RedLock:
-    """A lock on a majority of independent servers, which outlives the loss of a minority of them.
+    """A lock on a majority of independent servers. It stays held when a minority of them is lost.
 
     Args:
-        members: Locks of any kind but fair, each of a client of its own for a server of its own. The clients are to be
-            opened with lazy=True: connect() fails where the server is down, which a minority may be.
-        allow_few: Allows fewer than three members, of which none may fail.
+        members: Locks of any kind but fair, one for each server, each of a client of its own. Open the clients with
+            lazy=True: without it connect() fails for a server that is down, and a minority may be down.
+        allow_few: Allows fewer than three members. Then none of them may fail.
         timeout: As of Client.lock(), like the others.
         lease: Of all members.
         max_hold: Of all members.
-        owner: Who holds it: "thread" or "handle".
+        owner: The owner of the hold: "thread" or "handle".
         on_lost: As of Client.lock().
 
     Example:

@@ -67,7 +67,7 @@ class _Turn(NamedTuple):
 
 
 class Once:
-    """What Client.once() makes: a decorator, and for `with` what gives a Hold, or None if it is not the caller's turn.
+    """A decorator and a context manager, made by Client.once(). `with` gives a Hold, or None if the job is skipped.
 
     Example:
         >>> with client.once("report", at_least=300, at_most=3600) as hold:

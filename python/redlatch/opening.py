@@ -65,15 +65,15 @@ def connect(
         credentials_interval: How often the provider is asked; needed unless it tells of new credentials by itself.
         sentinel_username: For the sentinels of a redis+sentinel URL.
         sentinel_password: For these sentinels; is never shown.
-        database: Its number.
-        connect_timeout: How long a connection may take.
-        command_timeout: How long a call may take that does not wait for others.
+        database: The number of the database.
+        connect_timeout: The longest time to open a connection.
+        command_timeout: The longest time of a call that does not wait for other owners.
         unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
         fair_timeout: Waiters of a fair lock whose client is silent for this long lose their places; the same for all.
         min_replicas: A grant counts only when so many replicas acknowledged it; None means the URL's, else 0.
-        replica_timeout: How long these may take; less than command_timeout, at most a third of watchdog_lease.
-        durable: Whether it must be in the append-only file on disk, too; Redis 7.2 and newer. None: the URL's, or no.
-        release_on_close: Whether close() releases what is held, or leaves it to run out.
+        replica_timeout: The longest wait for replicas; less than command_timeout, at most a third of watchdog_lease.
+        durable: A grant counts only when the append-only file on disk has it; Redis 7.2 and newer. None: as the URL.
+        release_on_close: Whether close() releases all holds. False: their leases run out.
         after_fork: In a forked child: "reopen", usable with connections of its own; "refuse", calls raise ForkedError.
         tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
         tls_ca_dir: A folder of them, as `openssl rehash` makes it.

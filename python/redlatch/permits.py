@@ -77,7 +77,8 @@ class BasePermit:
         return self._id
 
     def remaining(self) -> float:
-        """Seconds for which nobody else can have the permit, as far as is known; 0.0 when it is over. Nothing is sent.
+        """The safe time in seconds: nobody else can have the permit before it ends. 0.0 when it is over. Nothing is
+        sent.
 
         Example:
             >>> with client.permit_semaphore("slots", limit=3, lease=60) as permit:
@@ -181,11 +182,11 @@ class Permit(BasePermit):
             raise self._failed(status)
 
     def extend(self, seconds: Seconds) -> None:
-        """Lets the lease end so many seconds from now, also if that is sooner than it was. A permit that is renewed
-        goes on being renewed.
+        """Sets the lease to end this many seconds from now. It may end earlier than before. A permit that is renewed is
+        renewed further.
 
         Args:
-            seconds: More than 0.
+            seconds: The new time to the end of the lease; more than 0.
 
         Raises:
             LockLostError: Its lease was over.
@@ -407,12 +408,12 @@ class PermitSemaphore(PermitHandle):
             self._call(lib.redlatch_permit_semaphore_release, id_bytes(permit))
 
     def extend(self, permit: Union[Permit, str], seconds: Seconds) -> None:
-        """Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed
-        goes on being renewed.
+        """Sets a permit's lease to end this many seconds from now. It may end earlier than before. A permit that is
+        renewed is renewed further.
 
         Args:
             permit: It, or its id.
-            seconds: More than 0.
+            seconds: The new time to the end of the lease; more than 0.
 
         Raises:
             LockLostError: Its lease was over.
@@ -432,7 +433,7 @@ class PermitSemaphore(PermitHandle):
             self._call(lib.redlatch_permit_semaphore_update_lease, id_bytes(permit), lease)
 
     def lease_of(self, permit: Union[Permit, str]) -> float:
-        """Asks the server how many seconds a permit is taken yet: 0.0 when it is not, infinity when it has no lease.
+        """Asks the server for the rest of a permit's lease in seconds: 0.0 if it is free, infinity without a lease.
 
         Example:
             >>> client.permit_semaphore("slots").lease_of("00" * 16)
@@ -442,7 +443,7 @@ class PermitSemaphore(PermitHandle):
         return math.inf if milliseconds == -1 else milliseconds / 1000
 
     def try_set_permits(self, permits: int) -> bool:
-        """Makes the semaphore with so many permits, unless it exists.
+        """Makes the semaphore with this number of permits, if it does not exist.
 
         Returns:
             False if it exists.
@@ -455,7 +456,7 @@ class PermitSemaphore(PermitHandle):
         return self._flag(lib.redlatch_permit_semaphore_try_set_permits, whole(permits, "permits", 0))
 
     def set_permits(self, permits: int) -> None:
-        """Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest.
+        """Sets the total number of permits, including those that are taken. If more are taken, the rest is owed.
 
         Example:
             >>> slots = client.permit_semaphore("slots", limit=3)
@@ -467,7 +468,7 @@ class PermitSemaphore(PermitHandle):
         self._call(lib.redlatch_permit_semaphore_set_permits, whole(permits, "permits", 0))
 
     def add_permits(self, permits: int) -> None:
-        """Adds permits, or takes some away without waiting, also more than there are.
+        """Adds permits. A negative number removes permits without waiting, even more than are available.
 
         Example:
             >>> slots = client.permit_semaphore("slots")
@@ -478,7 +479,7 @@ class PermitSemaphore(PermitHandle):
         self._call(lib.redlatch_permit_semaphore_add_permits, whole(permits, "permits", None))
 
     def available(self) -> int:
-        """Asks the server how many permits can be taken: less than 0 if the semaphore owes some.
+        """Asks the server for the number of available permits. It is negative if some are owed.
 
         Example:
             >>> client.permit_semaphore("slots").available()
@@ -505,7 +506,7 @@ class PermitSemaphore(PermitHandle):
         return self._number(lib.redlatch_permit_semaphore_permits)
 
     def delete(self) -> bool:
-        """Deletes the semaphore and all leases. Who waits for permits goes on waiting.
+        """Deletes the semaphore and all leases. Waits for permits go on.
 
         Returns:
             False if there was none.

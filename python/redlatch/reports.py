@@ -31,7 +31,7 @@ _ROLES: Dict[int, Role] = {
 
 @dataclass(frozen=True)
 class Party:
-    """Somebody who holds a lock, or queues for it on the server.
+    """A holder of a lock, or a waiter in the server queue.
 
     Attributes:
         role: "holder"; of a read-write lock "reader" or "writer"; "waiter".
@@ -56,7 +56,7 @@ class Party:
 
 @dataclass(frozen=True)
 class Report:
-    """What a name was when the server was asked.
+    """The state of a name on the server at the time of the query.
 
     Attributes:
         name: The name without the client's prefix; bytes where it is not UTF-8.

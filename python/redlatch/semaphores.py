@@ -25,12 +25,12 @@ _ACQUIRE = WaitCall(lib.redlatch_semaphore_begin_acquire, lib.redlatch_semaphore
 
 
 class Semaphore(Limited):
-    """Permits by name, made by Client.semaphore(), with the manners of threading.Semaphore; Redisson's RSemaphore.
+    """A semaphore, made by Client.semaphore(). It is used like threading.Semaphore, and is Redisson's RSemaphore.
 
-    Nobody owns a permit: whoever took it, anybody may give it back, and what a process that died had taken stays taken
-    (a permit semaphore knows better). In one client waiters are served strictly first come, first served: one that
-    waits for many permits holds back those behind it. One that nobody has made, by try_set_permits() or `limit`, has no
-    permits: acquire() waits until somebody makes it.
+    Permits have no owner: anybody may give one back. The permits of a process that died stay taken; those of a permit
+    semaphore do not. The waiters of one client are served in the order of arrival: one that waits for many permits
+    holds back those behind it. A semaphore that was not made, by try_set_permits() or `limit`, has no permits:
+    acquire() waits until it is made.
 
     `with semaphore:` takes one permit and gives it back. After the semaphore's timeout it raises a LockTimeoutError. If
     nobody made the semaphore it raises a NotFoundError, unless `wait_for_creation` is True.
@@ -56,7 +56,7 @@ class Semaphore(Limited):
         super().__init__(client, name, "semaphore", timeout, lib.REDLATCH_RENEWED, limit, wait_for_creation)
 
     def try_set_permits(self, permits: int, *, ttl: Optional[Seconds] = None) -> bool:
-        """Makes the semaphore with so many permits, unless it exists.
+        """Makes the semaphore with this number of permits, if it does not exist.
 
         Args:
             permits: 0 or more.
@@ -82,7 +82,7 @@ class Semaphore(Limited):
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
         **others: NoReturn,
     ) -> bool:
-        """Takes so many permits at once, waiting for them as threading.Semaphore does.
+        """Takes this number of permits at once, and waits for them like threading.Semaphore.
 
         Args:
             permits: 0 or more.
@@ -145,7 +145,7 @@ class Semaphore(Limited):
         return self._flag(lib.redlatch_semaphore_release_if_exists, whole(permits, "permits", 0))
 
     def add_permits(self, permits: int) -> None:
-        """Adds permits, or takes some away without waiting, also more than there are.
+        """Adds permits. A negative number removes permits without waiting, even more than are available.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -156,10 +156,10 @@ class Semaphore(Limited):
         self._call(lib.redlatch_semaphore_add_permits, whole(permits, "permits", None))
 
     def drain(self) -> int:
-        """Takes all there are.
+        """Takes all available permits.
 
         Returns:
-            How many; less than 0 if the semaphore owed some, which it then owes no more.
+            The number of permits taken. It is negative if that many were owed; then none is owed afterwards.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -170,7 +170,7 @@ class Semaphore(Limited):
         return self._number(lib.redlatch_semaphore_drain)
 
     def available(self) -> int:
-        """Asks the server how many there are: 0 if the semaphore does not exist, less than 0 if it owes some.
+        """Asks the server for the number of available permits: 0 without a semaphore, negative if some are owed.
 
         Example:
             >>> client.semaphore("gate").available()
@@ -179,7 +179,7 @@ class Semaphore(Limited):
         return self._number(lib.redlatch_semaphore_available)
 
     def delete(self) -> bool:
-        """Deletes the semaphore. Who waits for permits goes on waiting.
+        """Deletes the semaphore. Waits for permits go on.
 
         Returns:
             False if there was none.

@@ -164,8 +164,8 @@ class Client(Jobs):
         Args:
             name: 1 to 65 535 bytes, or text, which is taken as UTF-8. A name is to be used as one kind of lock only.
             timeout: How long `async with` and an acquire without one wait: None or -1 for ever, 0 tries once.
-            lease: None means one that is renewed for as long as the lock is held; seconds mean a fixed one.
-            max_hold: A lock that is renewed is so for at most this long; None means for ever.
+            lease: None: it is renewed for as long as the lock is held. Seconds: it is fixed.
+            max_hold: The longest time for which the lease is renewed; None means without a limit.
             owner: Who holds it, and may acquire it again: "task", the calling one, or "handle", the returned object,
                 which any task may release.
             on_lost: What follows when a hold is lost, which is logged in any case: "raise" has the end of the `async
@@ -410,11 +410,11 @@ class Client(Jobs):
         return Latch(self, name, timeout)
 
     async def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
-        """What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
+        """Asks the server about a name, whoever wrote its key: its holders, their leases, and the server queue.
 
         Args:
             name: As of lock().
-            owner: An id as of Party.owner, who is told of first if he holds the name, however many others do.
+            owner: An owner id, as Party.owner has it. If this owner holds the name, it is the first of the parties.
 
         Example:
             >>> async with client.lock("orders:42"):
@@ -440,8 +440,8 @@ class Client(Jobs):
         return Scan(self._dispatcher, pattern_bytes(pattern))
 
     async def wait_free(self, name: LockName, timeout: Optional[Seconds] = None) -> bool:
-        """Waits until nobody holds a name, a semaphore has a permit or a latch is open, without taking it; somebody
-        else may hold it again when this returns.
+        """Waits until nobody holds a name, a semaphore has a permit or a latch is open. It acquires nothing: another
+        owner may hold the name again when this returns.
 
         Args:
             name: As of lock().
@@ -460,7 +460,7 @@ class Client(Jobs):
         return call.status == 0
 
     def stats(self) -> Dict[str, int]:
-        """What the client has done since it was opened, by the names that redlatch.h explains. Nothing is sent.
+        """The client's counters since it was opened. redlatch_client.h describes each name. Nothing is sent.
 
         Example:
             >>> async with client.lock("orders:42"):
@@ -471,7 +471,7 @@ class Client(Jobs):
 
     def set_credentials(self, username: Optional[LockName], password: LockName) -> None:
         """Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If
-        the server refuses them, a warning is logged, and the connections stay what they were.
+        the server refuses them, a warning is logged, and the connections keep the old ones.
 
         Args:
             username: None means the default user.
@@ -487,12 +487,12 @@ class Client(Jobs):
 
     @property
     def uuid(self) -> str:
-        """The first part of every owner id that this client writes."""
+        """The client's uuid, the first part of its owner ids."""
         return text(lib.redlatch_client_uuid(self._dispatcher.handle))
 
     @property
     def url(self) -> str:
-        """The URL in use, with what the given one left out, and without user and password."""
+        """The complete URL in use, with defaults, without user and password."""
         self._dispatcher  # noqa: B018
         return self._url
 
@@ -502,9 +502,9 @@ class Client(Jobs):
         return self._given is None and (self._end is None or not self._end.alive)
 
     async def close(self) -> None:
-        """Releases what is held, unless `release_on_close` is False, and ends the client. Who waits gets a ClosedError.
-        Takes at most the `close_timeout` of Tuning, and is done to its end although the task is cancelled. Closing
-        twice is harmless.
+        """Releases what is held, unless `release_on_close` is False, and ends the client. Waits in progress raise a
+        ClosedError. Takes at most the `close_timeout` of Tuning, and is done to its end although the task is cancelled.
+        Closing twice is harmless.
 
         Example:
             >>> other = await redlatch.aio.connect(client.url)

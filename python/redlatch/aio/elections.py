@@ -97,7 +97,7 @@ class Election:
         return hold is not None and not self._resigned and hold._alive() is not None
 
     async def leader(self) -> Optional[Party]:
-        """Asks the server who leads, with host and process if the client is one of redlatch; None if nobody does.
+        """Asks the server for the leader, or None. `host` and `pid` are known for clients of redlatch.
 
         Example:
             >>> print(await client.elect("scheduler").leader())

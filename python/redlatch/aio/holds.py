@@ -70,10 +70,10 @@ class Hold(BaseHold):
 
     @explain_other_names
     async def extend(self, seconds: Seconds) -> None:
-        """Lets the lease end so many seconds from now, also if that is sooner than it was.
+        """Sets the lease to end this many seconds from now. It may end earlier than before.
 
         Args:
-            seconds: More than 0.
+            seconds: The new time to the end of the lease; more than 0.
 
         Example:
             >>> async with client.lock("orders:42", lease=5) as hold:

@@ -36,7 +36,7 @@ class Latch(Awaited):
         super().__init__(client, name, "latch")
 
     async def try_set_count(self, count: int) -> bool:
-        """Closes the latch until it has been counted down so often.
+        """Closes the latch until it is counted down this many times.
 
         Args:
             count: 1 or more.
@@ -61,7 +61,7 @@ class Latch(Awaited):
         await self._change(lib.redlatch_latch_start_count_down)
 
     async def count(self) -> int:
-        """Asks the server what is left to be counted down: 0 when the latch is open.
+        """Asks the server for the rest of the count: 0 when the latch is open.
 
         Example:
             >>> await client.latch("ready").count()

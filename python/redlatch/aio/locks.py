@@ -51,7 +51,7 @@ _CONFIRM_OF_LOCK: int = lib.REDLATCH_CONFIRM_OF_LOCK
 
 
 class Lock(LockHandle):
-    """A name to lock, made by Client.lock() and its kin. Nothing is sent before it is used.
+    """A lock, made by Client.lock() and similar methods. No command is sent until it is used.
 
     The owner is the task that calls, which may acquire again (unless the lock is not reentrant) and has to release as
     often; or, with owner="handle", this object, which any task may release. The tasks that a task starts are owners of
@@ -87,8 +87,8 @@ class Lock(LockHandle):
 
         Args:
             blocking: False tries once.
-            timeout: How long to wait; without it as long as the lock's own says. None or -1 wait for ever.
-            lease: Seconds of a fixed lease, or -1 for one that is renewed; None is that of the lock.
+            timeout: How long to wait. The default is the lock's own timeout. None or -1 waits for ever.
+            lease: The seconds of a fixed lease, or -1 for a lease that is renewed. None: as the lock's own.
 
         Returns:
             True if the lock was obtained, else False; to be awaited.
@@ -103,8 +103,8 @@ class Lock(LockHandle):
         return self._acquire(self._caller(), wait, lease_of_hold)
 
     def release(self, confirm: Optional[bool] = None) -> Coroutine[Any, Any, None]:
-        """Releases one acquire of the task in which this is called. It is done to its end although the task that
-        awaits it is cancelled.
+        """Releases one acquire of the calling task. The release is completed even if the task that awaits it is
+        cancelled.
 
         Args:
             confirm: False does not wait for the server's reply; see redlatch.Lock.release(). None is as the lock's
@@ -134,8 +134,8 @@ class Lock(LockHandle):
         return state_of((await self._call(lib.redlatch_lock_start_query)).value)
 
     def held(self) -> Optional[Hold]:
-        """The caller's Hold, as far as this process knows; None if it holds nothing. A hold that was lost is given
-        until it is released. Nothing is sent.
+        """The caller's Hold, or None if it holds nothing, as far as this process knows. A lost hold is returned until
+        it is released. Nothing is sent.
 
         Example:
             >>> lock = client.fenced_lock("ledger")
@@ -149,11 +149,11 @@ class Lock(LockHandle):
 
     @explain_other_names
     async def extend(self, seconds: Seconds) -> None:
-        """Lets the caller's lease end so many seconds from now, also if that is sooner than it was. A lock that is
-        renewed goes on being renewed.
+        """Sets the lease of the caller's hold to end this many seconds from now. It may end earlier than before. A lock
+        that is renewed is renewed further.
 
         Args:
-            seconds: More than 0.
+            seconds: The new time to the end of the lease; more than 0.
 
         Example:
             >>> lock = client.lock("orders:42", lease=5)

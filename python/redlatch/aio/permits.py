@@ -76,11 +76,11 @@ class Permit(BasePermit):
             raise
 
     async def extend(self, seconds: Seconds) -> None:
-        """Lets the lease end so many seconds from now, also if that is sooner than it was. A permit that is renewed
-        goes on being renewed.
+        """Sets the lease to end this many seconds from now. It may end earlier than before. A permit that is renewed is
+        renewed further.
 
         Args:
-            seconds: More than 0.
+            seconds: The new time to the end of the lease; more than 0.
 
         Raises:
             LockLostError: Its lease was over.
@@ -269,12 +269,12 @@ class PermitSemaphore(Awaited, PermitHandle):
             await self._change(_start_release, id_bytes(permit))
 
     async def extend(self, permit: Union[Permit, str], seconds: Seconds) -> None:
-        """Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed
-        goes on being renewed.
+        """Sets a permit's lease to end this many seconds from now. It may end earlier than before. A permit that is
+        renewed is renewed further.
 
         Args:
             permit: It, or its id.
-            seconds: More than 0.
+            seconds: The new time to the end of the lease; more than 0.
 
         Raises:
             LockLostError: Its lease was over.
@@ -294,7 +294,7 @@ class PermitSemaphore(Awaited, PermitHandle):
             await self._ask(lib.redlatch_permit_semaphore_start_update_lease, id_bytes(permit), lease)
 
     async def lease_of(self, permit: Union[Permit, str]) -> float:
-        """Asks the server how many seconds a permit is taken yet: 0.0 when it is not, infinity when it has no lease.
+        """Asks the server for the rest of a permit's lease in seconds: 0.0 if it is free, infinity without a lease.
 
         Example:
             >>> await client.permit_semaphore("slots").lease_of("00" * 16)
@@ -304,7 +304,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         return math.inf if milliseconds == -1 else milliseconds / 1000
 
     async def try_set_permits(self, permits: int) -> bool:
-        """Makes the semaphore with so many permits, unless it exists.
+        """Makes the semaphore with this number of permits, if it does not exist.
 
         Returns:
             False if it exists.
@@ -318,7 +318,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         return bool(await self._ask(start, whole(permits, "permits", 0)))
 
     async def set_permits(self, permits: int) -> None:
-        """Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest.
+        """Sets the total number of permits, including those that are taken. If more are taken, the rest is owed.
 
         Example:
             >>> slots = client.permit_semaphore("slots", limit=3)
@@ -330,7 +330,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         await self._change(lib.redlatch_permit_semaphore_start_set_permits, whole(permits, "permits", 0))
 
     async def add_permits(self, permits: int) -> None:
-        """Adds permits, or takes some away without waiting, also more than there are.
+        """Adds permits. A negative number removes permits without waiting, even more than are available.
 
         Example:
             >>> slots = client.permit_semaphore("slots")
@@ -341,7 +341,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         await self._change(lib.redlatch_permit_semaphore_start_add_permits, whole(permits, "permits", None))
 
     async def available(self) -> int:
-        """Asks the server how many permits can be taken: less than 0 if the semaphore owes some.
+        """Asks the server for the number of available permits. It is negative if some are owed.
 
         Example:
             >>> await client.permit_semaphore("slots").available()
@@ -368,7 +368,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         return await self._ask(lib.redlatch_permit_semaphore_start_permits)
 
     async def delete(self) -> bool:
-        """Deletes the semaphore and all leases. Who waits for permits goes on waiting.
+        """Deletes the semaphore and all leases. Waits for permits go on.
 
         Returns:
             False if there was none.

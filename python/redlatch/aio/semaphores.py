@@ -46,7 +46,7 @@ class Semaphore(Awaited, Limited):
         super().__init__(client, name, "semaphore", timeout, lib.REDLATCH_RENEWED, limit, wait_for_creation)
 
     async def try_set_permits(self, permits: int, *, ttl: Optional[Seconds] = None) -> bool:
-        """Makes the semaphore with so many permits, unless it exists.
+        """Makes the semaphore with this number of permits, if it does not exist.
 
         Args:
             permits: 0 or more.
@@ -125,7 +125,7 @@ class Semaphore(Awaited, Limited):
         return bool(await self._change(lib.redlatch_semaphore_start_release_if_exists, permits))
 
     async def add_permits(self, permits: int) -> None:
-        """Adds permits, or takes some away without waiting, also more than there are.
+        """Adds permits. A negative number removes permits without waiting, even more than are available.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -139,7 +139,7 @@ class Semaphore(Awaited, Limited):
         """Takes all there are. If the task is cancelled, they are given back.
 
         Returns:
-            How many; less than 0 if the semaphore owed some, which it then owes no more.
+            The number of permits taken. It is negative if that many were owed; then none is owed afterwards.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -155,7 +155,7 @@ class Semaphore(Awaited, Limited):
         return (await self._wait(lib.redlatch_semaphore_start_drain, self._handle, undo=undo)).number
 
     async def available(self) -> int:
-        """Asks the server how many there are: 0 if the semaphore does not exist, less than 0 if it owes some.
+        """Asks the server for the number of available permits: 0 without a semaphore, negative if some are owed.
 
         Example:
             >>> await client.semaphore("gate").available()
@@ -164,7 +164,7 @@ class Semaphore(Awaited, Limited):
         return await self._ask(lib.redlatch_semaphore_start_available)
 
     async def delete(self) -> bool:
-        """Deletes the semaphore. Who waits for permits goes on waiting.
+        """Deletes the semaphore. Waits for permits go on.
 
         Returns:
             False if there was none.
