@@ -1,5 +1,6 @@
 /* Hosts and processes of owners: a connection of redlatch is called redlatch:[<label>@]<host>:<pid>:<uuid>, and an
- * owner id begins with that uuid. SPDX-License-Identifier: Apache-2.0 */
+ * owner id begins with that uuid.
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "hosts.h"
 

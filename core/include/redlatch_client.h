@@ -85,25 +85,34 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
 
 /* Opens a client and connects it, unless options->lazy is 1. Blocks for the connect timeout at most.
  *
- * url: redis://[user[:password]@]host[:port][/database][?option=value&...], the same with rediss:// for TLS,
- * unix://[user[:password]@]/path[?db=N] or
- * redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service[/database] or
- * redis+replicas://[user[:password]@]host[:port][,host[:port]...][/database], NUL-terminated. NULL: the environment
- * variable REDIS_URL, or else redis://127.0.0.1:6379/0. The URL's options are connect_timeout,
- * command_timeout, dead_peer_timeout, dns_interval and replica_timeout (seconds, fractions allowed), min_replicas,
- * durable (0 or 1), name_prefix and db; of rediss also those of TLS, of redis+sentinel sentinel_username and
- * sentinel_password, and of redis+cluster sharded_messages, by the names of their fields.
+ * url: one of these forms, NUL-terminated, with ?option=value&... at its end. NULL: the environment variable REDIS_URL,
+ * or else redis://127.0.0.1:6379/0.
  *
- * redis+sentinel: the hosts are sentinels, with port 26379 by default. The client is on the master that they announce,
- * and moves with it. rediss+sentinel: TLS to the sentinels and to the master, with the same options; URL options with
- * the prefix sentinel_, such as sentinel_tls_ca_file, are for the sentinels instead. The URL option address_map
- * translates what sentinels announce: announced[:port]=reached[:port], up to 32 with commas between.
+ *   redis://HOST[/database]                  a server
+ *   unix://[user[:password]@]/path           a server, by its socket; its database is the option db
+ *   redis+sentinel://HOSTS/service[/db]      the master that these sentinels announce, with port 26379 by default
+ *   redis+replicas://HOSTS[/database]        the one of these servers that is the master
+ *   redis+cluster://HOSTS                    a Redis Cluster, of which these are some nodes
+ *
+ * HOST is [user[:password]@]host[:port], and HOSTS is [user[:password]@]host[:port][,host[:port]...]. With rediss in
+ * place of redis all connections use TLS.
+ *
+ * The URL's options are connect_timeout, command_timeout, dead_peer_timeout, dns_interval and replica_timeout (seconds,
+ * fractions allowed), min_replicas, durable (0 or 1), name_prefix and db; of rediss also those of TLS, of
+ * redis+sentinel sentinel_username and sentinel_password, and of redis+cluster sharded_messages, by the names of their
+ * fields.
+ *
+ * redis+sentinel: the client moves with the master. URL options with the prefix sentinel_, such as
+ * sentinel_tls_ca_file, are for the sentinels instead of the servers. The URL option address_map translates the
+ * addresses that sentinels announce: announced[:port]=reached[:port], up to 32 with commas between.
+ *
+ * redis+replicas: the client searches for the master again when it is lost or refuses a command as a replica.
+ *
+ * redis+cluster: each name is served by the master of its slot. The client follows slots that move, and failovers.
+ * address_map as of redis+sentinel.
  *
  * Files of TLS options are read now, and again before a connection is made if they changed: a certificate that was
  * renewed on disk is used then. A changed file that cannot be used leaves the old one in use.
- *
- * redis+replicas, rediss+replicas: the hosts are a master and its replicas. The client is on the one that is the
- * master, and searches for it again when it is lost or refuses a command as a replica.
  *
  * options: NULL for the defaults. An option that is set overrides the URL.
  * client_out: the client. The caller owns it and frees it with redlatch_client_free.
@@ -112,9 +121,9 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  *   INVALID             also: a file of a TLS option cannot be used, a TLS    read redlatch_last_error
  *                       option was given without a rediss URL, or no
  *                       sentinel knows the service
- *   UNSUPPORTED         sharded_messages is "on", and a node of the cluster   use "auto", or a build with TLS
- *                       has no SPUBLISH; or the library was built without
- *                       TLS
+ *   UNSUPPORTED         sharded_messages is "on", and a node of the cluster   use "auto"
+ *                       has no SPUBLISH
+ *                       the library was built without TLS                     use a build with TLS
  *   UNREACHABLE         no connection before the connect timeout, or no       call again later
  *                       master was found
  *   NO_REPLY            connected, but no reply before the connect timeout    call again later

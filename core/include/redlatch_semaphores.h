@@ -67,8 +67,9 @@ REDLATCH_API void redlatch_semaphore_free(redlatch_semaphore *semaphore);
  *   TIMEOUT             there were too few permits until the deadline; a      try again later
  *                       semaphore that does not exist has none
  *   NOT_FOUND           the semaphore does not exist, and the option          redlatch_semaphore_try_set_permits, or
- * the must_exist is 1                                       option limit NO_REPLY            no reply came; the acquire
- * is undone in the           try again background
+ *                       must_exist is 1                                       the option limit
+ *   NO_REPLY            no reply came; the acquire is undone in the           try again
+ *                       background
  *
  * Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_semaphore_acquire(redlatch_semaphore *semaphore, int64_t permits, int64_t wait_ms,

@@ -87,10 +87,11 @@ function redlatch.redlock(members, given)
 end
 
 --- Opens a client and connects, unless told to be lazy.
----@param url? string redis://[user[:password]@]host[:port][/database], the same with rediss:// for TLS,
----unix://[user[:password]@]/path[?db=N], redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service or
----redis+replicas://[user[:password]@]host[:port][,host[:port]...]; nil means the environment's
----REDIS_URL, else redis://127.0.0.1:6379/0
+---@param url? string redis://[user[:password]@]host[:port][/database], unix://[user[:password]@]/path[?db=N],
+---redis+sentinel://[user[:password]@]host[:port][,host[:port]...]/service,
+---redis+replicas://[user[:password]@]host[:port][,host[:port]...] or
+---redis+cluster://[user[:password]@]host[:port][,host[:port]...]; rediss in place of redis for TLS; nil means the
+---environment's REDIS_URL, else redis://127.0.0.1:6379/0
 ---@param given? redlatch.ConnectOptions
 ---@return redlatch.Client? client, string? message, string? code
 function redlatch.connect(url, given)

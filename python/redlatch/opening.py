@@ -50,11 +50,11 @@ def connect(
     tls_min_version: Optional[Literal["1.2", "1.3"]] = None,
     tuning: Optional[Tuning] = None,
 ) -> Client:
-    """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas.
+    """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas. Options win over the URL.
 
     Args:
-        url: redis[s]://[user[:password]@]host[:port][/database], unix:///path, redis+sentinel://host,.../service or
-            redis+replicas://host,...; None means $REDIS_URL, else redis://127.0.0.1:6379/0. Options win over the URL.
+        url: redis[s]://[user[:password]@]host[:port][/database], unix:///path, redis[s]+sentinel://host,.../service,
+            redis[s]+replicas://host,..., redis[s]+cluster://host,...; None: $REDIS_URL, else redis://127.0.0.1:6379/0.
         watchdog_lease: The lease of a lock that is renewed.
         name_prefix: Is put before every name.
         label: Says to others who holds or leads, such as "billing": see Party.label. 1 to 64 visible ASCII characters.

@@ -1,6 +1,7 @@
 /* Fuzz target: the engine, under any order of calls, answers, broken connections, messages and passing time. After
  * every step its records must be consistent (engine_checks.c). At the end nobody wants anything any more, and all that
- * the engine was given must come back. SPDX-License-Identifier: Apache-2.0
+ * the engine was given must come back.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The input: a byte for the kind of each name, then steps, each a byte that chooses and bytes that say how. */
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* The steps of users: calls, as the client layer makes them, with what it sees to: a thread is in one call at a time,
- * and numbers are in the bounds that the public header sets. SPDX-License-Identifier: Apache-2.0 */
+ * and numbers are in the bounds that the public header sets.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_play.h"
 #include "kinds.h"
 
@@ -71,7 +72,7 @@ static uint8_t side(uint8_t kind, uint8_t how) {
 
 static void start(struct call *call, const char *what, const char *name) {
     const struct operation *operation = call->operation;
-    play_tell("%s of %s (%s) for owner %d on lane %d%s%s, lease %lld, until %lld", what, name,
+    play_tell("%s of %s (%s) for owner %d on pipeline %d%s%s, lease %lld, until %lld", what, name,
               redlatch_kind_name(operation->lock_kind), (int)operation->owner, operation->pipeline,
               operation->asynchronous ? ", asynchronous" : "", operation->non_blocking ? ", once" : "",
               (long long)operation->lease_ms, operation->wait_until == NEVER ? -1LL : (long long)operation->wait_until);

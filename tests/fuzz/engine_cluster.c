@@ -40,7 +40,7 @@ static void redirect(void) {
     }
     play_import_replied(pipeline->role);
     bool moved = how / PIPELINE_COUNT % 2;
-    play_tell("lane %d: the oldest command is redirected%s", (int)pipeline->role, moved ? "" : " for once");
+    play_tell("pipeline %d: the oldest command is redirected%s", (int)pipeline->role, moved ? "" : " for once");
     struct server *other = rig.at == &rig.server ? &rig.second : &rig.server;
     bool follows = moved ? engine_redirected(&rig.engine, pipeline, rig.now)
                          : engine_redirected_to_importer(&rig.engine, pipeline, other, rig.now);
@@ -53,14 +53,14 @@ static void redirect(void) {
 void play_import_replied(enum pipeline_role pipeline) {
     struct pipeline *importer = &rig.at->pipelines[pipeline];
     if (engine_import_replied(importer)) {
-        play_tell("lane %d: ASKING is answered", (int)pipeline);
+        play_tell("pipeline %d: ASKING is answered", (int)pipeline);
         MUST(!engine_import_replied(importer));
     }
 }
 
 static void fail_importer(void) {
     struct pipeline *importer = &rig.at->pipelines[input_below(play.input, PIPELINE_COUNT)];
-    play_tell("lane %d: there is no connection to the importer", (int)importer->role);
+    play_tell("pipeline %d: there is no connection to the importer", (int)importer->role);
     rig_lost(importer->role);
     engine_importer_failed(&rig.engine, importer);
     rig_turn();

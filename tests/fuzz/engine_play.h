@@ -1,5 +1,6 @@
 /* The parts of the fuzz target `engine`: what an input's steps do to the engine of the unit tests' rig, and what must
- * hold between them. SPDX-License-Identifier: Apache-2.0 */
+ * hold between them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ENGINE_PLAY_H
 #define ENGINE_PLAY_H
 

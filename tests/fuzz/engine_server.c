@@ -1,5 +1,6 @@
 /* The steps of the server and of connections: commands are written, answered with what a server says or with anything
- * else, lost with their connection and settled. SPDX-License-Identifier: Apache-2.0 */
+ * else, lost with their connection and settled.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_play.h"
 #include "acknowledgement.h"
 #include "wire.h"
@@ -42,7 +43,8 @@ static void send_next(enum pipeline_role pipeline) {
     const struct command *command = engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline]);
     write_command(command);
     MUST(rig_send(pipeline) == command);
-    play_tell("lane %d: command %d of id %llu is sent", (int)pipeline, command->kind, (unsigned long long)command->id);
+    play_tell("pipeline %d: command %d of id %llu is sent", (int)pipeline, command->kind,
+              (unsigned long long)command->id);
 }
 
 void play_send(void) {
@@ -284,7 +286,7 @@ static void answer(enum pipeline_role pipeline, enum answer_choice choice) {
     } else {
         put_usual(&answer, command, choice == USUAL_GOOD);
     }
-    play_tell("lane %d: the answer to command %d is of kind %d: %lld \"%.*s\" of %d elements", (int)pipeline,
+    play_tell("pipeline %d: the reply to command %d is of kind %d: %lld \"%.*s\" of %d elements", (int)pipeline,
               command->kind, (int)answer.reply.kind, (long long)answer.reply.integer, (int)answer.reply.size,
               answer.reply.text ? answer.reply.text : "", (int)answer.reply.count);
     give_answer(&answer, pipeline);
@@ -330,17 +332,17 @@ void play_connection(void) {
     enum pipeline_role pipeline = a_pipeline(how);
     unsigned choice = how / PIPELINE_COUNT % 7;
     if (choice < 2) {
-        play_tell("lane %d breaks", (int)pipeline);
+        play_tell("pipeline %d breaks", (int)pipeline);
         rig_lost(pipeline);
     } else if (choice < 6) {
         enum resolution resolution = choice == 5 ? RESOLVED_BY_KILL : (enum resolution)(choice - 2);
-        play_tell("lane %d breaks and is there again, settlement %d", (int)pipeline, (int)resolution);
+        play_tell("pipeline %d breaks and is there again, settlement %d", (int)pipeline, (int)resolution);
         rig_lost(pipeline); /* if it was not before */
         check_engine();
         rig_ready(pipeline, resolution);
     } else {
         int status = statuses[input_below(play.input, 8)];
-        play_tell("lane %d breaks and can not be made again: %d", (int)pipeline, status);
+        play_tell("pipeline %d breaks and can not be made again: %d", (int)pipeline, status);
         rig_lost(pipeline);
         rig_failed(pipeline, status);
     }

@@ -1,5 +1,6 @@
 /* Fuzz target: names as users write them and as they stand on the server: channels, keys of plain locks, values of
- * groups, ids of permits, numbers, error replies. SPDX-License-Identifier: Apache-2.0
+ * groups, ids of permits, numbers, error replies.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The first byte says which of them the rest is; a second one how. */
 #include "errors.h"

@@ -1,5 +1,6 @@
 /* Fuzz target: the bytes of a server as replies. However they are cut into pieces, the replies and their end are the
- * same, and what is made of them can be read to its last byte. SPDX-License-Identifier: Apache-2.0
+ * same, and what is made of them can be read to its last byte.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The first byte says how long the pieces are. */
 #include "replies.h"

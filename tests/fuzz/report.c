@@ -1,5 +1,6 @@
 /* Fuzz target: the record that the script `inspect` makes. Any bytes are a report or are refused; of a report every
- * part can be read, and stays in its bounds. SPDX-License-Identifier: Apache-2.0
+ * part can be read, and stays in its bounds.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The first byte is the size of the client's prefix, the rest the record. */
 #include "report.h"

@@ -1,6 +1,7 @@
 /* Fuzz target: what a sentinel says, to the search for a master and to the listener, and what a candidate says that it
  * has announced. A search ends with a master or with a reason, within its time; whatever is learned is a host with a
- * port; no message shows a password. SPDX-License-Identifier: Apache-2.0
+ * port; no message shows a password.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The first byte says what is tried and how. Then come pieces: how long one is, less one, and its bytes. A piece goes
  * to the newest connection. At the end of the input all peers hang up. */

@@ -1,6 +1,7 @@
 /* Fuzz target: what a cluster says of itself, as the reply to CLUSTER SLOTS and as redirections. Whatever is read has
  * masters at endpoints and slots that are theirs; what is refused changes nothing; a redirection that is written down
- * again reads the same. SPDX-License-Identifier: Apache-2.0
+ * again reads the same.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The first byte says what is read and how. */
 #include "topology.h"

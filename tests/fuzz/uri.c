@@ -1,5 +1,6 @@
 /* Fuzz target: URLs. Any text is parsed or refused with a reason; what is parsed is in its bounds and means the same
- * when it is written out again; no message shows a password. SPDX-License-Identifier: Apache-2.0
+ * when it is written out again; no message shows a password.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * The first byte says how the rest is used: as a whole URL, or as what follows a user and a password. */
 #include "uri.h"

@@ -1,4 +1,4 @@
-"""Every source file names its licence in its first lines, and none says of itself that it is not done.
+"""Every source file has its licence in a line of its own near its top, and none says of itself that it is not done.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,6 +13,7 @@ LICENCED = [".c", ".h", ".def", ".py", ".pyi", ".lua", ".sh", ".cmake", ".map", 
             "CMakeLists.txt", ".java", ".go", ".mjs"]
 NO_TEXT_OF_OURS = {"redlatch.pc.in"}
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
+LICENCE_LINE = re.compile(rf"\W*{re.escape(LICENCE)}\W*$")
 HEAD_LINES = 40
 # Written in pieces, so that this file does not find itself.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
@@ -23,8 +24,8 @@ def check(root: Path) -> List[str]:
     complaints = []
     for path in files(root, LICENCED):
         head = [line for number, line in lines(path) if number <= HEAD_LINES]
-        if path.name not in NO_TEXT_OF_OURS and head and not any(LICENCE in line for line in head):
-            complaints.append(complaint(root, path, 1, f"expected '{LICENCE}' in the first {HEAD_LINES} lines"))
+        if path.name not in NO_TEXT_OF_OURS and head and not any(LICENCE_LINE.match(line) for line in head):
+            complaints.append(complaint(root, path, 1, f"expected a line '{LICENCE}' in the first {HEAD_LINES}"))
     for path in files(root, [*LICENCED, ".md", ".toml"]):
         for number, line in lines(path):
             if UNFINISHED.search(line):

@@ -67,7 +67,7 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("core/src/base/long.c", LICENCE + "\n" * 600, "601 lines"),
     ("core/src/base/wide.c", LICENCE + "/*" + " " * 117 + "*/\n", "121 columns"),
     ("tests/long.py", "# " + LICENCE + "def run():\n" + "    pass\n" * 70, "run has 71 lines"),
-    ("tests/bare.py", "pass\n", "expected 'SPDX"),
+    ("tests/bare.py", "pass\n", "expected a line 'SPDX"),
     ("tests/later.py", "# " + LICENCE + "# TO" + "DO: all of it\n", "not done"),
     ("pyproject.toml", 'version = "1.2.4"\n', "pyproject.toml: says version 1.2.4"),
     ("CHANGELOG.md", "## [1.2.2] - unreleased\n", "the top entry is 1.2.2"),

@@ -1,5 +1,6 @@
 /* Allocations: one that fails, and those that are not freed, by address, since memory that a shared library allocated
- * may be freed here, too. SPDX-License-Identifier: Apache-2.0 */
+ * may be freed here, too.
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>

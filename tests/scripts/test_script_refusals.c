@@ -1,5 +1,6 @@
 /* What scripts refuse in their own words: each begins with the word that decides its status (error_reply.h), and says
- * which key holds what, for whoever reads the traffic of a server. SPDX-License-Identifier: Apache-2.0 */
+ * which key holds what, for whoever reads the traffic of a server.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "scripts_embedded.h"
 
 #include <stdbool.h>

@@ -103,9 +103,9 @@
     X(COVER_RESOLVE_FORCE, "settled: force release") \
     X(COVER_RESOLVE_QUERY, "settled: query") \
     X(COVER_RESOLVE_RENEWAL, "settled: renewal") \
-    X(COVER_RESOLVED_BY_KILL, "lane ready: old connection killed") \
-    X(COVER_RESOLVED_BY_RESTART, "lane ready: server restarted") \
-    X(COVER_RESOLUTION_DENIED, "lane ready: KILL denied") \
+    X(COVER_RESOLVED_BY_KILL, "pipeline ready: old connection killed") \
+    X(COVER_RESOLVED_BY_RESTART, "pipeline ready: server restarted") \
+    X(COVER_RESOLUTION_DENIED, "pipeline ready: KILL denied") \
     X(COVER_REFUSED_ACQUIRE, "refused: acquire") \
     X(COVER_REFUSED_REENTER, "refused: re-entry") \
     X(COVER_REFUSED_RELEASE, "refused: release") \

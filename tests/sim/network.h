@@ -1,7 +1,8 @@
 /* What is on its way between clients and servers: requests, replies and messages; servers that pause, fail and come
  * back; connections that break, are made again, and what then comes late. The simulations of counts and of several
  * servers stand on it; that of locks has connections of its own, with all that happens while one is set up
- * (locks/sim_connection.h). SPDX-License-Identifier: Apache-2.0 */
+ * (locks/sim_connection.h).
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef NETWORK_H
 #define NETWORK_H
 

@@ -1,5 +1,6 @@
 /* What a script leaves that an access rule refuses one of its commands: it must be as if it had not been run, so that
- * whoever is told of the error reply knows how things stand. SPDX-License-Identifier: Apache-2.0 */
+ * whoever is told of the error reply knows how things stand.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REJECTED_SCRIPTS_H
 #define REJECTED_SCRIPTS_H
 

@@ -1,5 +1,6 @@
 /* Keys and arguments on their way: an array of texts and, in the same block of memory, their bytes, each text with a
- * NUL behind it. A block has exactly the room it needs. SPDX-License-Identifier: Apache-2.0 */
+ * NUL behind it. A block has exactly the room it needs.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TEXTS_H
 #define TEXTS_H
 

@@ -1,5 +1,6 @@
 /* What every simulated world begins with, whichever locks are in it: virtual time, random numbers, the scripts, the
- * trace, what was reached, and the first rule that was violated. SPDX-License-Identifier: Apache-2.0 */
+ * trace, what was reached, and the first rule that was violated.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WORLD_COMMON_H
 #define WORLD_COMMON_H
 

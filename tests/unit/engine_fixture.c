@@ -159,8 +159,8 @@ static const char *left_over(void) {
         {engine->command_pool_size != rig.commands, "a command"},
         {engine->batch_pool_size != rig.batches, "a renewal"},
         {engine->hold_pool_size != rig.holds, "a hold"},
-        {engine->wait_queue_pool_size != rig.wait_queues, "a contest"},
-        {!list_is_empty(&engine->wait_queues), "a contest in the list"},
+        {engine->wait_queue_pool_size != rig.wait_queues, "a wait queue"},
+        {!list_is_empty(&engine->wait_queues), "a wait queue in the list"},
         {!list_is_empty(&rig.server.subscription_changes), "a change of a subscription"},
         {!list_is_empty(&rig.second.subscription_changes), "a change of a subscription on the second server"},
         {rig.server.subscriptions != 0 || rig.second.subscriptions != 0, "a subscription of a server"},
@@ -168,7 +168,7 @@ static const char *left_over(void) {
         {engine->reserved_entries != 0, "reserved lines of a command"},
         {engine->reserved_commands != 0, "a reserved command"},
         {engine->reserved_holds != 0, "a reserved hold"},
-        {engine->reserved_wait_queues != 0, "a reserved contest"},
+        {engine->reserved_wait_queues != 0, "a reserved wait queue"},
         {engine_next_timer(engine) != NEVER, "a timer"},
         {engine->resources.used != 0, "a name"},
         {engine->subscriptions != 0, "a subscription"},
@@ -180,7 +180,7 @@ static const char *left_over(void) {
         const struct pipeline *at = &server->pipelines[pipeline % PIPELINE_COUNT];
         if (!list_is_empty(&at->unsent) || !list_is_empty(&at->sent) || !list_is_empty(&at->in_doubt) ||
             at->in_flight) {
-            return "something in a lane";
+            return "something in a pipeline";
         }
     }
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {

@@ -1,5 +1,6 @@
 /* A broken invariant, a defect of ours: calls end with INTERNAL, waiting ones too, and closing and freeing go well.
- * Builds for tests and fuzzing abort instead. SPDX-License-Identifier: Apache-2.0 */
+ * Builds for tests and fuzzing abort instead.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

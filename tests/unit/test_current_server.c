@@ -1,5 +1,6 @@
 /* Which server a client is on: what a greeting shows of that, moves from one process to another, and what a search that
- * found the master changes. SPDX-License-Identifier: Apache-2.0 */
+ * found the master changes.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "current_server.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* Where connections are to lead: a search that all pipelines share, what becomes of it when it fails or finds another
- * master, and addresses that are borrowed. SPDX-License-Identifier: Apache-2.0 */
+ * master, and addresses that are borrowed.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "find_server.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,6 @@
 /* Listening to sentinels: when, to which, what is believed of what they say, and when one is left for the next. The
- * clock is the test's own. SPDX-License-Identifier: Apache-2.0 */
+ * clock is the test's own.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "listener.h"
 
 #include <poll.h>

@@ -1,5 +1,6 @@
 /* What a reader takes off a pipeline: replies that are late, and a peer that owes one and stays silent. The clock is
- * the test's own. SPDX-License-Identifier: Apache-2.0 */
+ * the test's own.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline_io.h"
 
 #include <poll.h>

@@ -1,5 +1,6 @@
 /* The connection for messages: how its end is noticed, what is no message, where it leads, and that a successor with
- * new credentials finds its way. The clock is the test's own. SPDX-License-Identifier: Apache-2.0 */
+ * new credentials finds its way. The clock is the test's own.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "subscriber.h"
 
 #include <poll.h>

@@ -1,5 +1,6 @@
 /* Connections over TLS, and between a side that speaks it and one that does not: what is encrypted when, what is read,
- * how they end, and how failures are called. SPDX-License-Identifier: Apache-2.0 */
+ * how they end, and how failures are called.
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "connection.h"
 

@@ -1,5 +1,6 @@
 /* TLS contexts: which certificates, keys, CAs and versions the options lead to, what is refused and in which words, and
- * the host's error queue. SPDX-License-Identifier: Apache-2.0 */
+ * the host's error queue.
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "tls_fixture.h"
 

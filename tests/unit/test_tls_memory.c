@@ -1,5 +1,6 @@
 /* TLS without memory: the calls of OpenSSL that make something fail, one after the other. Nothing is left over, no text
- * is without an end, and the status says why. SPDX-License-Identifier: Apache-2.0 */
+ * is without an end, and the status says why.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tls_fixture.h"
 
 #include <string.h>

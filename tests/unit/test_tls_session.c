@@ -1,5 +1,6 @@
 /* TLS sessions over memory, against a server of OpenSSL in the same thread: what is verified, what a failure is called,
- * and what becomes of the host's error queue. SPDX-License-Identifier: Apache-2.0 */
+ * and what becomes of the host's error queue.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tls_fixture.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* URLs of servers: what each part becomes, and error replies that name the value and what was expected, never a
- * password. SPDX-License-Identifier: Apache-2.0 */
+ * password.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "uri.h"
 
 #include <stdbool.h>

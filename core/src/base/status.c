@@ -11,7 +11,7 @@ struct status_facts {
 
 /* Sentences that are too long for their row. */
 static const char WOULD_DEADLOCK[] = "the owner holds the read lock; waiting for the write lock would deadlock";
-static const char FORKED[] = "the handle belongs to the parent process; open a client in this one";
+static const char FORKED[] = "it belongs to the parent process; open a client in this one";
 
 /* One row a code. No default, and -Werror=switch: a code that is forgotten here does not compile. */
 static struct status_facts facts_of(enum redlatch_status status) {
@@ -45,7 +45,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_BAD_HANDLE:
         return (struct status_facts){"bad_handle", "the handle is NULL, freed or of another type", 0, 0};
     case REDLATCH_UNSUPPORTED:
-        return (struct status_facts){"unsupported", "not supported yet", 0, 0};
+        return (struct status_facts){"unsupported", "this version or the server does not support it", 0, 0};
     case REDLATCH_IN_USE:
         return (struct status_facts){"in_use", "in use by another call", 0, 0};
     case REDLATCH_UNREACHABLE:
@@ -57,7 +57,7 @@ static struct status_facts facts_of(enum redlatch_status status) {
     case REDLATCH_SERVER:
         return (struct status_facts){"server", "the server returned an error", 0, 1};
     case REDLATCH_WRONG_TYPE:
-        return (struct status_facts){"wrong_type", "the key holds something that is not a lock", 0, 0};
+        return (struct status_facts){"wrong_type", "the key is not a lock of this kind", 0, 0};
     case REDLATCH_READ_ONLY:
         return (struct status_facts){"read_only", "the server is a read-only replica", 0, 0};
     case REDLATCH_SERVER_OUT_OF_MEMORY:

@@ -1,6 +1,7 @@
 /* Pairing heap of timers: merge is O(1), taking the first one off is O(log n) amortised. Timers that are armed in order
  * of time, as renewals are, form a chain, of which the first one comes off at once: each touches its neighbours alone,
- * where in a heap of very many all others are far in memory. SPDX-License-Identifier: Apache-2.0 */
+ * where in a heap of very many all others are far in memory.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "timer_heap.h"
 
 #include <stddef.h>

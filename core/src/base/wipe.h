@@ -1,4 +1,5 @@
-/* Erasing secrets. SPDX-License-Identifier: Apache-2.0 */
+/* Erasing secrets.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WIPE_H
 #define WIPE_H
 

@@ -1,5 +1,6 @@
 /* Addresses that servers announce, and the ones under which this client reaches them: for servers behind a network
- * address translation. SPDX-License-Identifier: Apache-2.0 */
+ * address translation.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ADDRESS_MAP_H
 #define ADDRESS_MAP_H
 

@@ -1,6 +1,7 @@
 /* One connection to a server: opening it, greeting the server, moving bytes, parsing replies, and giving it up so
  * that nothing of it arrives late. Never blocks: whoever has the connection's reader role polls its descriptor and
- * calls connection_advance. SPDX-License-Identifier: Apache-2.0
+ * calls connection_advance.
+ * SPDX-License-Identifier: Apache-2.0
  *
  *   CLOSED --open--> OPENING --connected--> GREETING --set up, old one settled--> READY
  *     ^                 |                      |                                   |

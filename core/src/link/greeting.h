@@ -1,7 +1,8 @@
 /* What is said on a new connection before any lock is touched, in one write: AUTH, SELECT, CLIENT SETNAME, CLIENT ID,
  * INFO server, INFO replication if the server must be a master, PUBSUB SHARDNUMSUB if it is to be known whether there
  * are messages within a shard; and then, if an older connection of ours may still have commands on the way, CLIENT KILL
- * of that one. SPDX-License-Identifier: Apache-2.0 */
+ * of that one.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef GREETING_H
 #define GREETING_H
 

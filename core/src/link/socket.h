@@ -1,5 +1,6 @@
 /* Sockets: made close-on-exec and non-blocking, with the options that notice a dead peer, and torn down so that
- * nothing already written arrives late. SPDX-License-Identifier: Apache-2.0 */
+ * nothing already written arrives late.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOCKET_H
 #define SOCKET_H
 

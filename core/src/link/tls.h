@@ -1,6 +1,7 @@
 /* TLS on a connection. The socket carries ciphertext, which whoever reads or writes the socket moves without a lock;
  * everything here is called under the client's mutex. A session never touches a socket: ciphertext goes in and out by
- * memory. SPDX-License-Identifier: Apache-2.0 */
+ * memory.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TLS_H
 #define TLS_H
 

@@ -1,5 +1,6 @@
 /* The options of TLS: their names, which are the same in URLs, in C, in the wrappers and in the command, and the values
- * that they may have. SPDX-License-Identifier: Apache-2.0 */
+ * that they may have.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TLS_OPTIONS_H
 #define TLS_OPTIONS_H
 

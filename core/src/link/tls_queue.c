@@ -1,5 +1,6 @@
 /* The error queue of the thread, which OpenSSL clears in a handshake and judges its calls by: what the host has in it
- * is put aside for a call and put back after it. SPDX-License-Identifier: Apache-2.0 */
+ * is put aside for a call and put back after it.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "tls_parts.h"

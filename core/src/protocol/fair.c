@@ -1,26 +1,27 @@
-/* The waiting of a fair lock: every waiter stands in the server's queue with a place of its own, by the number it will
- * hold with, and gets the lock when it is at the head. What a hold does afterwards is the mutex's.
+/* Waiting for a fair lock. Every waiter has a position in the server queue, under the number that it will hold with. It
+ * is granted when its position is the first. A hold of a fair lock is as one of a mutex.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   phase       event                       next
- *   REQUESTING  nil                         DONE (OK)
- *               queued                      PARKED, with a place; REQUESTING again if it was called since
- *               absent                      REQUESTING for a new place at the end; DONE (TIMEOUT) for a try
- *               transient error             PAUSED, and what place it has stays; DONE for a try
- *               other error                 left, DONE
- *               caller has had enough       left behind the ask on the same pipeline, DONE
- *   PARKED      called, on its own channel  REQUESTING, ahead of the local queue if need be
- *               foremost, and timer         REQUESTING whether the place is at the head now; that never makes a place
- *               refreshed, and absent       REQUESTING for a new place
- *               chosen by a local release   HANDED
- *               caller has had enough       left, DONE
- *   PAUSED      timer                       REQUESTING
- *   HANDED      the hand-over's reply       DONE (OK); PARKED if somebody else stood at the head, or REQUESTING if
- *                                           called
+ *   phase       event                          next
+ *   REQUESTING  nil                            DONE (OK)
+ *               queued                         PARKED, with a position; REQUESTING again if it was woken meanwhile
+ *               no position                    REQUESTING, for a new one at the end; DONE (TIMEOUT) if non-blocking
+ *               transient error                PAUSED, and a position that it has stays; DONE if non-blocking
+ *               other error                    the position is left, DONE
+ *               time-out or cancel             the position is left, behind the request on its pipeline; DONE
+ *   PARKED      message on its own channel     REQUESTING, before others of the local queue if need be
+ *               timer, if it is the foremost   REQUESTING, whether its position is the first now; makes no position
+ *               refreshed: no position         REQUESTING, for a new position
+ *               receiver of a local release    HANDED
+ *               time-out or cancel             the position is left, DONE
+ *   PAUSED      timer                          REQUESTING
+ *   HANDED      reply of the hand-over         DONE (OK); PARKED if another waiter was the first, or REQUESTING if it
+ *                                              was woken meanwhile
  *
- * The local queue has the order of the server's: those with a place, as they were told of it, then those who ask. Only
- * its foremost looks now and then (wake_channels.c says who hears what); the others are refreshed (refresh.c). To leave
- * is one script that gives up the place and the hold, whichever there is. */
+ * The local queue has the order of the server queue: first the waiters with a position, as their replies said, then
+ * those without. Only the foremost rechecks by timer; the positions of the others are refreshed (refresh.c).
+ * wake_channels.c says which waiters subscribe. Leaving is one script that ends the position or the hold, whichever
+ * there is. */
 #include "fair.h"
 
 #include "acquire_steps.h"

@@ -1,17 +1,17 @@
 /* The life of a hold after its grant: extension, release, and the replies to its commands.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   stage      event                                    next
- *   ALIVE      re-entry, partial release, extension     ALIVE, or GONE when the server does not know the hold
- *              last release                             RELEASING, also when nobody waits for the reply
- *              deadline passed, renewal found nothing   GONE
- *              its owner ended                          reported, then forgotten
- *   RELEASING  answered                                 forgotten
- *   GONE       a release for each level, each LOST      forgotten
+ *   stage      event                                       next
+ *   ALIVE      re-entry, partial release, extension        ALIVE; GONE if the server does not know the hold
+ *              last release                                RELEASING, also when nobody waits for the reply
+ *              the deadline passed; a renewal found none   GONE
+ *              its owner ended                             reported, then freed
+ *   RELEASING  reply                                       freed
+ *   GONE       one release for each acquire, each LOST     freed
  *
- * Renewals apart, one command of a hold is in doubt at a time; further calls wait in `waiting`. A shortening
- * extension also waits for the renewal under way. A re-entry never creates a lock, and nothing but extend ever
- * shortens a lease. What nobody waits for any more is owed: released in the background once `busy` is settled. */
+ * Renewals apart, a hold has one command in flight or in doubt at a time; further calls wait in `waiting`. An extension
+ * that shortens the lease also waits for a renewal in flight. A re-entry never makes a lock, and only `extend` shortens
+ * a lease. A release that nobody waits for any more is deferred: it is sent in the background when `busy` ends. */
 #include "hold.h"
 
 #include "error_reply.h"

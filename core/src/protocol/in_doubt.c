@@ -1,33 +1,34 @@
 /* What becomes of a command whose connection broke before its reply came.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   command                    nothing old can arrive        a late copy may still arrive (KILL denied)
- *   abandoned                  forgotten: its undo follows    the same
- *   acquire                    sent again                    its id is retired, the waiter asks with a new one
- *   the same, to be            released, and asked for anew  the same, and released every second for one lease
- *   acknowledged               with a new id
- *   the same, with a place     sent again                    sent again: it makes no place and takes no turn of another
- *   acquire of several         sent again                    released every second for one lease, and asked for anew
- *   undo of an acquire         sent again                    sent again every second for one lease; of a fair lock for
- *                                                            as long as a place is waited for, if that is longer
- *   not written yet            sent as any other: it cannot have reached the server, and its reply is believed
- *   re-entry, partial release  sent again                    sent again
- *   re-entry to be             taken back: NOT_REPLICATED    the same
- *   acknowledged
- *   last release               sent again; that it finds     the same
- *                              nothing may be its own doing,
- *                              also after a restart: OK
- *   extension                  sent again                    the hold moves to a new id with the new lease; that of a
- *                                                            permit, whose id its user knows, is sent again
- *   hand-over                  sent again                    released; the receiver's id is retired
- *   the same, of a fair lock   sent again                    released; the receiver keeps its place and looks
- *   hand-over, nobody waits    release of the old id         the same
- *   force release              NO_REPLY: it may hit another's hold
- *   refresh of places          forgotten: another follows    the same
- *   renewal                    a new batch at once           the same
- *   with a record: acquire of  sent again while the record   the same, and records live for an hour
- *   permits, change, undo      lives; then NO_REPLY
- */
+ *   command                       no old copy can arrive       an old copy may still arrive (KILL denied)
+ *   abandoned                     dropped: its undo follows    the same
+ *   acquire                       sent again                   its id is retired; the waiter requests with a new id
+ *   acquire, to be acknowledged   released; requested with a   the same, and released every second for one lease
+ *                                 new id
+ *   acquire, with a position      sent again                   sent again: it makes no position and takes no turn
+ *   acquire of several names      sent again                   released every second for one lease; requested with a
+ *                                                              new id
+ *   undo of an acquire            sent again                   sent again every second for one lease; of a fair lock
+ *                                                              for as long as its position is waited for, if longer
+ *   not written yet               sent as any other command: it cannot have reached the server, and its reply counts
+ *   re-entry, partial release     sent again                   sent again
+ *   re-entry, to be acknowledged  undone: NOT_REPLICATED       the same
+ *   last release                  sent again; if it finds      the same
+ *                                 nothing it may have run
+ *                                 before, also after a
+ *                                 restart: OK
+ *   extension                     sent again                   the hold moves to a new id with the new lease; of a
+ *                                                              permit, whose user knows the id, sent again
+ *   hand-over                     sent again                   released; the receiver's id is retired
+ *   hand-over, of a fair lock     sent again                   released; the receiver keeps its position and rechecks
+ *   hand-over, receiver gone      the old id is released       the same
+ *   force release                 NO_REPLY: a second one could hit another owner's hold
+ *   refresh of positions          dropped: another follows     the same
+ *   renewal                       a new batch at once          the same
+ *   with a record: acquire of     sent again while the record  the same, and records live for an hour
+ *   permits, change, undo         lives; then NO_REPLY
+  */
 #include "in_doubt.h"
 
 #include "acknowledgement.h"

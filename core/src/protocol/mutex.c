@@ -1,22 +1,22 @@
-/* The acquire machine: ask, park until a message, a timer or the holder's lease, ask again.
+/* The acquire machine: requests, parks until a message, a timer or the end of the holder's lease, and requests again.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase       event                         next
  *   QUEUED      becomes foremost              REQUESTING; PARKED while this process itself holds the lock
  *   REQUESTING  nil, or a token               DONE (OK), or undone and DONE (LOST) if the grant is older than its
  *                                             lease
- *               remaining ms                  PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a
- *                                             try; of a group undone first if the ask was sent again
- *               transient error               PAUSED; DONE for a try
+ *               remaining ms                  PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) if
+ *                                             non-blocking; of a group undone first if the request was sent again
+ *               transient error               PAUSED; DONE if non-blocking
  *               other error                   DONE
- *               caller has had enough         undo queued behind the ask on the same pipeline, DONE
+ *               time-out or cancel            undo queued behind the request on the same pipeline, DONE
  *   PARKED      message, subscription, timer  REQUESTING; of a kind that polls the timer is the next pause of its
  *                                             back-off
- *               chosen by a local release     HANDED
+ *               receiver of a local release   HANDED
  *   PAUSED      timer                         REQUESTING
- *   HANDED      the hand-over's reply         DONE (OK), or REQUESTING
- *               caller has had enough         undo queued behind the hand-over, DONE
- */
+ *   HANDED      reply of the hand-over        DONE (OK), or REQUESTING
+ *               time-out or cancel            undo queued behind the hand-over, DONE
+  */
 #include "mutex.h"
 
 #include "acquire_steps.h"

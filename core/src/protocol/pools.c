@@ -1,5 +1,6 @@
 /* The engine's memory: pools that the driver fills before an operation starts, and what is set aside for each
- * operation, so that no undo, loss or release ever wants for memory. SPDX-License-Identifier: Apache-2.0 */
+ * operation, so that no undo, loss or release ever wants for memory.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "pools.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
-/* The local queue of a name: first come, first served among this process's waiters, and only the foremost talks to
- * Redis, or those readers who stand side by side at the front. A release with a waiter behind it hands the hold over
- * inside the process, for at most 16 times or 10 ms in a row; then the lock is really released, and if other processes
- * listen, this one lets them try first. Waiters of a fair lock are here, too, in the order of their places (fair.c).
+/* The wait queue of a name. Waiters of this process are granted in order of arrival. Only the foremost talks to Redis,
+ * or the concurrent waiters at the front. A release with a waiter hands the hold over inside the process, at most 16
+ * times or for 10 ms in a row; then the lock is released, and if other processes listen, they may try first. Waiters of
+ * a fair lock are here, too, in the order of their positions (fair.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "queue.h"
 

@@ -1,22 +1,22 @@
-/* The two sides of a read-write lock, and what they are to each other. Their machine is the mutex's (mutex.c, hold.c),
- * their queue one (queue.c): the readers at its front go together, a writer goes alone and holds back who comes later.
+/* The two modes of a read-write lock. Their machine is the mutex's (mutex.c, hold.c), and they share one queue
+ * (queue.c): the readers at its front request together; a writer requests alone, and whoever came later waits.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   an owner who holds   and asks to read                  and asks to write
+ *   an owner who holds   and acquires the read lock        and acquires the write lock
  *   nothing              queues                            queues
  *   the read lock        re-enters                         WOULD_DEADLOCK if the server says so, too; else LOST
  *   one that was lost    LOST until it has been released   LOST until it has been released
- *   the write lock       asks at once, past the queue      re-enters
+ *   the write lock       requests at once, past the queue  re-enters
  *   both                 re-enters                         re-enters
  *
- *   a release of         and                               then
+ *   a release of         while                             has the effect
  *   the write lock       a writer of this process is next  it is handed over
- *                        its owner also reads              downgraded, and all who wait are told
- *                        else                              free, and all who wait are told
- *   the read lock        other readers hold                nobody is told
- *                        its owner also writes             nobody is told
- *                        else                              free, and waiters are told
- */
+ *                        its owner also reads              downgraded, and all waiters are notified
+ *                        neither                           free, and all waiters are notified
+ *   the read lock        other readers hold                no waiter is notified
+ *                        its owner also writes             no waiter is notified
+ *                        neither                           free, and the waiters are notified
+  */
 #include "read_write.h"
 
 #include "hold_command.h"

@@ -8,8 +8,9 @@
  *   operation  one call of a user: acquire, release, extend, force release, query, inspection, watch, change. Memory of
  *              the caller.
  *   command    one script on its way to the server and back. Memory of a pool, as is that of its entries when it is
- * about several names. pipeline   an ordered way to the server: what is to be written, what is unanswered, what a
- * broken connection left in doubt
+ *              about several names.
+ *   pipeline   an ordered way to the server: what is to be written, what is unanswered, what a broken connection left
+ *              in doubt
  *
  * Nothing here reads a clock, a socket or a thread, or allocates: times come in as microseconds of one clock, memory
  * comes in through the engine's pools. */

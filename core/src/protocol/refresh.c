@@ -1,5 +1,6 @@
-/* Waiters of a fair lock keep their places: every third of the time that a live client may be silent, they are named to
- * the server in batches, which also finds those whose place is gone. Only one that is alone does with its own looks.
+/* Waiters of a fair lock keep their positions. A batch names them to the server every third of the fair timeout; a
+ * client without a heartbeat for that timeout loses its positions. The reply says which positions have ended. A waiter
+ * that is alone in its queue needs no refresh: its rechecks do the same.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "refresh.h"
 

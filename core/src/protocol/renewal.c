@@ -1,6 +1,7 @@
-/* The watchdog: leases renewed in batches, in the order of their time, each line on its own. A hold in a batch is not
- * renewed twice; one that ends meanwhile strikes its line out; a batch that was refused or lost is followed by
- * another one, until each hold's own deadline. SPDX-License-Identifier: Apache-2.0 */
+/* The watchdog. Leases are renewed in batches, in the order of their times; each hold of a batch has its own outcome. A
+ * hold in a batch is not renewed by another one. A hold that ends meanwhile is taken out of its batch. After a batch
+ * that was refused or lost another one follows, until each hold's deadline.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "renewal.h"
 
 #include "acknowledgement.h"

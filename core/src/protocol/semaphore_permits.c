@@ -1,22 +1,22 @@
-/* Acquiring permits that nobody owns. Waiters queue as those of a mutex do (mutex.c, queue.c): first come, first
- * served, and whoever wants many holds back those behind. Each ask has an id of its own, under which its script records
- * what came of it, so there is nothing to hold, renew or hand over.
+/* Acquiring permits of a semaphore, which have no owner. Waiters queue as those of a mutex do (mutex.c, queue.c), in
+ * order of arrival: a waiter for many permits holds back those behind it. Each request has an id of its own, under
+ * which its script records the outcome. So nothing is held, renewed or handed over.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase       event                         next
  *   QUEUED      becomes foremost              REQUESTING
- *   REQUESTING  permits                       DONE (OK), and the next one asks; given back if a host never collects
- *                                             them
- *               none                          PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a
- *                                             try
- *               no such semaphore             the same; DONE (NOT_FOUND) where one must exist
- *               transient error               PAUSED; DONE for a try
+ *   REQUESTING  permits                       DONE (OK), and the next one requests; given back if a host never collects
+ *                                             the event
+ *               none                          PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) if
+ *                                             non-blocking
+ *               no such semaphore             the same; DONE (NOT_FOUND) with must_exist
+ *               transient error               PAUSED; DONE if non-blocking
  *               other error                   DONE
- *               connection broke              the same again; DONE (NO_REPLY) when its record may be over
- *               caller has had enough         undo queued behind the ask on the same pipeline, DONE
+ *               connection broke              sent again; DONE (NO_REPLY) when its record may have ended
+ *               time-out or cancel            undo queued behind the request on the same pipeline, DONE
  *   PARKED      message, subscription, timer  REQUESTING
  *   PAUSED      timer                         REQUESTING
- */
+  */
 #include "semaphore_permits.h"
 
 #include "acquire_steps.h"

@@ -2,27 +2,29 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase       event                                  next
- *   NEW         a hold of the owner is busy            WAITING
+ *   NEW         a hold of the owner has a command      WAITING
+ *               in flight
  *               a hold of the owner is lost            DONE (LOST)
- *               the owner reads what it asks to write  DONE (WOULD_DEADLOCK)
- *   WAITING     that is settled                        as NEW
- *   REQUESTING  granted                                DONE (OK), or undone and DONE (LOST) if the grant is older
- *                                                      than its lease, or a hold that it re-enters was lost meanwhile
- *               a name is held by others               PARKED beside the queue of that name; REQUESTING again if a
- *                                                      message of it came since; DONE (TIMEOUT) for a try; undone
- *                                                      first if the ask was sent again
- *               transient error                        PAUSED; DONE for a try
+ *               the owner reads a name and requests    DONE (WOULD_DEADLOCK)
+ *               to write it
+ *   WAITING     the command has its reply              as NEW
+ *   REQUESTING  granted                                DONE (OK); undone and DONE (LOST) if the grant is older than its
+ *                                                      lease, or a hold that it re-enters was lost meanwhile
+ *               a name is contended                    PARKED beside the queue of that name; REQUESTING again if a
+ *                                                      message of it came since; DONE (TIMEOUT) if non-blocking; undone
+ *                                                      first if the request was sent again
+ *               transient error                        PAUSED; DONE if non-blocking
  *               other error                            DONE
- *               caller has had enough                  undo queued behind the ask on the same pipeline, DONE
+ *               time-out or cancel                     undo queued behind the request on the same pipeline, DONE
  *   PARKED      message, subscription, timer           as NEW
  *   PAUSED      timer                                  as NEW
  *
- * While it waits it holds nothing, so two sets never wait for each other. It stands beside the queue of the one name
- * that was found held, not in it: a hand-over inside the process gives one name, and it needs all. Of several sets that
- * wait for a name one looks when that is freed, and the next one as soon as this one has turned to another name.
+ * Nothing is held during a wait, so two sets never wait for each other. A waiting set is not in the queue of the
+ * contended name but beside it: a hand-over inside the process passes one name, and a set needs all. Of several sets
+ * that wait for a name, one rechecks when the name is freed, and the next one when that one waits for another name.
  *
- * A name that the owner holds already is re-entered by a line that states its levels; an undo states those that were.
- */
+ * A name that the owner holds already is re-entered: its entry states the new hold count. An undo states the old one.
+  */
 #include "set.h"
 
 #include "entries.h"

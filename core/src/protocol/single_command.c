@@ -1,5 +1,6 @@
 /* Force release, query, inspection, and what ends or extends the hold of an owner of any process: one command each,
- * which nothing follows. SPDX-License-Identifier: Apache-2.0 */
+ * which nothing follows.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "single_command.h"
 
 #include <string.h>

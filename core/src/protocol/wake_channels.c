@@ -1,6 +1,7 @@
-/* Where the waiters of a fair lock are called: each has a channel of its own, and the foremost few of a process listen,
- * so that the next one does before its turn comes. Channels of those that left are unsubscribed from when their room is
- * needed, or when nobody waits any more. SPDX-License-Identifier: Apache-2.0 */
+/* The wake-up channels of waiters for a fair lock. Each waiter has its own. The first few waiters of a process
+ * subscribe, so that the next one has subscribed before its turn comes. The channel of a waiter that left is
+ * unsubscribed from when its room in the array is needed, or when nobody waits any more.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "wake_channels.h"
 
 #include "subscription.h"

@@ -1,18 +1,18 @@
-/* The watch machine: waiting for a name to be free without taking it. Watchers stand beside the queue of their name and
- * share its subscription; each asks for itself, since none of them gets anything that another would miss.
+/* The watch machine: it waits until a name is free, without acquiring it. Watches are beside the wait queue of their
+ * name and share its subscription. Each requests by itself, since no watch gets anything that another would miss.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase       event                         next
  *   REQUESTING  free                          DONE (OK)
- *               remaining ms                  PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) for a
- *                                             single check
- *               held, and of another kind     PARKED where that kind is told of, then REQUESTING; DONE (TIMEOUT) for
- *                                             a single check
- *               transient error               PAUSED; DONE for a single check
+ *               remaining ms                  PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) if
+ *                                             non-blocking
+ *               held, as another kind         PARKED on the channel of that kind, then REQUESTING; DONE (TIMEOUT) if
+ *                                             non-blocking
+ *               transient error               PAUSED; DONE if non-blocking
  *               other error                   DONE
  *   PARKED      message, subscription, timer  REQUESTING
  *   PAUSED      timer                         REQUESTING
- */
+  */
 #include "watch.h"
 
 #include "machine.h"

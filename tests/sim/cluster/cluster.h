@@ -1,6 +1,7 @@
 /* A simulation of a cluster: masters that each serve some slots, replicas that take their places, slots that move key
  * by key, and clients that each have a view of their own of where the slots are. The engine and the scripts are the
- * real ones. SPDX-License-Identifier: Apache-2.0
+ * real ones.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * Events      A slot moves: its new node imports it, the old one migrates it, its keys move one by one. Then both
  *             nodes are notified who owns it, in either order. The other nodes learn it late. A master ends and its

@@ -1,5 +1,6 @@
 /* What happens to a cluster: slots move, masters are replaced, connections break, and a client and a node hear nothing
- * of each other for a while. SPDX-License-Identifier: Apache-2.0
+ * of each other for a while.
+ * SPDX-License-Identifier: Apache-2.0
  *
  *   a slot     imported -> migrated -> its keys go one by one -> one node is told whose it is -> the other -> all
  *   a master   ends, and comes back as a replica when its replica has taken its place; or serves on for a while beside

@@ -1,5 +1,6 @@
 /* What calls return and losses tell, against what the nodes did; that waiters go on, that commands are not redirected
- * without end, and that nothing is left behind. SPDX-License-Identifier: Apache-2.0 */
+ * without end, and that nothing is left behind.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cluster.h"
 
 /* From the release of a lock, with everybody in agreement, to a waiter's next request. */

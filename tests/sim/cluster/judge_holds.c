@@ -1,5 +1,6 @@
 /* What clients believe, against what nodes have: after each event, after each script, and when a replica takes the
- * place of its master. SPDX-License-Identifier: Apache-2.0
+ * place of its master.
+ * SPDX-License-Identifier: Apache-2.0
  *
  *   what is believed             what there must be
  *   a deadline that moves later  a lease until then, on some node

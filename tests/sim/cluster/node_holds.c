@@ -1,5 +1,6 @@
 /* What each node has of each name, as it was after the last script, the last copy from its master, or the last key that
- * moved. SPDX-License-Identifier: Apache-2.0 */
+ * moved.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "cluster.h"
 
 /* "<client>0000000-0000-8000-8000-000000000000:<number>" */

@@ -1,5 +1,6 @@
 /* What a client knows of slots: the routes that it takes from the topology and from redirections, and what it does with
- * them, in the manner of client/io/cluster.c and pipeline_io.c. SPDX-License-Identifier: Apache-2.0 */
+ * them, in the manner of client/io/cluster.c and pipeline_io.c.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <hiredis.h>
 #include <stdlib.h>
 

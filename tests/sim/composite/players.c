@@ -227,7 +227,7 @@ static int64_t process_next(const struct process *process) {
     return next;
 }
 
-/* Keepers whose process nothing has happened to, and for which it is not time, would find nothing to do. */
+/* Background threads whose process had no event, and whose next time has not come, would find nothing to do. */
 void players_work(struct world *world) {
     for (uint32_t i = 0; i < PROCESSES; i++) {
         struct process *process = &world->processes[i];

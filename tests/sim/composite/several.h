@@ -1,6 +1,7 @@
 /* A simulation of locks over several servers: multi locks and RedLocks. The client layer and the engine are the real
  * ones, asynchronous calls and all, and so are the scripts. What is not there are sockets, the background thread's
- * thread and the clock. SPDX-License-Identifier: Apache-2.0
+ * thread and the clock.
+ * SPDX-License-Identifier: Apache-2.0
  *
  *   composite_world.c   a seed from its begin to its end, and what the client layer asks the system for
  *   players.c           processes: their background threads' work, and callers who take, extend and give at random

@@ -1,5 +1,6 @@
 /* A simulation of what is counted: semaphores, permit semaphores and latches, whose truth is a number on the server and
- * not a holder. The engine and the scripts are the real ones. SPDX-License-Identifier: Apache-2.0
+ * not a holder. The engine and the scripts are the real ones.
+ * SPDX-License-Identifier: Apache-2.0
  *
  *   count_world.c   a seed from its begin to its end
  *   actors.c        threads that take, give and wait at random, and what they were told

@@ -1,6 +1,7 @@
 /* A simulation of a master with replicas, one of which takes its place now and then: with replication that lags, a tail
  * that is lost, two masters for a while, and clients that learn of it at different times. The engine and the scripts
- * are the real ones. SPDX-License-Identifier: Apache-2.0
+ * are the real ones.
+ * SPDX-License-Identifier: Apache-2.0
  *
  *   failover_world.c    a seed from its begin to its end
  *   failovers.c         how one server takes the place of another, and how clients learn of it

@@ -1,5 +1,6 @@
 /* What calls and losses tell, against what the servers did; and that waiters ask again, and that nothing is left
- * behind. SPDX-License-Identifier: Apache-2.0 */
+ * behind.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "failover.h"

@@ -1,5 +1,6 @@
 /* Mistakes in scripts that a world of failovers finds by what each server has: groups that are held in part, and
- * leases and levels that do not last. SPDX-License-Identifier: Apache-2.0 */
+ * leases and levels that do not last.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 
 #include "planted_edits.h"

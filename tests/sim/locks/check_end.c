@@ -1,5 +1,6 @@
 /* The end of a run: every owner is done and the last lease is over, so nothing may be left, on the server or in an
- * engine. SPDX-License-Identifier: Apache-2.0 */
+ * engine.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "world.h"
 
@@ -13,20 +14,20 @@ static void complain(struct client *client, const char *what, int64_t is, int64_
 static void check_engine(struct client *client) {
     struct engine *engine = &client->engine;
     complain(client, "spare commands", engine->command_pool_size, client->commands);
-    complain(client, "spare contests", engine->wait_queue_pool_size, client->wait_queues);
+    complain(client, "wait queues in the pool", engine->wait_queue_pool_size, client->wait_queues);
     complain(client, "spare holds", engine->hold_pool_size, client->holds);
     complain(client, "spare batches", engine->batch_pool_size, client->batches);
     complain(client, "spare lines", engine->entries_pool_size, client->lines);
     complain(client, "reserved lines", engine->reserved_entries, 0);
     complain(client, "reserved commands", engine->reserved_commands, 0);
-    complain(client, "reserved contests", engine->reserved_wait_queues, 0);
+    complain(client, "reserved wait queues", engine->reserved_wait_queues, 0);
     complain(client, "reserved holds", engine->reserved_holds, 0);
     complain(client, "holds by the gauge", (int64_t)engine->stats.held, 0);
     complain(client, "unconfirmed releases by the gauge", (int64_t)engine->stats.unconfirmed, 0);
     complain(client, "waiters by the gauge", (int64_t)engine->stats.waiters, 0);
     complain(client, "subscriptions", engine->subscriptions, 0);
     complain(client, "operations", list_is_empty(&engine->operations), 1);
-    complain(client, "contests", list_is_empty(&engine->wait_queues), 1);
+    complain(client, "wait queues", list_is_empty(&engine->wait_queues), 1);
     complain(client, "finished operations", list_is_empty(&engine->finished), 1);
     complain(client, "subscription changes", list_is_empty(&engine->server->subscription_changes), 1);
     complain(client, "timers", engine->timers.root == NULL, 1);

@@ -201,7 +201,7 @@ static void judge_refresh(struct world *world, const struct request *request, ui
         }
     }
     if (found > 0 && keyspace_pttl(world->server.keyspace, request->texts[3]) != sign_ms) {
-        world_violation(world, "a sign of life is not renewed", "lock %u", name);
+        world_violation(world, "a heartbeat is not renewed", "lock %u", name);
     }
     if (reply->kind != REDIS_ARRAY || reply->size + found != request->argument_count - 1) {
         world_violation(world, "a refresh tells of other waiters than are missing", "lock %u: %d found, %d missing",

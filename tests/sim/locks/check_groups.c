@@ -1,6 +1,7 @@
 /* The values of groups on the wire. Every name of a world is two values of a group, of which it shares each with a
  * neighbour there. It counts as present while any of its values is held; a hold is a field of it while it has both.
- * What an owner whose time is over left behind is nothing. SPDX-License-Identifier: Apache-2.0 */
+ * What an owner whose time is over left behind is nothing.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "sim_client.h"

@@ -1,5 +1,6 @@
 /* What must hold, checked after every event: between the server's keys, what the engines believe and what owners were
- * told. SPDX-License-Identifier: Apache-2.0
+ * told.
+ * SPDX-License-Identifier: Apache-2.0
  *
  *   check_tokens.c    fencing tokens
  *   check_fair.c      fair locks: turns and places

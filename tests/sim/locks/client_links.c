@@ -1,5 +1,6 @@
 /* How a client's connections are made, lost and made again, as the link layer does it: who are you, KILL the old one,
- * go on. SPDX-License-Identifier: Apache-2.0 */
+ * go on.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "planted.h"
 #include "world.h"
@@ -248,7 +249,7 @@ static struct subscription *find_subscription(const struct client *client, uint6
 static void call_answered(struct client *client, const struct answer *answer) {
     struct subscription *call = find_subscription(client, answer->number);
     if (!call) {
-        world_violation(client->world, "a contest went before its subscription was answered", "waiter %d",
+        world_violation(client->world, "a wait queue was freed before its subscription was answered", "waiter %d",
                         (int)(answer->number >> WAITER_SHIFT));
     } else if (answer->kind == ANSWER_UNSUBSCRIBED) {
         engine_unsubscribed(&client->engine, call, client_now(client));
@@ -269,7 +270,7 @@ static void subscription_answered(struct client *client, const struct answer *an
     uint32_t name = (uint32_t)answer->number;
     struct wait_queue *queue = client->names[name]->queue;
     if (!queue) {
-        world_violation(world, "a contest went before its subscription was answered", "name %u", name);
+        world_violation(world, "a wait queue was freed before its subscription was answered", "name %u", name);
         return;
     }
     if (answer->kind == ANSWER_UNSUBSCRIBED) {

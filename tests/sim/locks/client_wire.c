@@ -32,7 +32,7 @@ static void trace_sent(struct client *client, enum link_kind kind, const struct 
         used += (size_t)snprintf(line + used, sizeof line - used, " %.*s", (int)(texts[i].size - skip),
                                  texts[i].bytes + skip);
     }
-    TRACE(client->world, "client %u: lane %d sends %s%s%s", client->index, (int)kind,
+    TRACE(client->world, "client %u: pipeline %d sends %s%s%s", client->index, (int)kind,
           scripts_embedded[request->script].name, line, repeated ? " (again)" : "");
 }
 
@@ -126,7 +126,7 @@ static void trace_reply(struct client *client, enum link_kind kind, const struct
     FILE *file = open_memstream(&text, &size);
     redis_reply_print(file, reply);
     fclose(file);
-    TRACE(world, "client %u: lane %d hears %.80s", client->index, (int)kind, text);
+    TRACE(world, "client %u: pipeline %d hears %.80s", client->index, (int)kind, text);
     free(text);
 }
 

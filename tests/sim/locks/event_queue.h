@@ -1,5 +1,6 @@
 /* What is going to happen, in the order of virtual time; events of the same moment come in an order drawn from the
- * seed. SPDX-License-Identifier: Apache-2.0 */
+ * seed.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef EVENT_QUEUE_H
 #define EVENT_QUEUE_H
 

@@ -1,5 +1,6 @@
 /* The Redisson-like peer. Its scripts' effects are written out here: HINCRBY and PEXPIRE on a free key, DEL and
- * PUBLISH; of a group three fields for each value. SPDX-License-Identifier: Apache-2.0 */
+ * PUBLISH; of a group three fields for each value.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "foreign.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* A Redisson-like peer: it takes the lock as Redisson does, releases it with a message, or dies so that only its
- * lease ends it. SPDX-License-Identifier: Apache-2.0 */
+ * lease ends it.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FOREIGN_H
 #define FOREIGN_H
 

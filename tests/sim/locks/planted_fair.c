@@ -12,7 +12,7 @@ const struct planted_edit planted_fair[] = {
      "elseif position ~= '2' then"},
     {"a grant past the queue", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "(head == owner", "(true"},
     {"a place before the others", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR, "'rpush'", "'lpush'"},
-    {"a place without a sign of life", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR,
+    {"a queue position without a heartbeat", SCRIPT_ACQUIRE_FAIR, REDLATCH_FAIR,
      "queue, owner)\n    redis.call('set', sign, '1', 'px', ARGV[5])", "queue, owner)"},
     {"a release that calls nobody", SCRIPT_RELEASE_FAIR, REDLATCH_FAIR,
      "receivers = call_head(tonumber(ARGV[4]), ARGV[5])", "receivers = 0"},

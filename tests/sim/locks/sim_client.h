@@ -1,5 +1,6 @@
 /* A simulated process: one engine, driven as the client layer drives it, with its connections, its clock and its
- * owners. SPDX-License-Identifier: Apache-2.0 */
+ * owners.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 

@@ -1,6 +1,7 @@
 /* One TCP connection between a client and the server: two queues with delays. Nothing inside is lost, doubled or
  * reordered. What exists instead: stalls, resets that drop what is under way, and requests that arrive after the
- * client is gone. SPDX-License-Identifier: Apache-2.0 */
+ * client is gone.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_CONNECTION_H
 #define SIM_CONNECTION_H
 

@@ -1,5 +1,6 @@
 /* What the handles of semaphores and latches share: a client, a name, and calls of one command with a number for an
- * answer. SPDX-License-Identifier: Apache-2.0 */
+ * answer.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef COUNTED_H
 #define COUNTED_H
 

@@ -1,5 +1,6 @@
 /* Memory of the handles that users hold. A freed handle stays readable and marked as freed, so that using it again is
- * an error and not a crash; its memory is given out again only after many others. SPDX-License-Identifier: Apache-2.0
+ * an error and not a crash; its memory is given out again only after many others.
+ * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef HANDLES_H
 #define HANDLES_H

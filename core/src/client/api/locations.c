@@ -1,5 +1,6 @@
 /* Finding owners in CLIENT LIST: a redlatch client's connections are called redlatch:[<label>@]<host>:<pid>:<uuid>, and
- * an owner is <uuid>:<number>. SPDX-License-Identifier: Apache-2.0 */
+ * an owner is <uuid>:<number>.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "locations.h"
 
 #include <stdlib.h>

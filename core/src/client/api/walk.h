@@ -1,5 +1,6 @@
 /* Walks over the locks of a server, or of all masters of a cluster, whose handle may be freed while a step is under
- * way. SPDX-License-Identifier: Apache-2.0 */
+ * way.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WALK_H
 #define WALK_H
 

@@ -1,4 +1,5 @@
-/* Whether to spin before sleeping. SPDX-License-Identifier: Apache-2.0 */
+/* Whether to spin before sleeping.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "adaptive_spin.h"
 
 /* The longest time that counts as one of a reply: one slow script shall not count for long. */

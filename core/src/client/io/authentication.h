@@ -1,6 +1,7 @@
 /* User and password of a client that change while its connections stand: AUTH among the commands of a pipeline, its
  * reply among theirs. A connection whose AUTH is refused stays what it was. Everything here belongs to the client's
- * mutex. SPDX-License-Identifier: Apache-2.0 */
+ * mutex.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AUTHENTICATION_H
 #define AUTHENTICATION_H
 

@@ -1,7 +1,8 @@
 /* The background thread: the client's own thread. It renews leases, listens for messages, runs the engine's timers and
  * reads pipelines that nobody else reads. It watches all pipelines for the end of their connections, whoever reads
  * them: of what else happens to a socket a watcher is not woken. It sleeps without end while there is nothing to keep,
- * and never runs the host's code. SPDX-License-Identifier: Apache-2.0 */
+ * and never runs the host's code.
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "background.h"
 

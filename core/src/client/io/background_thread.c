@@ -1,5 +1,6 @@
 /* The background thread as a thread: it starts when it is first needed, and ends when its client is closed. What it
- * does is set from above (background.c). SPDX-License-Identifier: Apache-2.0 */
+ * does is set from above (background.c).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "background_thread.h"
 
 #include "client_lock.h"

@@ -1,5 +1,6 @@
 /* The inside of a client: one lock around the engine, a connection for each pipeline and one for messages, and a
- * background thread. SPDX-License-Identifier: Apache-2.0
+ * background thread.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * Threads. Everything below `mutex` belongs to whoever holds it. A pipeline's connection is read by one thread at a
  * time, the one that has its reader role; only that thread opens, reads or closes it. The role passes: a blocking

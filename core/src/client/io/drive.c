@@ -1,5 +1,6 @@
 /* A blocking call: start the operation, and until it is done read the pipeline for everybody, or sleep while somebody
- * else does. SPDX-License-Identifier: Apache-2.0
+ * else does.
+ * SPDX-License-Identifier: Apache-2.0
  *
  * One caller alone pays no thread switch: it writes, looks at the socket briefly, and reads its own reply. With more
  * callers the first one reads for all; when its own reply has come, the role passes to the caller of the oldest
@@ -215,7 +216,7 @@ static ssize_t wait_and_read(struct pipeline_io *io, const struct request *reque
     int64_t limit = yielding_limit(client->callers);
     int times = yielding_times(client->callers, client->engine.stats.waiters);
     short events = io_poll_events(io);
-    io->reader = READER_AT_SOCKET;
+    reader_at_socket(io, true);
     client_unlock(client);
     int64_t start = system_now();
     ssize_t got = 0;
@@ -229,7 +230,7 @@ static ssize_t wait_and_read(struct pipeline_io *io, const struct request *reque
     }
     int64_t elapsed = system_now() - start;
     client_lock(client);
-    io->reader = READER_CALLER;
+    reader_at_socket(io, false);
     client->engine.stats.busy_polls += polls;
     client->engine.stats.busy_polls_hit += polls && paid;
     if (is_only && got > 0) {

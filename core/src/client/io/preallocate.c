@@ -1,5 +1,6 @@
 /* Memory for the engine: records are allocated before an operation starts, so that nothing inside it can fail for
- * want of them. SPDX-License-Identifier: Apache-2.0 */
+ * want of them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "preallocate.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *   COMING      reader_pass          NONE, if that caller's command is done
  *   NONE,       reader_take          CALLER: a blocking call; COMPOSITE: a thread that waits for several clients;
  *   COMING                           BACKGROUND: the background thread, which reads what is left unread
- *   CALLER      waits for the socket AT_SOCKET, without the mutex; then CALLER again (wait_and_read of drive.c)
+ *   CALLER      reader_at_socket     AT_SOCKET, without the mutex; then CALLER again
  *   CALLER,     reader_leave         NONE; reader_pass follows
  *   COMPOSITE,
  *   BACKGROUND
@@ -55,6 +55,10 @@ bool reader_is_found(const struct pipeline_io *io) {
 void reader_take(struct pipeline_io *io, enum reader who) {
     io->reader = who;
     io->unread_since = 0;
+}
+
+void reader_at_socket(struct pipeline_io *io, bool waits) {
+    io->reader = waits ? READER_AT_SOCKET : READER_CALLER;
 }
 
 void reader_leave(struct pipeline_io *io) {

@@ -8,6 +8,9 @@
 /* The role is free: `who` has it until reader_leave. */
 void reader_take(struct pipeline_io *io, enum reader who);
 
+/* A caller that has the role is about to wait for the socket without the mutex, or has the mutex again. */
+void reader_at_socket(struct pipeline_io *io, bool waits);
+
 /* Gives the role up; whoever does passes it on afterwards. */
 void reader_leave(struct pipeline_io *io);
 

@@ -1,6 +1,7 @@
 /* The connection for messages: one channel a lock, a few of a fair lock, however many wait for it, subscribed to while
  * somebody waits and a little longer. The background thread reads it; whoever must wait meanwhile is looked after by
- * the engine's timers. SPDX-License-Identifier: Apache-2.0 */
+ * the engine's timers.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "subscriber.h"
 
 #include <poll.h>

@@ -1,6 +1,7 @@
 /* The successor of the connection for messages, for new credentials: a subscribed connection of RESP2 refuses AUTH. The
  * new one is subscribed to all channels before the old one closes, so that no message is lost. The background thread's
- * alone. SPDX-License-Identifier: Apache-2.0
+ * alone.
+ * SPDX-License-Identifier: Apache-2.0
  *
  *   CLOSED --open--> OPENING, GREETING --greeted--> READY: changes of subscriptions are held back
  *                                                     | the old one has confirmed what it was asked for
