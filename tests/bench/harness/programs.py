@@ -85,12 +85,12 @@ class Conversation:
     def line(self, timeout: float) -> Outcome:
         """The next line; ProgramFailed if the program ended, or took longer, without printing one."""
         assert self._process.stdout is not None
-        timeout = threading.Timer(timeout, self._process.kill)
-        timeout.start()
+        timer = threading.Timer(timeout, self._process.kill)
+        timer.start()
         try:
             text = self._process.stdout.readline()
         finally:
-            timeout.cancel()
+            timer.cancel()
         if not text:
             status = self._process.wait()
             self._fail(f"gave no result within {timeout:.0f} s; it ended with status {status}")

@@ -28,6 +28,14 @@ final class Locks {
         return Redisson.create(config);
     }
 
+    /** A client of the cluster that has nodes at these addresses. */
+    static RedissonClient connectByCluster(String[] addresses) {
+        var config = new Config();
+        config.useClusterServers()
+                .addNodeAddress(Stream.of(addresses).map(address -> "redis://" + address).toArray(String[]::new));
+        return Redisson.create(config);
+    }
+
     /** A lock; one of the kind "multi" has so many members, mutexes whose names begin with the one given. */
     static RLock of(RedissonClient client, String kind, String name, int members) {
         return switch (kind) {

@@ -15,9 +15,12 @@ final class Turns implements Program {
     private final RLock lock;
 
     Turns(Arguments arguments) {
-        arguments.knowing("port", "sentinels", "service", "warm");
-        lock = Locks.connectBySentinels(arguments.text("sentinels", "").split(","), arguments.text("service", ""))
-                .getLock("bench:turns:redisson");
+        arguments.knowing("port", "sentinels", "service", "nodes", "warm");
+        var nodes = arguments.text("nodes", "");
+        var client = nodes.isEmpty()
+                ? Locks.connectBySentinels(arguments.text("sentinels", "").split(","), arguments.text("service", ""))
+                : Locks.connectByCluster(nodes.split(","));
+        lock = client.getLock("bench:turns:redisson");
     }
 
     @Override
