@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acknowledgement.h"
 #include "group.h"
 #include "kinds.h"
 
@@ -410,6 +411,16 @@ struct command *rig_send(enum pipeline_role pipeline) {
 void rig_reply(enum pipeline_role pipeline, const struct reply *reply) {
     engine_replied(&rig.engine, &rig.at->pipelines[pipeline], reply, rig.now);
     rig_turn();
+}
+
+void rig_acknowledged(enum pipeline_role pipeline, struct reply reply, int64_t replicas) {
+    struct acknowledgement acknowledgement = {.status = REDLATCH_OK};
+    if (engine_keeps_reply(engine_pipeline(&rig.engine, pipeline), &reply)) {
+        const struct reply count = {.kind = REPLY_INTEGER, .integer = replicas};
+        acknowledgement_take(&acknowledgement, &rig.engine, &count);
+        reply.acknowledgement = &acknowledgement;
+    }
+    rig_reply(pipeline, &reply);
 }
 
 void rig_granted(enum pipeline_role pipeline) {

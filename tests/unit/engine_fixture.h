@@ -105,6 +105,9 @@ void rig_contended(enum pipeline_role pipeline, int line, int64_t ttl_ms); /* wh
 void rig_integers(enum pipeline_role pipeline, const int64_t *values, size_t count);
 void rig_reply(enum pipeline_role pipeline, const struct reply *reply);
 
+/* Answers as a driver does where acknowledgements are wanted, with so many behind it. */
+void rig_acknowledged(enum pipeline_role pipeline, struct reply reply, int64_t replicas);
+
 /* Renews whatever the background thread has to send, until it has nothing more. */
 void rig_drain_background(void);
 

@@ -12,23 +12,12 @@ static void open_rig(void) {
     rig.engine.settings.replica_timeout_ms = 1000;
 }
 
-/* Answers the oldest command as a driver does, with so many acknowledgements behind it. */
-static void answer(enum pipeline_role pipeline, struct reply reply, int64_t replicas) {
-    struct acknowledgement acknowledgement = {.status = REDLATCH_OK};
-    if (engine_keeps_reply(engine_pipeline(&rig.engine, pipeline), &reply)) {
-        const struct reply count = {.kind = REPLY_INTEGER, .integer = replicas};
-        acknowledgement_take(&acknowledgement, &rig.engine, &count);
-        reply.acknowledgement = &acknowledgement;
-    }
-    rig_reply(pipeline, &reply);
-}
-
 static void grant(int64_t replicas) {
-    answer(PIPELINE, (struct reply){.kind = REPLY_NIL}, replicas);
+    rig_acknowledged(PIPELINE, (struct reply){.kind = REPLY_NIL}, replicas);
 }
 
 static void confirm(int64_t replicas) {
-    answer(PIPELINE, (struct reply){.kind = REPLY_INTEGER, .integer = 1}, replicas);
+    rig_acknowledged(PIPELINE, (struct reply){.kind = REPLY_INTEGER, .integer = 1}, replicas);
 }
 
 /* The hold that an acquire with enough acknowledgements makes. */
@@ -177,7 +166,7 @@ static void a_lost_reply_is_not_repeated(void) {
 static void renew(int64_t left_ms, int64_t replicas) {
     const struct reply left = {.kind = REPLY_INTEGER, .integer = left_ms};
     CHECK(rig_send(PIPELINE_BACKGROUND)->needs_acknowledgement);
-    answer(PIPELINE_BACKGROUND, (struct reply){.kind = REPLY_ARRAY, .elements = &left, .count = 1}, replicas);
+    rig_acknowledged(PIPELINE_BACKGROUND, (struct reply){.kind = REPLY_ARRAY, .elements = &left, .count = 1}, replicas);
 }
 
 static void a_renewal_counts_when_acknowledged(void) {
@@ -244,36 +233,6 @@ static void nothing_is_handed_over(void) {
     RIG_CLOSE();
 }
 
-/* One pair at a time; what needs no acknowledgement overtakes. Who waited for long has less time, and none at last. */
-static void others_are_held_back(void) {
-    open_rig();
-    struct call *first = rig_try("a", 1);
-    struct call *second = rig_try("b", 2);
-    struct call *third = rig_try("c", 3);
-    uint64_t id = rig_send(PIPELINE)->id;
-    CHECK(rig_send(PIPELINE) == NULL);
-    engine_hold_back(&rig.engine, engine_pipeline(&rig.engine, PIPELINE), rig.now);
-    rig_pass(600 * MILLISECOND);
-    grant(0);
-    CHECK_EQ_INT(first->status, REDLATCH_NOT_REPLICATED);
-    struct command *command = rig_send(PIPELINE);
-    CHECK_EQ_INT(acknowledgement_timeout_ms(&rig.engine, command), 400);
-    struct command *undo = rig_send(PIPELINE);
-    CHECK(undo->kind == COMMAND_RELEASE && undo->id == id);
-    rig_pass(400 * MILLISECOND);
-    engine_refuse_late(&rig.engine, &rig.server, rig.now); /* nothing is yet free to be sent */
-    CHECK(!third->done);
-    grant(2);
-    CHECK_EQ_INT(second->status, REDLATCH_OK);
-    rig_integer(PIPELINE, 1);
-    engine_refuse_late(&rig.engine, &rig.server, rig.now);
-    rig_turn();
-    CHECK_EQ_INT(third->status, REDLATCH_NOT_REPLICATED);
-    CHECK(rig_send(PIPELINE) == NULL);
-    rig_end("b", 2);
-    RIG_CLOSE();
-}
-
 static void a_fair_waiter_leaves_its_place(void) {
     open_rig();
     rig.lock_kind = REDLATCH_FAIR;
@@ -297,7 +256,7 @@ static void a_set_is_given_back(void) {
     const struct reply zero = {.kind = REPLY_INTEGER};
     struct call *call = rig_acquire_all("ab", 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
-    answer(PIPELINE, (struct reply){.kind = REPLY_ARRAY, .elements = &zero, .count = 1}, 1);
+    rig_acknowledged(PIPELINE, (struct reply){.kind = REPLY_ARRAY, .elements = &zero, .count = 1}, 1);
     CHECK(!call->done);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE_MANY);
     rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
@@ -321,7 +280,7 @@ static void a_set_in_doubt(void) {
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE_MANY);
     rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
-    answer(PIPELINE, (struct reply){.kind = REPLY_ARRAY, .elements = &zero, .count = 1}, 2);
+    rig_acknowledged(PIPELINE, (struct reply){.kind = REPLY_ARRAY, .elements = &zero, .count = 1}, 2);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_release_all("ab", 1);
     rig_send(PIPELINE);
@@ -373,7 +332,7 @@ static void permits_in_doubt(void) {
     CHECK(undo->kind == COMMAND_UNDO && undo->id == id);
     rig_integer(PIPELINE, 2);
     CHECK(rig_send(PIPELINE)->id != id);
-    answer(PIPELINE, (struct reply){.kind = REPLY_INTEGER, .integer = 2}, 2);
+    rig_acknowledged(PIPELINE, (struct reply){.kind = REPLY_INTEGER, .integer = 2}, 2);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     call = rig_call(OPERATION_CHANGE, "s", 0);
     call->operation->change = SEMAPHORE_DRAIN;
@@ -451,7 +410,6 @@ int main(void) {
     RUN(a_hold_that_is_gone_is_lost_without_acknowledgement);
     RUN(an_extension_is_not_believed);
     RUN(nothing_is_handed_over);
-    RUN(others_are_held_back);
     RUN(a_fair_waiter_leaves_its_place);
     RUN(a_set_is_given_back);
     RUN(a_set_in_doubt);

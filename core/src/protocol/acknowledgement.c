@@ -66,6 +66,12 @@ void engine_hold_back(struct engine *engine, const struct pipeline *pipeline, in
     }
 }
 
+void engine_hold_back_nothing(const struct pipeline *pipeline) {
+    for (struct list_link *link = list_first(&pipeline->unsent); link; link = list_next(&pipeline->unsent, link)) {
+        container_of(link, struct command, link)->held_since = 0;
+    }
+}
+
 /* Renewals have their time anyhow. */
 static int64_t waited_ms(const struct command *command, int64_t now) {
     return command->held_since && command->operation ? (now - command->held_since) / MILLISECOND : 0;

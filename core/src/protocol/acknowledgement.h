@@ -36,9 +36,11 @@ bool operation_needs_acknowledgement(const struct engine *engine, const struct o
 bool command_needs_acknowledgement(const struct engine *engine, const struct command *command);
 
 /* One command at a time waits for acknowledgements on a pipeline; what needs none overtakes the others. Whether a
- * command is held back by that, and the time since when. */
+ * command is held back by that, and the time since when. It counts for the next time that the command is sent, and
+ * ends with the connection. */
 bool is_held_back(const struct engine *engine, const struct command *command);
 void engine_hold_back(struct engine *engine, const struct pipeline *pipeline, int64_t now);
+void engine_hold_back_nothing(const struct pipeline *pipeline);
 
 /* Whether a command was held back for the whole time that it had for acknowledgements, and what is left of that, in ms.
  */

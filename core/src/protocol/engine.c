@@ -185,14 +185,14 @@ static int timeout_status(const struct operation *operation) {
     if (operation->brief) {
         return REDLATCH_TIMEOUT;
     }
-    if (command && command->held_since && !may_have_executed) {
-        return REDLATCH_NOT_REPLICATED;
-    }
     if (operation->phase == PHASE_WAITING && !operation->contended) {
         return REDLATCH_UNREACHABLE; /* for an earlier command of its owner's own hold: nobody else is in the way */
     }
     if (operation->contended || !operation->command) {
         return REDLATCH_TIMEOUT;
+    }
+    if (command && command->held_since && !may_have_executed) {
+        return REDLATCH_NOT_REPLICATED;
     }
     return may_have_executed ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE;
 }
@@ -383,6 +383,7 @@ static void hand_reply(struct engine *engine, struct command *command, const str
 static void refuse(struct engine *engine, struct command *command, int64_t now) {
     static const struct reply late = {.kind = REPLY_ERROR, .text = NOT_REPLICATED, .size = sizeof NOT_REPLICATED - 1};
     list_remove(&command->link);
+    command->held_since = 0;
     command->operation->acknowledged = 0;
     hand_reply(engine, command, &late, now);
 }
@@ -445,6 +446,7 @@ void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int6
     while ((link = list_pop(&pipeline->sent)) != NULL) {
         struct command *command = container_of(link, struct command, link);
         list_append(&pipeline->in_doubt, link);
+        command->held_since = 0;
         command->importing = false; /* that ASKING is not answered any more */
         if (command->operation) {
             note_unusable(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
@@ -457,6 +459,7 @@ void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int6
     pipeline->in_flight = 0;
     pipeline->unconfirmed = 0;
     pipeline->awaited = 0;
+    engine_hold_back_nothing(pipeline);
     known_scripts_forget(pipeline->server);
     renewal_verify_soon(engine, pipeline->server, now);
 }

@@ -58,6 +58,7 @@ struct command *take_oldest_sent(struct pipeline *pipeline) {
     struct command *command = container_of(list_pop(&pipeline->sent), struct command, link);
     pipeline->in_flight--;
     pipeline->unconfirmed -= is_unawaited_release(command);
+    command->held_since = 0; /* if it is sent again, it has all its time again */
     return command;
 }
 
