@@ -5,7 +5,7 @@ docs/how-to/access-rules.md shows it as a table, which has to be the one that `t
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, NamedTuple, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 import redlatch
 from support import RedisServer
@@ -141,9 +141,10 @@ ROWS = {
 }
 
 
-def permit(server: RedisServer, name: str, rows: List[str], *more: str) -> None:
+def permit(server: RedisServer, name: str, rows: List[str], *more: str, without: Sequence[str] = ()) -> None:
     """Let the user `frugal` do what the rows say, with the keys and channels of this name and of a first member's."""
-    commands = [*EVERYBODY, *BETTER, *more, *(word for row in rows for word in RULES[row].commands())]
+    allowed = [*EVERYBODY, *BETTER, *more, *(word for row in rows for word in RULES[row].commands())]
+    commands = [command for command in allowed if command not in without]
     keys, channels = (
         [word.replace("{N}", f"{{{exact}}}").replace("N", exact, word[:1] == "N")
          for word in words for exact in (name, f"{name}:first")]
@@ -157,3 +158,10 @@ def permit(server: RedisServer, name: str, rows: List[str], *more: str) -> None:
 def open_frugal(server: RedisServer, **options: Any) -> redlatch.Client:
     """A client of that user."""
     return redlatch.connect(server.url, username="frugal", password="word", **options)
+
+
+def denials(server: RedisServer) -> List[str]:
+    """What the server has denied, commands within scripts included."""
+    log: Any = server.admin.execute_command("ACL", "LOG")
+    entries = [dict(zip(entry[::2], entry[1::2])) if isinstance(entry, list) else entry for entry in log]
+    return [f"{entry[b'reason']!r} {entry[b'object']!r} {entry[b'context']!r}" for entry in entries]

@@ -5,23 +5,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable
 
 import pytest
 import redlatch
-from access_rules import RECHECKS, ROWS, RULES, SCRIPTS, open_frugal, permit, table
+from access_rules import RECHECKS, ROWS, RULES, SCRIPTS, denials, open_frugal, permit, table
 from foreign_keys import KINDS
 from steps import Call
 from support import RedisServer, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def denials(server: RedisServer) -> List[str]:
-    """What the server has denied, commands within scripts included."""
-    log: Any = server.admin.execute_command("ACL", "LOG")
-    entries = [dict(zip(entry[::2], entry[1::2])) if isinstance(entry, list) else entry for entry in log]
-    return [f"{entry[b'reason']!r} {entry[b'object']!r} {entry[b'context']!r}" for entry in entries]
 
 
 def play_free(kind: str, make: Callable[[], Any]) -> None:

@@ -132,11 +132,11 @@ class Sentinel:
 
 
 class Watched:
-    """The master, its replicas and the sentinels; closed as a whole."""
+    """The master, its replicas and the sentinels; closed as a whole. `lines` are in the file of each sentinel."""
 
     def __init__(
         self, *, sentinels: int = 3, password: Optional[str] = None, tls: Optional[Identity] = None,
-        down_after_ms: int = DOWN_AFTER_MS,
+        down_after_ms: int = DOWN_AFTER_MS, lines: Sequence[str] = (),
     ) -> None:
         self._tls = tls
         self.servers: List[RedisServer] = []
@@ -149,7 +149,7 @@ class Watched:
             watches = ("127.0.0.1", first.announced_port)
             for _ in range(sentinels):
                 self.sentinels.append(Sentinel(watches, quorum=sentinels // 2 + 1, password=password, tls=tls,
-                                               down_after_ms=down_after_ms))
+                                               down_after_ms=down_after_ms, lines=lines))
             wait_until(lambda: all(one.knows(2, sentinels - 1) for one in self.sentinels), _TIMEOUT)
         except BaseException:
             self.close()

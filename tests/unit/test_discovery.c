@@ -53,7 +53,7 @@ static void a_sentinel_that_is_down_is_passed_over(void) {
     discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "a:1: refused");
     check_step(&discovery, DISCOVERY_ASK, "b");
     announce(&discovery, "m");
-    discovery_verified(&discovery, ROLE_UNKNOWN); /* access rules hide it */
+    discovery_verified(&discovery, ROLE_UNKNOWN); /* it does not say */
     check_step(&discovery, DISCOVERY_FOUND, "m");
     discovery_begin(&discovery); /* with the one that was right */
     check_step(&discovery, DISCOVERY_ASK, "b");

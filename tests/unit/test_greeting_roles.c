@@ -61,9 +61,28 @@ static void a_master_is_greeted(void) {
     settings.master_only = true;
     CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "$30\r\n# Replication\r\nrole:master\r\n\r\n\r\n"), REDLATCH_OK);
     end();
-    begin(); /* access rules hide it */
+    begin(); /* it does not say */
     settings.master_only = true;
-    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "-NOPERM no\r\n"), REDLATCH_OK);
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "$1\r\nx\r\n"), REDLATCH_OK);
+    end();
+}
+
+/* It could be a replica. */
+static void a_hidden_role_is_refused(void) {
+    begin();
+    settings.master_only = true;
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "-NOPERM no permissions to run the 'info' command\r\n"),
+                 REDLATCH_NO_PERMISSION);
+    CHECK(strstr(connection.detail, "NOPERM no permissions to run the 'info' command: expected a user with +info, "
+                                    "which tells the master from a replica"));
+    CHECK(!connection.refused); /* its password is right */
+    end();
+    begin(); /* renamed by who operates it */
+    settings.master_only = true;
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "-ERR unknown command 'INFO'\r\n"), REDLATCH_NO_PERMISSION);
+    end();
+    begin(); /* where any server will do */
+    CHECK_EQ_INT(outcome("+OK\r\n:1\r\n-NOPERM no\r\n"), REDLATCH_OK);
     end();
 }
 
@@ -183,6 +202,7 @@ int main(void) {
     RUN(of_a_replaced_password_only_the_first_word_is_shown);
     RUN(a_replica_is_refused);
     RUN(a_master_is_greeted);
+    RUN(a_hidden_role_is_refused);
     RUN(a_node_has_messages_within_a_shard_or_not);
     RUN(a_rejected_connection_resolves_nothing);
     RUN(parts_of_info);

@@ -345,7 +345,8 @@ static void candidates_are_verified(void) {
     CHECK_EQ_INT(verified(&master, NULL), REDLATCH_AGAIN); /* hangs up */
     CHECK(strstr(search.discovery.why, "the server closed the connection"));
     CHECK_EQ_INT(announced(&servers[2], GREETED, master.port, NOBODY_ELSE), REDLATCH_AGAIN);
-    CHECK_EQ_INT(verified(&master, "-NOPERM no\r\n$1\r\nx\r\n-NOPERM no\r\n"), REDLATCH_OK); /* hides what it is */
+    CHECK_EQ_INT(verified(&master, "-NOPERM no\r\n$1\r\nx\r\n-NOPERM no\r\n"), REDLATCH_NO_PERMISSION); /* hides it */
+    CHECK(strstr(search.discovery.why, "expected a user with +info"));
     end();
 }
 

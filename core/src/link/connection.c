@@ -219,8 +219,8 @@ static int take_answers(struct connection *connection, int64_t now) {
     if (result == REDLATCH_READ_ONLY) {
         return fail(connection, result, "a replica: expected the master", now);
     }
-    char why[240];
-    snprintf(why, sizeof why, "the server returned an error: %.150s", connection->detail);
+    char why[300];
+    snprintf(why, sizeof why, "the server returned an error: %.250s", connection->detail);
     return fail(connection, result, why, now);
 }
 

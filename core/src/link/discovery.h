@@ -4,7 +4,7 @@
  *   step      target              report                                     next step
  *   ASK       a sentinel          announced                                  VERIFY
  *                                 service unknown, error reply, unreachable  ASK of the next one; FAILED after the last
- *   VERIFY    the announced one   master, or its role is kept from us        FOUND
+ *   VERIFY    the announced one   master, or it does not say                 FOUND
  *                                 replica, unreachable, error reply          ASK of the next one; FAILED after the last
  *
  * With a list of nodes of a cluster, each is asked for the topology: ASK of one after the other, until one knows it:

@@ -65,7 +65,17 @@ static int refuse(struct connection *connection, int status, const struct reply 
     return status;
 }
 
-/* An error where it cannot be lived with. What a user may be forbidden - CLIENT, INFO - can. */
+/* A replica could be taken for the master, and its scripts would be refused one by one. */
+static int refuse_unknown_role(struct connection *connection, const struct reply *reply) {
+    int status = refuse(connection, REDLATCH_NO_PERMISSION, reply);
+    size_t size = strlen(connection->detail);
+    snprintf(connection->detail + size, sizeof connection->detail - size,
+             ": expected a user with +info, which tells the master from a replica");
+    return status;
+}
+
+/* An error where it cannot be lived with. What a user may be forbidden - CLIENT, INFO - can, but where the master is
+ * searched for. */
 static int judge_error(struct connection *connection, enum greeting_step step, const struct reply *reply) {
     struct error_reply error = error_reply_of(reply->text, reply->size);
     if (error.transient || error.status == REDLATCH_AUTHENTICATION || error.status == REDLATCH_TOO_MANY_CLIENTS) {
@@ -73,6 +83,9 @@ static int judge_error(struct connection *connection, enum greeting_step step, c
     }
     if (reply->size >= 6 && memcmp(reply->text, "DENIED", 6) == 0) {
         return refuse(connection, REDLATCH_NO_PERMISSION, reply);
+    }
+    if (step == GREET_ROLE && error.status == REDLATCH_NO_PERMISSION) {
+        return refuse_unknown_role(connection, reply);
     }
     if (step == GREET_AUTH) {
         return refuse(connection, REDLATCH_AUTHENTICATION, reply);
