@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import threading
+import time
+from contextlib import ExitStack
 from typing import Callable, Iterator, List
 
 import pytest
 import redlatch
 from support import RedisServer, ScriptedServer, closed_port, wait_until
+from support.lag import Lag
 from support.sentinels import SERVICE, Watched
 
 MakeServer = Callable[..., RedisServer]
+LAG = 5.0
 
 
 @pytest.fixture(name="watched", scope="module")
@@ -85,25 +89,61 @@ def test_an_orderly_handover_by_the_server(make_server: MakeServer, lock_name: s
     assert not replica.admin.exists(lock_name)
 
 
-def test_a_replica_that_lagged_is_promoted(make_server: MakeServer, lock_name: str) -> None:
-    """What it has not seen is lost at once, and what it has seen is kept."""
-    master = make_server(repl_diskless_sync_delay=0)
-    replica = make_server(replicaof=["127.0.0.1", str(master.port)], repl_diskless_sync_delay=0)
-    wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up", 20.0)
-    url = f"redis+replicas://127.0.0.1:{master.port},127.0.0.1:{replica.port}"
-    with redlatch.connect(url, watchdog_lease=60.0) as client:
-        seen, unseen = client.lock(f"{lock_name}:seen"), client.lock(f"{lock_name}:unseen")
-        seen.acquire()
-        wait_until(lambda: bool(replica.admin.exists(f"{lock_name}:seen")))
-        replica.sigstop()
-        master.admin.execute_command("CLIENT", "KILL", "TYPE", "replica")
-        unseen.acquire()
-        hold = unseen.held()
-        assert hold is not None
-        master.kill()
-        replica.sigcont()
-        replica.admin.replicaof("NO", "ONE")
+class Late:
+    """A master and a replica that gets everything LAG seconds late, from now on."""
+
+    def __init__(self, make_server: MakeServer, stack: ExitStack) -> None:
+        self.master = make_server(repl_diskless_sync_delay=0)
+        self.lag = stack.enter_context(Lag(self.master.address))
+        self.replica = make_server(replicaof=["127.0.0.1", str(self.lag.port)], repl_diskless_sync_delay=0)
+        wait_until(lambda: self.replica.admin.info("replication")["master_link_status"] == "up", 20.0)
+        self.lag.seconds = LAG
+
+    @property
+    def url(self) -> str:
+        """Of both."""
+        return f"redis+replicas://127.0.0.1:{self.master.port},127.0.0.1:{self.replica.port}"
+
+
+@pytest.fixture(name="late")
+def late_fixture(make_server: MakeServer) -> Iterator[Late]:
+    """The two servers and what is between them."""
+    with ExitStack() as stack:
+        yield Late(make_server, stack)
+
+
+def test_a_replica_that_lags_acknowledges_too_late(late: Late, lock_name: str) -> None:
+    """An acquire that needs it fails in time, says why, and leaves nothing; without the lag it is granted again."""
+    with redlatch.connect(late.url, min_replicas=1, replica_timeout=0.4) as client:
+        lock = client.lock(lock_name)
+        began = time.monotonic()
+        with pytest.raises(redlatch.NotReplicatedError, match="acknowledged by 0 of 1 replicas within 0.4 s"):
+            lock.acquire(timeout=0)
+        assert time.monotonic() - began < 0.4 + 0.5
+        wait_until(lambda: not late.master.admin.exists(lock_name), 2.0)
+        assert late.replica.admin.info("replication")["master_link_status"] == "up"
+        late.lag.seconds = 0.0
+        assert lock.acquire(timeout=20)
+        lock.release()
+
+
+def test_a_replica_that_lags_is_promoted(late: Late, lock_name: str) -> None:
+    """What it has not seen, that of the last five seconds, is lost at once; what is older is kept."""
+    with redlatch.connect(late.url, watchdog_lease=60.0) as client:
+        older, younger = client.lock(f"{lock_name}:older"), client.lock(f"{lock_name}:younger")
+        older.acquire()
+        began = time.monotonic()
+        wait_until(lambda: bool(late.replica.admin.exists(f"{lock_name}:older")), 2 * LAG)
+        assert time.monotonic() - began > LAG / 2
+        younger.acquire()
+        kept, hold = older.held(), younger.held()
+        assert kept is not None and hold is not None
+        late.master.kill()
+        late.replica.admin.replicaof("NO", "ONE")
+        began = time.monotonic()
         wait_until(lambda: hold.lost, 20.0)
+        assert time.monotonic() - began < LAG
         with pytest.raises(redlatch.LockLostError):
-            unseen.release()
-        seen.release()
+            younger.release()
+        assert not kept.lost
+        older.release()
