@@ -56,7 +56,6 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_RELEASE_OF_MISSING_IS_OK] = "a release of what is lost says OK",
     [FAULT_RELEASE_IN_DOUBT_IS_DROPPED] = "a release in doubt is dropped",
     [FAULT_EARLIER_ACKNOWLEDGEMENT] = "an earlier acknowledgement counts",
-    [FAULT_REPEAT_IS_ACKNOWLEDGED] = "a repeat counts as acknowledged",
     [FAULT_ONE_REPLICA_TOO_FEW] = "one replica too few is enough",
     [FAULT_UNACKNOWLEDGED_GRANT_IS_KEPT] = "a grant without replicas is believed",
     [FAULT_UNACKNOWLEDGED_IS_LEFT] = "a grant without replicas is not given back",

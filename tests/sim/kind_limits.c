@@ -71,8 +71,6 @@ static const struct {
     uint8_t lock_kind;
     enum planted_fault fault;
 } without_failover[] = {
-    {REDLATCH_PLAIN, FAULT_REPEAT_IS_ACKNOWLEDGED}, /* it has one level */
-    {REDLATCH_PERMIT_SEMAPHORE, FAULT_REPEAT_IS_ACKNOWLEDGED},
     {REDLATCH_PERMIT_SEMAPHORE, FAULT_UNACKNOWLEDGED_HAND_OVER}, /* permits go back to the server */
     {REDLATCH_FAIR, FAULT_COMMANDS_NOT_RETURNED},                /* rounds take as long as the server's queue */
 };

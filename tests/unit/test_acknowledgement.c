@@ -152,13 +152,29 @@ static void a_lost_reply_is_not_repeated(void) {
     CHECK(rig_send(PIPELINE)->id != id);
     grant(2);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
-    call = rig_acquire("a", 1);
-    rig_send(PIPELINE);
-    rig_lost(PIPELINE);
-    rig_ready(PIPELINE, RESOLVED_BY_KILL);
-    CHECK_EQ_INT(call->status, REDLATCH_NOT_REPLICATED);
-    check_given_back(rig_name("a")->holds->id, 1);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+/* It writes in any case, so that WAIT counts the repeat. */
+static void a_reentry_is_repeated(void) {
+    open_rig();
+    struct hold *hold = hold_of(1);
+    for (int64_t replicas = 1; replicas <= 2; replicas++) {
+        struct call *call = rig_acquire("a", 1);
+        rig_send(PIPELINE);
+        rig_lost(PIPELINE);
+        rig_ready(PIPELINE, RESOLVED_BY_KILL);
+        struct command *again = rig_send(PIPELINE);
+        CHECK(again->kind == COMMAND_REENTER && again->count == 2 && again->needs_acknowledgement);
+        confirm(replicas);
+        CHECK_EQ_INT(call->status, replicas == 2 ? REDLATCH_OK : REDLATCH_NOT_REPLICATED);
+        if (replicas < 2) {
+            check_given_back(hold->id, 1);
+        }
+    }
     rig_drain_background();
+    rig_end("a", 1);
     rig_end("a", 1);
     RIG_CLOSE();
 }
@@ -169,8 +185,9 @@ static void renew(int64_t left_ms, int64_t replicas) {
     rig_acknowledged(PIPELINE_BACKGROUND, (struct reply){.kind = REPLY_ARRAY, .elements = &left, .count = 1}, replicas);
 }
 
-static void a_renewal_counts_when_acknowledged(void) {
+static void check_renewals_count_when_acknowledged(uint8_t lock_kind) {
     open_rig();
+    rig.lock_kind = lock_kind;
     struct hold *hold = hold_of(1);
     int64_t deadline = hold->deadline;
     rig_pass(RIG_LEASE_MS * MILLISECOND / 3);
@@ -184,6 +201,11 @@ static void a_renewal_counts_when_acknowledged(void) {
     CHECK(hold->deadline > deadline);
     rig_end("a", 1);
     RIG_CLOSE();
+}
+
+static void a_renewal_counts_when_acknowledged(void) {
+    check_renewals_count_when_acknowledged(REDLATCH_MUTEX);
+    check_renewals_count_when_acknowledged(REDLATCH_READ); /* the reply tells of its own lease, not of all readers' */
 }
 
 static void a_hold_that_is_gone_is_lost_without_acknowledgement(void) {
@@ -406,6 +428,7 @@ int main(void) {
     RUN(a_contended_reply_is_not_kept);
     RUN(a_reentry_is_taken_back);
     RUN(a_lost_reply_is_not_repeated);
+    RUN(a_reentry_is_repeated);
     RUN(a_renewal_counts_when_acknowledged);
     RUN(a_hold_that_is_gone_is_lost_without_acknowledgement);
     RUN(an_extension_is_not_believed);

@@ -13,7 +13,6 @@
  *                                                              for as long as its position is waited for, if longer
  *   not written yet               sent as any other command: it cannot have reached the server, and its reply counts
  *   re-entry, partial release     sent again                   sent again
- *   re-entry, to be acknowledged  undone: NOT_REPLICATED       the same
  *   last release                  sent again; if it finds      the same
  *                                 nothing it may have run
  *                                 before, also after a
@@ -31,7 +30,6 @@
   */
 #include "in_doubt.h"
 
-#include "acknowledgement.h"
 #include "entries.h"
 #include "fair.h"
 #include "hold.h"
@@ -83,8 +81,7 @@ void resolve_acquire(struct engine *engine, struct command *command, enum resolu
         return;
     }
     bool late = how == RESOLUTION_DENIED && command->position != POSITION_TAKEN;
-    bool repeatable = !command->needs_acknowledgement || PLANTED(FAULT_REPEAT_IS_ACKNOWLEDGED);
-    if (!operation /* with a planted fault only */ || (!late && repeatable)) {
+    if (!operation /* with a planted fault only */ || (!late && !command->needs_acknowledgement)) {
         resolve_resend(engine, command, how, now);
         return;
     }
@@ -125,20 +122,6 @@ void resolve_hand_over(struct engine *engine, struct command *command, enum reso
         acquire_recheck(engine, receiver, now);
     } else if (list_is_empty(&queue->waiters)) {
         queue_advance(engine, queue, now);
-    }
-}
-
-void resolve_reenter(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
-    bool repeatable = !command->needs_acknowledgement || PLANTED(FAULT_REPEAT_IS_ACKNOWLEDGED);
-    if (repeatable || !command->operation) {
-        resolve_resend(engine, command, how, now);
-        return;
-    }
-    static const struct reply granted = {.kind = REPLY_INTEGER, .integer = 1};
-    struct reply error;
-    hold_replied(engine, command, acknowledged_reply(engine, command, &granted, &error), now);
-    if (!list_is_linked(&command->link)) {
-        give_command(engine, command);
     }
 }
 

@@ -15,7 +15,6 @@ bool in_doubt_before_sent(const struct command *command);
 void resolve_resend(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_forget(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_acquire(struct engine *engine, struct command *command, enum resolution how, int64_t now);
-void resolve_reenter(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_extend(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_hand_over(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_force(struct engine *engine, struct command *command, enum resolution how, int64_t now);

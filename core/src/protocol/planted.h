@@ -52,7 +52,6 @@ enum planted_fault {
     FAULT_RELEASE_OF_MISSING_IS_OK,      /* a release that finds nothing says OK */
     FAULT_RELEASE_IN_DOUBT_IS_DROPPED,   /* a release that the server that was left did not answer is not sent again */
     FAULT_EARLIER_ACKNOWLEDGEMENT,       /* what replicas acknowledged of an earlier command counts */
-    FAULT_REPEAT_IS_ACKNOWLEDGED,        /* a repeated command, which wrote nothing, counts as acknowledged */
     FAULT_ONE_REPLICA_TOO_FEW,           /* one replica too few is enough */
     FAULT_UNACKNOWLEDGED_GRANT_IS_KEPT,  /* a grant that too few replicas have is believed */
     FAULT_UNACKNOWLEDGED_IS_LEFT,        /* what too few replicas have is not given back */

@@ -224,9 +224,9 @@ static bool is_found(const struct reply *reply) {
 }
 
 /* Where acknowledgements are wanted, a lease counts as renewed only if it was written: one that was longer may not be
- * acknowledged. Of a read lock that is not known, as the lease that is replied is that of all readers. */
+ * acknowledged. */
 static bool is_written(const struct renewal *entry, int64_t left_ms) {
-    return left_ms < entry->lease_ms || entry->lock_kind == REDLATCH_READ;
+    return left_ms < entry->lease_ms;
 }
 
 /* A hold that was confirmed on a server that was left: this one has it, but a longer lease may not have been

@@ -2,7 +2,8 @@
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms
 -- Returns 1, or 0 when the owner does not hold the lock: a re-entry never creates it.
--- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
+-- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here. It always writes,
+-- as WAIT counts what its connection wrote.
 -- SPDX-License-Identifier: Apache-2.0
 local count = redis.call('hget', KEYS[1], ARGV[1])
 if not count then
@@ -12,9 +13,7 @@ local denied = missing_permission(KEYS[1], 'pexpire')
 if denied then
     return denied
 end
-if (tonumber(count) or 0) < tonumber(ARGV[2]) then
-    redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
-end
+redis.call('hset', KEYS[1], ARGV[1], (tonumber(count) or 0) < tonumber(ARGV[2]) and ARGV[2] or count)
 if redis.call('pttl', KEYS[1]) < tonumber(ARGV[3]) then
     redis.call('pexpire', KEYS[1], ARGV[3])
 end

@@ -4,12 +4,14 @@
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] base of timeout keys
 -- Returns 1, or 0 when the owner does not hold the lock or its lease is over: a re-entry never creates it.
--- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here.
+-- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here. It always writes,
+-- as WAIT counts what its connection wrote.
 -- A timeout key of a level above the count is left of a hash that was deleted: it is set anew.
 -- Only the first 1000 levels have timeout keys, for a number in the hash may be any; a longer lease of later ones goes
 -- to the last of these.
 -- SPDX-License-Identifier: Apache-2.0
-local count = tonumber(redis.call('hget', KEYS[1], ARGV[1]) or 0) or 0
+local held = redis.call('hget', KEYS[1], ARGV[1])
+local count = tonumber(held or 0) or 0
 if longest_of(ARGV[4], ARGV[1], 1, count) == -2 then
     return 0
 end
@@ -19,9 +21,7 @@ local denied = missing_permission(timeout_of(ARGV[4], ARGV[1], 1), 'set', 'pexpi
 if denied then
     return denied
 end
-if count < wanted then
-    redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
-end
+redis.call('hset', KEYS[1], ARGV[1], count < wanted and ARGV[2] or held)
 for nth = math.min(count + 1, wanted, 1000), math.min(wanted, 1000) do
     local key = timeout_of(ARGV[4], ARGV[1], nth)
     if not redis.call('set', key, '1', 'px', ARGV[3], 'nx') and

@@ -42,9 +42,6 @@ struct id_note {
     bool released;                 /* by a script, on some server */
     bool release_repeated;         /* it was sent again: what it finds may be its own doing */
     bool lost;                     /* as its client was told */
-    bool reentry_repeated;         /* it was sent again */
-    bool lease_in_doubt; /* a read lock: a longer lease was not acknowledged, and the reply of a renewal does not show
-                            it */
 };
 
 struct owner {

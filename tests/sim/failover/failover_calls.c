@@ -8,18 +8,6 @@
 /* From a move to the next request of a waiter whose connection is there. */
 static const int64_t REQUESTED_WITHIN = 100 * MILLISECOND;
 
-/* A level that the server still has of an earlier re-entry, whose undo the former master had, is granted without being
- * written: a WAIT behind it waits for nothing. That is known; of a re-entry that was sent again it is not so. */
-static void note_unwritten(struct world *world, const struct packet *packet) {
-    bool reenters = packet->script == SCRIPT_REENTER || packet->script == SCRIPT_REENTER_READ ||
-                    packet->script == SCRIPT_REENTER_GROUP;
-    if (reenters && !packet->wrote) {
-        const char *owner = packet->texts[packet->key_count].bytes;
-        struct id_note *note = failover_note(world, (uint32_t)(owner[0] - '0'), strtoull(owner + 37, NULL, 10));
-        note->lease_in_doubt = note->lease_in_doubt || !note->reentry_repeated;
-    }
-}
-
 /* A script removes nothing of others: what is gone was released by it, or had run out. A reader whose lease is over is
  * in the lock until it is removed. */
 void judge_script(struct world_common *common, const struct packet *packet) {
@@ -27,7 +15,6 @@ void judge_script(struct world_common *common, const struct packet *packet) {
     uint32_t server = server_index(world, packet->server);
     struct server_holds before[NAMES_MAX];
     memcpy(before, world->held[server], sizeof before);
-    note_unwritten(world, packet);
     server_holds_read(world, server);
     for (uint32_t name = 0; name < world->name_count; name++) {
         for (uint32_t i = 0; i < before[name].count; i++) {
@@ -44,9 +31,6 @@ void judge_sent(struct world_common *common, struct peer *peer, const struct com
     struct world *world = (struct world *)common;
     TRACE(world, "client %u pipeline %d: id %d is sent%s", peer->number, command->pipeline, (int)command->id,
           command->repeated ? " again" : "");
-    if (command->kind == COMMAND_REENTER) {
-        failover_note(world, peer->number, command->id)->reentry_repeated = command->repeated;
-    }
     bool last = (command->kind == COMMAND_RELEASE && command->count == 0) || command->kind == COMMAND_HAND_OVER;
     if (last && command->repeated) {
         failover_note(world, peer->number, command->id)->release_repeated = true;
@@ -63,19 +47,9 @@ static void judge_released(struct world *world, struct client *client, const str
     }
 }
 
-/* The one case where a longer lease may be believed than the replicas have (docs/internals/decisions). */
-static void note_lease_in_doubt(struct world *world, const struct client *client, const struct operation *operation) {
-    const struct hold *hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
-    bool lengthens = operation->kind == OPERATION_EXTEND || operation->kind == OPERATION_ACQUIRE;
-    if (hold && lengthens && operation->lock_kind == REDLATCH_READ && operation->status != REDLATCH_OK) {
-        failover_note(world, client->peer.number, hold->id)->lease_in_doubt = true;
-    }
-}
-
 void judge_ended(struct world *world, struct client *client, const struct owner *owner) {
     const struct operation *operation = &owner->operation;
     int status = operation->status;
-    note_lease_in_doubt(world, client, operation);
     world->coverage.counts[COVER_NOT_REPLICATED] += status == REDLATCH_NOT_REPLICATED;
     if (status == REDLATCH_OK && operation->kind == OPERATION_RELEASE) {
         judge_released(world, client, operation);

@@ -15,9 +15,8 @@
 /* A verification after a move: there and back on a slow network, behind a renewal that waits for replicas. */
 static const int64_t VERIFIED_WITHIN = 400 * MILLISECOND;
 
-static bool is_believed(struct world *world, const struct client *client, const struct hold *hold) {
-    bool in_doubt = failover_note(world, client->peer.number, hold->id)->lease_in_doubt;
-    return !in_doubt && hold->stage == HOLD_ALIVE && world->now < hold->deadline && owner_is_granted(client, hold);
+static bool is_believed(const struct world *world, const struct client *client, const struct hold *hold) {
+    return hold->stage == HOLD_ALIVE && world->now < hold->deadline && owner_is_granted(client, hold);
 }
 
 /* Whether a server has a hold for as long as its holder believes in it. */
@@ -39,7 +38,7 @@ static uint32_t known_by(const struct id_note *note, int64_t deadline, uint32_t 
 /* What is believed from now on, as the last reply says. */
 static void judge_progress(struct world *world, const struct client *client, const struct hold *hold) {
     struct id_note *note = failover_note(world, client->peer.number, hold->id);
-    uint32_t needed = note->lease_in_doubt ? 1 : 1 + world->min_replicas;
+    uint32_t needed = 1 + world->min_replicas;
     if (hold->deadline > note->deadline) {
         uint32_t known = known_by(note, hold->deadline, 1);
         if (known < needed) {
