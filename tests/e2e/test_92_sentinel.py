@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command and sentinels: it finds the master, and nobody gets to see the password of the sentinels."""
+"""The command with sentinels, and with a list of servers: it finds the master, goes on after a failover, and nobody
+gets to see the password of the sentinels."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import time
 from typing import Iterator
 
 import pytest
+from support import RedisServer, wait_until
 from support.sentinels import Watched
 from support.shell import program
+from support.topologies import Replicas
 
 SECRET = "S3CR3T"
 
@@ -35,14 +39,53 @@ def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
     )
 
 
-def test_the_command_takes_a_lock(watched: Watched, lock_name: str) -> None:
-    """On the master; what it runs gets to know the URL, but no password from it."""
-    url = watched.url(query=f"?sentinel_password={SECRET}&connect_timeout=4")
-    key = ("redis-cli", "-s", watched.master.unix_path, "exists", lock_name)
-    done = command("run", lock_name, "--", *key, REDIS_URL=url)
+@pytest.fixture(name="replicas", scope="module")
+def replicas_fixture() -> Iterator[Replicas]:
+    """Servers without sentinels, the second of which is the master."""
+    with Replicas() as replicas:
+        replicas.change("in-order")
+        wait_until(replicas.in_step, 30.0)
+        yield replicas
+
+
+def check_the_command(master: RedisServer, lock: str, url: str, shown: str) -> None:
+    """It takes a lock on the master; what it runs gets to know the URL, but no password from it."""
+    key = ("redis-cli", "-s", master.unix_path, "exists", lock)
+    done = command("run", lock, "--", *key, REDIS_URL=url)
     assert done.returncode == 0 and done.stdout.strip() in ("1", "(integer) 1"), done.stderr
-    done = command("run", lock_name, "--", "sh", "-c", "env | grep ^REDLATCH_", REDIS_URL=url)
-    assert f"REDLATCH_URL={watched.url(query='?connect_timeout=4')}\n" in done.stdout and SECRET not in done.stdout
+    done = command("run", lock, "--", "sh", "-c", "env | grep ^REDLATCH_", REDIS_URL=url)
+    assert f"REDLATCH_URL={shown}\n" in done.stdout and SECRET not in done.stdout
+
+
+def test_the_command_takes_a_lock(watched: Watched, lock_name: str) -> None:
+    """As the sentinels say where."""
+    url = watched.url(query=f"?sentinel_password={SECRET}&connect_timeout=4")
+    check_the_command(watched.master, lock_name, url, watched.url(query="?connect_timeout=4"))
+
+
+def test_the_command_searches_a_list(replicas: Replicas, lock_name: str) -> None:
+    """The first of which is not the master."""
+    url = f"{replicas.master.url}?connect_timeout=4"
+    check_the_command(replicas.master, lock_name, url, url)
+
+
+def test_a_command_that_runs_during_a_failover(replicas: Replicas, lock_name: str) -> None:
+    """Its lock is renewed and released on the new master."""
+    script = "echo held; read end"
+    with subprocess.Popen(
+        [program(), "run", "-u", replicas.master.url, "--lease", "2", lock_name, "--", "sh", "-c", script],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as run:  # fmt: skip
+        assert run.stdin is not None and run.stdout is not None
+        assert run.stdout.readline() == "held\n"
+        wait_until(replicas.in_step)
+        master = replicas.change("in-order")
+        renewed = time.monotonic() + 3.0  # without renewals it ends before
+        wait_until(lambda: time.monotonic() > renewed or not master.admin.exists(lock_name), 10.0)
+        assert master.admin.exists(lock_name)
+        run.communicate("end\n", timeout=20)
+        assert run.returncode == 0
+    wait_until(lambda: not master.admin.exists(lock_name))
 
 
 @pytest.mark.parametrize("query", ["?sentinel_password={}", "?connect_timeout=4&sentinel_password={}&db=0"])
