@@ -209,8 +209,8 @@ STAGES = [
                                  "unit_tests redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/without-tls")
           + f" && PYTHONPATH=build/without-tls/python {PYTEST} tests/e2e/without_tls.py", alone=True, dear=True),
-    *[on_topology(name) for name in ("replicas", "replicated", "sentinel", "cluster", "tls", "sentinel-tls",
-                                      "cluster-tls")],
+    *[on_topology(name) for name in ("replicas", "replicated", "sentinel", "cluster", "tls", "replicas-tls",
+                                      "replicated-tls", "sentinel-tls", "cluster-tls")],
     with_redisson("redisson-3"),
     *[on_server(name) for name in ("redis-6.0", "redis-6.2", "redis-8.0", "valkey-8.1", "valkey-9.1")],
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentinels and their master over TLS: rediss+sentinel://."""
+"""Sentinels and their master over TLS, and a master among its replicas: rediss+sentinel://, rediss+replicas://."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Iterator, NamedTuple
 
 import pytest
 import redlatch
+from support import wait_until
 from support.certificates import Authority
 from support.ports import free_port
 from support.sentinels import SERVICE, Sentinel
-from support.tls_server import TlsServer
+from support.tls_server import Identity, TlsServer
+from support.topologies import Replicas
 
 
 class WatchedByTls(NamedTuple):
@@ -92,3 +94,22 @@ def test_tls_is_not_left_out(watched: WatchedByTls) -> None:
         redlatch.connect(plain, tls_ca_file=watched.ca)
     with pytest.raises(redlatch.UnreachableError, match="rediss://"):
         redlatch.connect(plain)
+
+
+def test_replicas_without_sentinels(watched: WatchedByTls, lock_name: str, tmp_path: Path) -> None:
+    """The master is searched for by TLS, and the new one, too: the hold is renewed there. Nobody is asked in plain, and
+    no server of an unknown CA."""
+    with Replicas(Identity.make(tmp_path)) as replicas:
+        url = replicas.master.url
+        assert url.startswith("rediss+replicas://")
+        with redlatch.connect(url, watchdog_lease=3.0) as client, client.lock(lock_name, timeout=5) as held:
+            wait_until(replicas.in_step)
+            master = replicas.change("in-order")
+            before = client.stats()["renewals"]
+            wait_until(lambda: client.stats()["renewals"] > before + 1, 10.0)
+            assert not held.lost and master.admin.exists(lock_name)
+        assert not master.admin.exists(lock_name)
+        with pytest.raises(redlatch.AuthenticationError, match="unknown CA"):
+            redlatch.connect(url, tls_ca_file=watched.stranger)
+        with pytest.raises(redlatch.UnreachableError, match="rediss://"):
+            redlatch.connect(url.partition("?")[0].replace("rediss", "redis"))

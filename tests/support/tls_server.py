@@ -26,7 +26,7 @@ class Identity(NamedTuple):
         return cls(authority.certificate("server"), authority.file)
 
     def options(self) -> Dict[str, Any]:
-        """For a RedisServer whose replicas, and the sentinels that watch it, use its TLS port."""
+        """For a RedisServer whose replicas, and the sentinels that watch it, use its TLS port. A free one each time."""
         return {**self._settings(), "tls_replication": True}
 
     def lines(self, port: int) -> List[str]:

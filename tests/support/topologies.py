@@ -24,14 +24,15 @@ from .server import RedisServer
 from .tls_server import Identity
 from .waiting import wait_until
 
-NAMES = ("single", "replicas", "replicated", "sentinel", "cluster", "tls", "sentinel-tls", "cluster-tls")
+NAMES = ("single", "replicas", "replicated", "sentinel", "cluster", "tls", "replicas-tls", "replicated-tls",
+         "sentinel-tls", "cluster-tls")
 NAME = os.environ.get("REDLATCH_TEST_TOPOLOGY", "single")
 # Those whose clients, on both sides, find a new master.
-CHANGING = ("replicated", "sentinel", "cluster", "sentinel-tls", "cluster-tls")
+CHANGING = ("replicated", "sentinel", "cluster", "replicated-tls", "sentinel-tls", "cluster-tls")
 # How the master is changed: without its failure, or since it was killed, or stopped until another one is there.
 WAYS = ("in-order", "killed", "stopped")
 # How Redisson uses a master and replicas.
-SEVERAL = "master-slave" if NAME == "replicas" else "replicated"
+SEVERAL = "master-slave" if NAME.startswith("replicas") else "replicated"
 
 _TIMEOUT = 30.0
 _NAME = "any"
@@ -80,19 +81,21 @@ class Alone(Topology):
 
 
 class Replicas(Topology):
-    """A master and two replicas, which the test promotes."""
+    """A master and two replicas, which the test promotes. With an identity they use TLS among themselves, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Optional[Identity] = None) -> None:
         super().__init__()
-        self._servers: List[RedisServer] = [self._stack.enter_context(RedisServer(repl_diskless_sync_delay=0))]
-        first = self._servers[0]
-        for _ in range(2):
-            replica = RedisServer(repl_diskless_sync_delay=0, replicaof=["127.0.0.1", str(first.port)])
-            self._servers.append(self._stack.enter_context(replica))
-        hosts = ",".join(f"127.0.0.1:{server.port}" for server in self._servers)
+        self._servers: List[RedisServer] = []
+        for _ in range(3):
+            master = ["127.0.0.1", str(self._servers[0].announced_port)] if self._servers else None
+            options = {**(tls.options() if tls else {}), **({"replicaof": master} if master else {})}
+            self._servers.append(self._stack.enter_context(RedisServer(repl_diskless_sync_delay=0, **options)))
+        hosts = ",".join(f"127.0.0.1:{server.announced_port}" for server in self._servers)
         for server in self._servers:
             server.reached_by = f"redis+replicas://{hosts}/0"
-        self._master = first
+            if tls:
+                server.reached_by = f"rediss+replicas://{hosts}/0?tls_ca_file={tls.ca}"
+        self._master = self._servers[0]
         wait_until(self.in_step, _TIMEOUT)
 
     @property
@@ -114,7 +117,7 @@ class Replicas(Topology):
             old.sigcont()
         for server in self._servers:
             if server.running and server is not self._master:
-                server.admin.replicaof("127.0.0.1", str(self._master.port))
+                server.admin.replicaof("127.0.0.1", str(self._master.announced_port))
         return self._master
 
 
@@ -195,4 +198,4 @@ def make(name: str, folder: Path, down_after_ms: int = DOWN_AFTER_MS) -> Topolog
         return Clustered(tls, down_after_ms)
     if name.startswith("sentinel"):
         return Sentinels(tls, down_after_ms)
-    return Replicas() if name.startswith("replica") else Alone(tls)
+    return Replicas(tls) if name.startswith("replica") else Alone(tls)
