@@ -70,11 +70,12 @@ with redlatch.connect(sys.argv[1], watchdog_lease=60, tuning=tuning) as client:
 """
 
     def __init__(
-        self, library: Path, names: Path, port: int, lock: str, dns_interval: float, program: str = PROGRAM
+        self, library: Path, names: Path, port: int, lock: str, dns_interval: float, program: str = PROGRAM,
+        scheme: str = "redis",
     ) -> None:
         environment = {**os.environ, "LD_PRELOAD": str(library), "NAMES_FILE": str(names), "NAMES_LOG": f"{names}.log"}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        url = f"redis://{NAME}:{port}"
+        url = f"{scheme}://{NAME}:{port}"
         self.process = subprocess.Popen(
             [sys.executable, "-c", program, url, lock, str(dns_interval)],
             env=environment,
@@ -132,12 +133,13 @@ def turn(names: Path, address: str) -> None:
     other.replace(names)
 
 
+@pytest.mark.parametrize("scheme", ["redis", "redis+replicas"])
 def test_the_name_leads_elsewhere_while_the_old_server_goes_on(
-    servers: Tuple[RedisServer, RedisServer], names_library: Path, names: Path, lock_name: str
+    servers: Tuple[RedisServer, RedisServer], names_library: Path, names: Path, lock_name: str, scheme: str
 ) -> None:
     """As with a managed server that fails over: the old master lives and answers, only the name tells."""
     master, replica = servers
-    holder = Holder(names_library, names, port_of(master), lock_name, dns_interval=0.2)
+    holder = Holder(names_library, names, port_of(master), lock_name, dns_interval=0.2, scheme=scheme)
     wait_until(lambda: bool(replica.admin.exists(lock_name)))
     replica.admin.replicaof("NO", "ONE")
     turn(names, "127.0.0.2")

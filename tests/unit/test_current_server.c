@@ -154,6 +154,27 @@ static void a_master_at_another_address_is_a_move(void) {
     end();
 }
 
+/* Its name leads to another server although the old one still answers. The event would have the same address twice. */
+static void another_process_at_the_same_address_is_a_move(void) {
+    begin(true);
+    atomic_store(&client->losses_watched[LOSS_EVENTS], true);
+    memset(search.run_id, 'a', PROCESS_ID_SIZE - 1);
+    CHECK(!found("name", 1, START));
+    CHECK(!found("name", 1, START)); /* no connection has been greeted yet */
+    greeted_by('a', START, START);
+    CHECK(!found("name", 1, START + 1));
+    search.run_id[0] = '\0'; /* it does not say */
+    CHECK(!found("name", 1, START + 2));
+    memset(search.run_id, 'b', PROCESS_ID_SIZE - 1);
+    CHECK(found("name", 1, START + 3));
+    CHECK_EQ_INT(client->node.current.run_id[0], '\0');
+    CHECK_EQ_INT(client->node.current.moved_at, START + 3);
+    CHECK(!client->node.current.moves[LOSS_EVENTS].pending);
+    greeted_by('b', START + 4, START + 4);
+    CHECK(!found("name", 1, START + 5));
+    end();
+}
+
 /* Of several moves the host is told at once where the client was and where it is. */
 static void moves_are_noted_for_who_asks(void) {
     begin(true);
@@ -201,6 +222,7 @@ int main(void) {
     RUN(returns_are_counted_for_ten_seconds);
     RUN(the_last_ones_left_are_remembered);
     RUN(a_master_at_another_address_is_a_move);
+    RUN(another_process_at_the_same_address_is_a_move);
     RUN(moves_are_noted_for_who_asks);
     RUN(a_search_is_requested_for_half_a_minute);
     RUN(a_replica_may_be_the_wrong_server);

@@ -355,6 +355,7 @@ static void servers_are_candidates_themselves(void) {
     CHECK_EQ_INT(verified(&servers[0], REPLICA), REDLATCH_AGAIN);
     CHECK_EQ_INT(verified(&servers[1], MASTER), REDLATCH_OK);
     CHECK_EQ_INT(search.discovery.target.port, servers[1].port);
+    CHECK_STR(search.run_id, FAKE_RUN_ID);
     CHECK_EQ_INT(search_step(&search, START), REDLATCH_OK);
     search_begin(&search, START); /* with the one that was right */
     CHECK_EQ_INT(search.discovery.target.port, servers[1].port);

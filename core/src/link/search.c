@@ -286,6 +286,7 @@ int search_step(struct search *search, int64_t now) {
         } else if (step == DISCOVERY_VERIFY) {
             search->found.list[0] = search->connection.addresses.list[search->connection.address];
             search->found.count = 1;
+            memcpy(search->run_id, search->connection.run_id, PROCESS_ID_SIZE);
             discovery_verified(discovery, ROLE_MASTER);
         }
         turn(search, now);

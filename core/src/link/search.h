@@ -26,6 +26,7 @@ struct search {
     bool requested;   /* the sentinel was asked */
     struct endpoint announced;
     struct addresses found; /* of the master, once it is found */
+    char run_id[PROCESS_ID_SIZE]; /* of its process; empty: it does not say */
 };
 
 /* Settings of connections to sentinels, from those to the master. */

@@ -105,19 +105,27 @@ static void note_move(struct client *client, const struct endpoint *to) {
     }
 }
 
+/* Whether a search found another process than the client's, at the same address: its name leads elsewhere now. */
+static bool is_other_process(const struct current_server *server) {
+    const char *found = server->search->run_id;
+    return found[0] && server->run_id[0] && strcmp(found, server->run_id) != 0;
+}
+
 bool current_server_found(struct client *client, int64_t now) {
     struct current_server *server = &client->node.current;
     const struct endpoint *found = &server->search->discovery.target;
     bool known = current_server_is_known(server);
-    bool same = known && endpoint_equal(found, &server->endpoint);
+    bool same_address = known && endpoint_equal(found, &server->endpoint);
     server->addresses = server->search->found;
     server->must_search = false;
     server->search_from = 0;
-    if (same) {
+    if (same_address && !is_other_process(server)) {
         return false;
     }
     if (known) {
-        note_move(client, found);
+        if (!same_address) { /* else both would have the same words in the event */
+            note_move(client, found);
+        }
         server->run_id[0] = '\0';
         server->moved_at = now;
     }

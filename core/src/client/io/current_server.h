@@ -66,7 +66,8 @@ static inline bool current_server_is_known(const struct current_server *server) 
 /* Judges a connection that has become READY. */
 enum server_change current_server_greeted(struct node *node, const struct connection *connection, int64_t now);
 
-/* Takes over what a search has found; true if that is another address than before. */
+/* Takes over what a search has found; true if that is another server than before: another address, or another process
+ * at the same one. */
 bool current_server_found(struct client *client, int64_t now);
 
 /* The background thread is to search for the master now, for so long at most. */
