@@ -106,7 +106,8 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  * sentinel_tls_ca_file, are for the sentinels instead of the servers. The URL option address_map translates the
  * addresses that sentinels announce: announced[:port]=reached[:port], up to 32 with commas between.
  *
- * redis+replicas: the client searches for the master again when it is lost or refuses a command as a replica.
+ * redis+replicas: the client searches for the master again when it is lost or refuses a command as a replica. If none
+ * of the hosts is the master, the server that a replica of them follows is tried; address_map translates its address.
  *
  * redis+cluster: each name is served by the master of its slot. The client follows slots that move, and failovers.
  * address_map as of redis+sentinel.

@@ -105,6 +105,24 @@ def test_a_list_of_servers(make_server: MakeServer, lock_name: str) -> None:
         redlatch.connect(f"redis+replicas://{hosts}", connect_timeout=1)
 
 
+def test_the_master_that_a_replica_follows(make_server: MakeServer, lock_name: str) -> None:
+    """It is found although the list does not have it, at the address that the map gives instead of the announced one;
+    and again when it was replaced."""
+    master = make_server(repl_diskless_sync_delay=0)
+    replica = make_server(replicaof=["127.0.0.1", str(master.port)], repl_diskless_sync_delay=0)
+    wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up")
+    with Proxy(master.address) as proxy:
+        url = f"redis+replicas://127.0.0.1:{replica.port}?address_map=127.0.0.1:{master.port}=localhost:{proxy.port}"
+        with redlatch.connect(url, watchdog_lease=3.0) as client, client.lock(lock_name, timeout=5) as held:
+            assert master.admin.exists(lock_name) and any(link.client_open for link in list(proxy.links))
+            wait_until(lambda: bool(replica.admin.exists(lock_name)))
+            replica.admin.replicaof("NO", "ONE")
+            master.admin.replicaof("127.0.0.1", str(replica.port))
+            with client.lock(f"{lock_name}:next", timeout=10):
+                assert replica.admin.exists(f"{lock_name}:next")
+            assert not held.lost and not connections(master, client)
+
+
 def test_a_replica_stays_an_error(make_server: MakeServer, lock_name: str) -> None:
     """If the address goes on leading to it."""
     master = make_server()

@@ -137,6 +137,38 @@ static void servers_are_candidates_themselves(void) {
     check_step(&discovery, DISCOVERY_FOUND, "c");
 }
 
+/* Whom a replica follows is a candidate behind those of the list; the next search forgets it, if it was not right. */
+static void the_master_of_a_replica_is_a_candidate(void) {
+    struct discovery discovery = searching(NULL);
+    const struct endpoint listed = at("b", 1);
+    const struct endpoint other = at("m", 1);
+    const struct endpoint further = at("n", 1);
+    discovery_replica_of(&discovery, &listed);
+    discovery_verified(&discovery, ROLE_REPLICA);
+    discovery_replica_of(&discovery, &other);
+    discovery_verified(&discovery, ROLE_REPLICA);
+    check_step(&discovery, DISCOVERY_VERIFY, "c");
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "c:1: refused");
+    check_step(&discovery, DISCOVERY_VERIFY, "m");
+    discovery_replica_of(&discovery, &further); /* it is a replica itself */
+    discovery_verified(&discovery, ROLE_REPLICA);
+    check_step(&discovery, DISCOVERY_VERIFY, "n");
+    discovery_verified(&discovery, ROLE_MASTER);
+    check_step(&discovery, DISCOVERY_FOUND, "n");
+    discovery_begin(&discovery);
+    check_step(&discovery, DISCOVERY_VERIFY, "n");
+    CHECK_EQ_INT(discovery.sources.count, 4);
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "n:1: refused");
+    check_step(&discovery, DISCOVERY_VERIFY, "a");
+    discovery_verified(&discovery, ROLE_MASTER);
+    discovery_begin(&discovery);
+    CHECK_EQ_INT(discovery.sources.count, 3);
+    struct discovery sentinels = searching("s"); /* they say who is a candidate */
+    announce(&sentinels, "r");
+    discovery_replica_of(&sentinels, &other);
+    CHECK_EQ_INT(sentinels.sources.count, 3);
+}
+
 static void a_node_knows_the_topology(void) {
     struct discovery discovery = begun(NULL, true);
     const struct endpoint masters[] = {at("m", 1), at("b", 1), at("n", 1)};
@@ -241,6 +273,7 @@ int main(void) {
     RUN(a_refused_password_is_reported);
     RUN(sentinels_are_learned);
     RUN(servers_are_candidates_themselves);
+    RUN(the_master_of_a_replica_is_a_candidate);
     RUN(a_node_knows_the_topology);
     RUN(masters_are_sources_as_long_as_they_are);
     RUN(more_masters_than_sources);

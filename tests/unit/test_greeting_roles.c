@@ -172,6 +172,36 @@ static void parts_of_info(void) {
     CHECK_EQ_INT(info_role("\nrole:master", 5), ROLE_UNKNOWN);
 }
 
+static void the_master_of_a_replica(void) {
+    static const struct {
+        const char *text;
+        const char *host; /* NULL: none */
+        int port;
+    } rows[] = {
+        {"role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6380\r\nmaster_link_status:up\r\n", "10.0.0.1", 6380},
+        {"role:slave\nmaster_port:7\nmaster_host:fd00::1", "fd00::1", 7},
+        {"role:slave\r\nmaster_host:h\r\n", NULL, 0},
+        {"role:slave\r\nmaster_port:7\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:\r\nmaster_port:7\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:?\r\nmaster_port:0\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:a b\r\nmaster_port:7\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:h\r\nmaster_port:7x\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:h\r\nmaster_port:\r\n", NULL, 0},
+        {"role:slave\r\nmaster_host:h\r\nmaster_port:", NULL, 0},
+        {"", NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[120];
+        struct endpoint master = {"before", 1};
+        snprintf(text, sizeof text, "# Replication\n%s", rows[i].text);
+        CHECK_EQ_INT(info_master(text, strlen(text), &master), rows[i].host != NULL);
+        if (rows[i].host) {
+            CHECK_STR(master.host, rows[i].host);
+            CHECK_EQ_INT(master.port, rows[i].port);
+        }
+    }
+}
+
 /* What the server may repeat is not known any more. */
 static void of_a_replaced_password_only_the_first_word_is_shown(void) {
     char command[100] = "";
@@ -206,5 +236,6 @@ int main(void) {
     RUN(a_node_has_messages_within_a_shard_or_not);
     RUN(a_rejected_connection_resolves_nothing);
     RUN(parts_of_info);
+    RUN(the_master_of_a_replica);
     return unit_done();
 }

@@ -362,6 +362,23 @@ static void servers_are_candidates_themselves(void) {
     end();
 }
 
+/* At the address that the map gives instead of the one that the replicas were told. */
+static void the_master_of_a_replica_is_a_candidate(void) {
+    char info[120];
+    char replica[300];
+    begin_with("redis+replicas", "", "?address_map=announced.test=127.0.0.1");
+    int size = snprintf(info, sizeof info, "\r\nrole:slave\r\nmaster_host:announced.test\r\nmaster_port:%d\r\n",
+                        master.port);
+    snprintf(replica, sizeof replica, GREETED "$%d\r\n%s\r\n", size, info);
+    CHECK_EQ_INT(verified(&servers[0], replica), REDLATCH_AGAIN);
+    CHECK_EQ_INT(verified(&servers[1], NULL), REDLATCH_AGAIN);
+    CHECK_EQ_INT(verified(&servers[2], REPLICA), REDLATCH_AGAIN);
+    CHECK_STR(search.discovery.target.host, "127.0.0.1");
+    CHECK_EQ_INT(verified(&master, MASTER), REDLATCH_OK);
+    CHECK_EQ_INT(search.discovery.target.port, master.port);
+    end();
+}
+
 /* A name may have several addresses. */
 static void further_addresses_are_tried(void) {
     begin();
@@ -541,6 +558,7 @@ int main(void) {
     RUN(the_search_is_given_up);
     RUN(candidates_are_verified);
     RUN(servers_are_candidates_themselves);
+    RUN(the_master_of_a_replica_is_a_candidate);
     RUN(further_addresses_are_tried);
     RUN(a_search_is_forgotten);
     RUN(a_topology_is_found);

@@ -75,8 +75,10 @@ static void replicas(void) {
     CHECK_STR(uri.username, "u");
     CHECK_EQ_INT(uri.database, 3);
     uri_free(&uri);
-    uri = parsed("rediss+replicas://one?tls_verify=ca");
+    uri = parsed("rediss+replicas://one?tls_verify=ca&address_map=10.0.0.1%3Dpublic");
     CHECK(uri.tls && uri.servers.count == 1);
+    CHECK_EQ_INT(uri.address_map.count, 1);
+    CHECK_STR(uri.address_map.list[0].from.host, "10.0.0.1");
     uri_free(&uri);
 }
 
@@ -258,7 +260,9 @@ static const struct error_reply_row {
     {"redis+sentinel://h/s?timeout=3", REDLATCH_INVALID, "URL option \"timeout\"", "sentinel_password"},
     {"redis+replicas://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis+replicas://h?sentinel_password=SECRET", REDLATCH_INVALID, "URL option \"sentinel_password\"",
-     "name_prefix"},
+     "name_prefix, label, address_map or one of TLS"},
+    {"redis+replicas://h?address_map=x", REDLATCH_INVALID, "address_map \"x\"", "announced[:port]=reached[:port]"},
+    {"redis://h?address_map=a=b", REDLATCH_INVALID, "URL option \"address_map\"", "name_prefix, label or one of TLS"},
     {"redis+cluster://", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"rediss+cluster://:SECRET@a,,b", REDLATCH_INVALID, "host \"\"", "a host name or address"},
     {"redis+cluster://h:0", REDLATCH_INVALID, "port \"0\"", "a number from 1 to 65535"},

@@ -21,7 +21,20 @@ static void take_source(struct discovery *discovery) {
     discovery->step = discovery->service || discovery->of_cluster ? DISCOVERY_ASK : DISCOVERY_VERIFY;
 }
 
+/* Of a list of servers: whom replicas followed may be gone, but for the one that was right. */
+static void forget_followed(struct discovery *discovery) {
+    struct endpoints *sources = &discovery->sources;
+    sources->count = discovery->given;
+    if (discovery->next >= discovery->given) {
+        sources->list[sources->count++] = sources->list[discovery->next];
+        discovery->next = discovery->given;
+    }
+}
+
 void discovery_begin(struct discovery *discovery) {
+    if (!discovery->service && !discovery->of_cluster) {
+        forget_followed(discovery);
+    }
     discovery->tried = 0;
     discovery->status = REDLATCH_OK;
     discovery->why[0] = '\0';
@@ -83,6 +96,12 @@ void discovery_service_unknown(struct discovery *discovery) {
 
 void discovery_learned(struct discovery *discovery, const struct endpoint *sentinel) {
     endpoints_add(&discovery->sources, sentinel);
+}
+
+void discovery_replica_of(struct discovery *discovery, const struct endpoint *master) {
+    if (!discovery->service) { /* else the sentinels say which one is to be asked */
+        endpoints_add(&discovery->sources, master);
+    }
 }
 
 void discovery_topology_known(struct discovery *discovery, const struct endpoint *masters, int count) {

@@ -10,9 +10,10 @@
  * With a list of nodes of a cluster, each is asked for the topology: ASK of one after the other, until one knows it:
  * FOUND. Its masters are asked, too, in the next search: those of the list may have been replaced by then.
  *
- * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other. The search
- * begins with the one that was right last. Every sentinel is asked, even if it announces what another one did: the
- * candidate may have been promoted meanwhile. */
+ * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other, and at last
+ * of those that replicas of the list follow, which the next search forgets, but for the master. The search begins with
+ * the one that was right last. Every sentinel is asked, even if it announces what another one did: the candidate may
+ * have been promoted meanwhile. */
 #ifndef DISCOVERY_H
 #define DISCOVERY_H
 
@@ -52,6 +53,9 @@ void discovery_learned(struct discovery *discovery, const struct endpoint *senti
 
 /* Of ASK: a node of the cluster knows the topology, with so many masters. */
 void discovery_topology_known(struct discovery *discovery, const struct endpoint *masters, int count);
+
+/* Of VERIFY: the candidate is the replica of this server. */
+void discovery_replica_of(struct discovery *discovery, const struct endpoint *master);
 
 /* Of VERIFY: what the candidate says it is. */
 void discovery_verified(struct discovery *discovery, enum server_role role);

@@ -150,6 +150,9 @@ int greeting_answer(struct connection *connection, const struct reply *reply) {
         info_run_id(reply->text, reply->size, connection->run_id);
     } else if (step == GREET_ROLE && reply->kind == REPLY_STRING && !PLANTED(FAULT_REPLICA_TAKEN) &&
                info_role(reply->text, reply->size) == ROLE_REPLICA) {
+        if (!info_master(reply->text, reply->size, &connection->master)) {
+            connection->master.host[0] = '\0';
+        }
         return REDLATCH_READ_ONLY;
     }
     if (step == GREET_SHARDING) {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "numbers.h"
+
 /* What stands behind `mark`, at least `least` bytes of it; NULL. */
 static const char *find(const char *text, size_t size, const char *mark, size_t least) {
     size_t length = strlen(mark);
@@ -29,4 +31,24 @@ enum server_role info_role(const char *text, size_t size) {
         return ROLE_MASTER;
     }
     return find(text, size, "\nrole:", 0) ? ROLE_REPLICA : ROLE_UNKNOWN;
+}
+
+/* The value behind a mark, up to the end of its line; NULL. */
+static const char *find_line(const char *text, size_t size, const char *mark, size_t *length) {
+    const char *found = find(text, size, mark, 0);
+    size_t left = found ? (size_t)(text + size - found) : 0;
+    *length = 0;
+    while (*length < left && found[*length] != '\r' && found[*length] != '\n') {
+        ++*length;
+    }
+    return found;
+}
+
+bool info_master(const char *text, size_t size, struct endpoint *out) {
+    size_t host_size;
+    size_t port_size;
+    int64_t number;
+    const char *host = find_line(text, size, "\nmaster_host:", &host_size);
+    const char *port = find_line(text, size, "\nmaster_port:", &port_size);
+    return host && port && server_number(port, port_size, &number) && endpoint_set(out, host, host_size, number);
 }

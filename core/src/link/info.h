@@ -14,4 +14,7 @@ void info_run_id(const char *text, size_t size, char run_id[PROCESS_ID_SIZE]);
 
 enum server_role info_role(const char *text, size_t size);
 
+/* Of a replica: the address of its master, as it was told or as that announces itself; false if the text has none. */
+bool info_master(const char *text, size_t size, struct endpoint *out);
+
 #endif

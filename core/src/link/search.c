@@ -172,6 +172,15 @@ static void learn(struct search *search, const struct reply *fields, size_t coun
     }
 }
 
+/* The target is a replica: its master is a candidate, too. */
+static void learn_master(struct search *search) {
+    struct endpoint master = search->connection.master;
+    if (master.host[0]) {
+        address_map_apply(search->map, &master);
+        discovery_replica_of(&search->discovery, &master);
+    }
+}
+
 static const char *not_expected(const struct search *search) {
     return search->topology ? "the peer tells no slots: expected a node of a cluster" : "the peer is not a sentinel";
 }
@@ -279,6 +288,7 @@ int search_step(struct search *search, int64_t now) {
                                              : "no master was found before the connect timeout");
         } else if (status != REDLATCH_OK && step == discovery->step && tried == discovery->tried) {
             if (status == REDLATCH_READ_ONLY) {
+                learn_master(search);
                 discovery_verified(discovery, ROLE_REPLICA);
             } else {
                 discovery_target_failed(discovery, status, search->connection.detail);

@@ -214,7 +214,7 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
         snprintf(name, sizeof name, "%.*s", (int)key_size, key);
         return unescape(parse, name, false, value, value_size, &uri->sentinel_tls_options.texts[sentinel_tls]);
     }
-    if ((uri->service || uri->cluster) && is(key, key_size, "address_map")) {
+    if (uri->servers.count > 0 && is(key, key_size, "address_map")) {
         return address_map(parse, value, value_size);
     }
     if (uri->cluster && is(key, key_size, "sharded_messages")) {
@@ -232,7 +232,8 @@ static int option(struct parse *parse, const char *key, size_t key_size, const c
     return refuse_option(parse, key, key_size, strspn(key, "abcdefghijklmnopqrstuvwxyz_") < key_size,
                          uri->service   ? KNOWN_OPTIONS ", address_map, sentinel_username, sentinel_password" OR_OF_TLS
                          : uri->cluster ? KNOWN_OPTIONS ", address_map, sharded_messages" OR_OF_TLS
-                                        : KNOWN_OPTIONS OR_OF_TLS);
+                         : uri->servers.count > 0 ? KNOWN_OPTIONS ", address_map" OR_OF_TLS
+                                                  : KNOWN_OPTIONS OR_OF_TLS);
 }
 
 static int options(struct parse *parse, const char *text) {
