@@ -163,6 +163,18 @@ static void the_master_of_a_replica_is_a_candidate(void) {
     discovery_verified(&discovery, ROLE_MASTER);
     discovery_begin(&discovery);
     CHECK_EQ_INT(discovery.sources.count, 3);
+    discovery.next = 1; /* the search began with the second one: the first and the learned one are still to be tried */
+    discovery_begin(&discovery);
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "b:1: refused");
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "c:1: refused");
+    check_step(&discovery, DISCOVERY_VERIFY, "a");
+    discovery_replica_of(&discovery, &other);
+    CHECK(!discovery_is_followed(&discovery));
+    discovery_verified(&discovery, ROLE_REPLICA);
+    check_step(&discovery, DISCOVERY_VERIFY, "m");
+    CHECK(discovery_is_followed(&discovery));
+    discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "m:1: refused");
+    CHECK_EQ_INT(discovery.step, DISCOVERY_FAILED);
     struct discovery sentinels = searching("s"); /* they say who is a candidate */
     announce(&sentinels, "r");
     discovery_replica_of(&sentinels, &other);

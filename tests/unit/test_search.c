@@ -362,21 +362,36 @@ static void servers_are_candidates_themselves(void) {
     end();
 }
 
-/* At the address that the map gives instead of the one that the replicas were told. */
+#define HISTORY "0123456789abcdef0123456789abcdef01234567"
+#define OTHER_HISTORY "0123456789abcdef0123456789abcdef01234560"
+
+/* The greeting of a server with this text of INFO replication. */
+static const char *replicating(const char *role, const char *more, const char *history) {
+    static char replies[500];
+    char info[200];
+    int size = snprintf(info, sizeof info, "\r\nrole:%s\r\n%smaster_replid:%s\r\n", role, more, history);
+    snprintf(replies, sizeof replies, GREETED "$%d\r\n%s\r\n", size, info);
+    return replies;
+}
+
+/* At the address that the map gives instead of the one that the replicas were told; and only if it is that master. */
 static void the_master_of_a_replica_is_a_candidate(void) {
-    char info[120];
-    char replica[300];
-    begin_with("redis+replicas", "", "?address_map=announced.test=127.0.0.1");
-    int size = snprintf(info, sizeof info, "\r\nrole:slave\r\nmaster_host:announced.test\r\nmaster_port:%d\r\n",
-                        master.port);
-    snprintf(replica, sizeof replica, GREETED "$%d\r\n%s\r\n", size, info);
-    CHECK_EQ_INT(verified(&servers[0], replica), REDLATCH_AGAIN);
-    CHECK_EQ_INT(verified(&servers[1], NULL), REDLATCH_AGAIN);
-    CHECK_EQ_INT(verified(&servers[2], REPLICA), REDLATCH_AGAIN);
-    CHECK_STR(search.discovery.target.host, "127.0.0.1");
-    CHECK_EQ_INT(verified(&master, MASTER), REDLATCH_OK);
-    CHECK_EQ_INT(search.discovery.target.port, master.port);
-    end();
+    char follows[80];
+    static const struct {
+        const char *replies;
+        int status;
+    } rows[] = {{HISTORY, REDLATCH_OK}, {OTHER_HISTORY, REDLATCH_UNREACHABLE}, {"", REDLATCH_UNREACHABLE}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin_with("redis+replicas", "", "?address_map=announced.test=127.0.0.1");
+        snprintf(follows, sizeof follows, "master_host:announced.test\r\nmaster_port:%d\r\n", master.port);
+        CHECK_EQ_INT(verified(&servers[0], replicating("slave", follows, HISTORY)), REDLATCH_AGAIN);
+        CHECK_EQ_INT(verified(&servers[1], NULL), REDLATCH_AGAIN);
+        CHECK_EQ_INT(verified(&servers[2], REPLICA), REDLATCH_AGAIN);
+        CHECK_STR(search.discovery.target.host, "127.0.0.1");
+        CHECK_EQ_INT(verified(&master, replicating("master", "", rows[i].replies)), rows[i].status);
+        CHECK(rows[i].status != REDLATCH_OK || search.discovery.target.port == master.port);
+        end();
+    }
 }
 
 /* A name may have several addresses. */

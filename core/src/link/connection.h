@@ -80,9 +80,10 @@ struct connection {
     bool unanswered;    /* the connection before owed replies when it ended: what it was sent may still arrive */
     uint64_t old_id;    /* of the connection before, to be killed */
     char old_run_id[41];
-    uint8_t resolution;     /* enum resolution, once READY */
-    char detail[480];       /* why it failed last, in words */
-    struct endpoint master; /* of READ_ONLY: where the replica says that its master is; else its host is empty */
+    uint8_t resolution;      /* enum resolution, once READY */
+    char detail[480];        /* why it failed last, in words */
+    struct endpoint master;  /* of READ_ONLY: where the replica says that its master is; else its host is empty */
+    char replication_id[41]; /* where the role was requested: that of its history; empty if unknown */
 };
 
 void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber);

@@ -36,6 +36,7 @@ void discovery_begin(struct discovery *discovery) {
         forget_followed(discovery);
     }
     discovery->tried = 0;
+    memset(discovery->visited, 0, sizeof discovery->visited);
     discovery->status = REDLATCH_OK;
     discovery->why[0] = '\0';
     take_source(discovery);
@@ -63,14 +64,21 @@ static void give_up(struct discovery *discovery) {
     }
 }
 
+/* To the next source that has not been tried. One that was learned meanwhile is behind the others. */
 static void go_on(struct discovery *discovery) {
+    int count = discovery->sources.count;
     discovery->tried++;
-    discovery->next = (discovery->next + 1) % discovery->sources.count;
-    if (discovery->tried < discovery->sources.count) {
-        take_source(discovery);
-    } else {
-        give_up(discovery);
+    discovery->visited[discovery->next] = true;
+    discovery->next = (discovery->next + 1) % count;
+    for (int i = 0; i < count; i++) {
+        int source = (discovery->next + i) % count;
+        if (!discovery->visited[source]) {
+            discovery->next = source;
+            take_source(discovery);
+            return;
+        }
     }
+    give_up(discovery);
 }
 
 void discovery_give_up(struct discovery *discovery, const char *why) {
@@ -102,6 +110,10 @@ void discovery_replica_of(struct discovery *discovery, const struct endpoint *ma
     if (!discovery->service) { /* else the sentinels say which one is to be asked */
         endpoints_add(&discovery->sources, master);
     }
+}
+
+bool discovery_is_followed(const struct discovery *discovery) {
+    return discovery->step == DISCOVERY_VERIFY && !discovery->service && discovery->next >= discovery->given;
 }
 
 void discovery_topology_known(struct discovery *discovery, const struct endpoint *masters, int count) {

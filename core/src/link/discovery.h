@@ -11,7 +11,8 @@
  * FOUND. Its masters are asked, too, in the next search: those of the list may have been replaced by then.
  *
  * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other, and at last
- * of those that replicas of the list follow, which the next search forgets, but for the master. The search begins with
+ * of those that replicas of the list follow, if they have the replicas' history. The next search forgets these, but for
+ * the master. The search begins with
  * the one that was right last. Every sentinel is asked, even if it announces what another one did: the candidate may
  * have been promoted meanwhile. */
 #ifndef DISCOVERY_H
@@ -30,9 +31,10 @@ struct discovery {
     const char *service; /* as the sentinels name it; NULL: the list has servers, not sentinels */
     bool of_cluster;     /* these are asked for the topology */
     struct endpoints sources;
-    int given; /* how many of them the URL named */
-    int next;  /* of the sources, the one that is asked now */
-    int tried; /* how many have been */
+    int given;                   /* how many of them the URL named */
+    int next;                    /* of the sources, the one that is asked now */
+    int tried;                   /* how many have been */
+    bool visited[ENDPOINTS_MAX]; /* which */
     enum discovery_step step;
     struct endpoint target;       /* who is to be asked or verified; FOUND: the master */
     int status;                   /* FAILED: why, and `why` in words */
@@ -56,6 +58,9 @@ void discovery_topology_known(struct discovery *discovery, const struct endpoint
 
 /* Of VERIFY: the candidate is the replica of this server. */
 void discovery_replica_of(struct discovery *discovery, const struct endpoint *master);
+
+/* Of VERIFY: no URL named the target, but a replica. */
+bool discovery_is_followed(const struct discovery *discovery);
 
 /* Of VERIFY: what the candidate says it is. */
 void discovery_verified(struct discovery *discovery, enum server_role role);

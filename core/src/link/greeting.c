@@ -148,12 +148,14 @@ int greeting_answer(struct connection *connection, const struct reply *reply) {
         connection->server_id = (uint64_t)reply->integer;
     } else if (step == GREET_INFO && reply->kind == REPLY_STRING) {
         info_run_id(reply->text, reply->size, connection->run_id);
-    } else if (step == GREET_ROLE && reply->kind == REPLY_STRING && !PLANTED(FAULT_REPLICA_TAKEN) &&
-               info_role(reply->text, reply->size) == ROLE_REPLICA) {
-        if (!info_master(reply->text, reply->size, &connection->master)) {
-            connection->master.host[0] = '\0';
+    } else if (step == GREET_ROLE && reply->kind == REPLY_STRING) {
+        info_replication_id(reply->text, reply->size, connection->replication_id);
+        if (info_role(reply->text, reply->size) == ROLE_REPLICA && !PLANTED(FAULT_REPLICA_TAKEN)) {
+            if (!info_master(reply->text, reply->size, &connection->master)) {
+                connection->master.host[0] = '\0';
+            }
+            return REDLATCH_READ_ONLY;
         }
-        return REDLATCH_READ_ONLY;
     }
     if (step == GREET_SHARDING) {
         connection->has_sharding = knows_sharding(reply);

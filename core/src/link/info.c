@@ -17,13 +17,21 @@ static const char *find(const char *text, size_t size, const char *mark, size_t 
     return NULL;
 }
 
-void info_run_id(const char *text, size_t size, char run_id[PROCESS_ID_SIZE]) {
-    const char *found = find(text, size, "\nrun_id:", PROCESS_ID_SIZE - 1);
-    run_id[0] = '\0';
+static void find_id(const char *text, size_t size, const char *mark, char id[PROCESS_ID_SIZE]) {
+    const char *found = find(text, size, mark, PROCESS_ID_SIZE - 1);
+    id[0] = '\0';
     if (found) {
-        memcpy(run_id, found, PROCESS_ID_SIZE - 1);
-        run_id[PROCESS_ID_SIZE - 1] = '\0';
+        memcpy(id, found, PROCESS_ID_SIZE - 1);
+        id[PROCESS_ID_SIZE - 1] = '\0';
     }
+}
+
+void info_run_id(const char *text, size_t size, char run_id[PROCESS_ID_SIZE]) {
+    find_id(text, size, "\nrun_id:", run_id);
+}
+
+void info_replication_id(const char *text, size_t size, char id[PROCESS_ID_SIZE]) {
+    find_id(text, size, "\nmaster_replid:", id);
 }
 
 enum server_role info_role(const char *text, size_t size) {

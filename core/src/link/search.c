@@ -177,8 +177,16 @@ static void learn_master(struct search *search) {
     struct endpoint master = search->connection.master;
     if (master.host[0]) {
         address_map_apply(search->map, &master);
+        memcpy(search->followed_id, search->connection.replication_id, PROCESS_ID_SIZE);
         discovery_replica_of(&search->discovery, &master);
     }
+}
+
+/* An address that a replica gave may lead to another server from here, such as 127.0.0.1: only the history shows that
+ * it is the replica's master. */
+static bool is_stranger(const struct search *search) {
+    const char *id = search->connection.replication_id;
+    return discovery_is_followed(&search->discovery) && (!id[0] || strcmp(id, search->followed_id) != 0);
 }
 
 static const char *not_expected(const struct search *search) {
@@ -293,6 +301,9 @@ int search_step(struct search *search, int64_t now) {
             } else {
                 discovery_target_failed(discovery, status, search->connection.detail);
             }
+        } else if (step == DISCOVERY_VERIFY && is_stranger(search)) {
+            connection_fail(&search->connection, "it is not the master that the replica follows", now);
+            discovery_target_failed(discovery, REDLATCH_UNREACHABLE, search->connection.detail);
         } else if (step == DISCOVERY_VERIFY) {
             search->found.list[0] = search->connection.addresses.list[search->connection.address];
             search->found.count = 1;

@@ -25,8 +25,9 @@ struct search {
     int64_t deadline; /* of the connection to the target, and of its replies */
     bool requested;   /* the sentinel was asked */
     struct endpoint announced;
-    struct addresses found;       /* of the master, once it is found */
-    char run_id[PROCESS_ID_SIZE]; /* of its process; empty: it does not say */
+    struct addresses found;            /* of the master, once it is found */
+    char run_id[PROCESS_ID_SIZE];      /* of its process; empty: it does not say */
+    char followed_id[PROCESS_ID_SIZE]; /* the replication history of the replica that named its master last */
 };
 
 /* Settings of connections to sentinels, from those to the master. */
