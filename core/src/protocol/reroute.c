@@ -118,6 +118,7 @@ static void reroute(struct engine *engine, struct pipeline *pipeline, int64_t no
         if (in_doubt_before_sent(command)) {
             in_doubt_resolve(engine, command, RESOLVED_BY_RESTART, now);
         } else {
+            command->held_since = 0; /* the new node has held nothing back */
             push_command(engine, command);
         }
     }

@@ -44,7 +44,7 @@ static struct server *server_at(struct client *client, const char *address) {
     char text[NODE_ADDRESS_SIZE] = "";
     client_lock(client);
     struct node *node = client->node.next;
-    while (node && (node_address(node, text), strcmp(text, address) != 0)) {
+    while (node && (!node->serves || (node_address(node, text), strcmp(text, address) != 0))) {
         node = node->next;
     }
     client_unlock(client);
@@ -115,6 +115,7 @@ int redlatch_client_nodes(redlatch_client *handle, char *buffer, size_t capacity
         hand_out(text, size, buffer, capacity, size_out);
         status = REDLATCH_OK; /* although PING may be forbidden */
     }
+    bool listed = text != NULL;
     free(text);
-    return text ? status : fail_plain(REDLATCH_NO_MEMORY);
+    return listed ? status : fail_plain(REDLATCH_NO_MEMORY);
 }

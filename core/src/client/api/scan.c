@@ -132,13 +132,13 @@ static int peek(struct walk *walk, const struct client *client, struct inquiry *
     return status;
 }
 
-/* Whose pages follow those of a server: its own if there is no other. */
-static struct server *next_server(struct client *client, struct server *server) {
+/* Whose pages follow those of a server: those of the first one when there is no other. */
+static struct server *next_server(struct client *client, struct server *first, struct server *server) {
     if (!client->cluster) {
         return server;
     }
     client_lock(client);
-    struct server *next = cluster_next_server(client, server);
+    struct server *next = cluster_next_server(client, first, server);
     client_unlock(client);
     return next;
 }
@@ -158,7 +158,7 @@ static int take_page(struct walk *walk, struct client *client, struct inquiry *i
     memcpy(walk->page_node, inquiry->node, sizeof walk->page_node);
     walk->first = walk->first ? walk->first : walk->server;
     if (walk->over) {
-        walk->server = next_server(client, walk->server);
+        walk->server = next_server(client, walk->first, walk->server);
         walk->over = walk->server == walk->first;
     }
     free(walk->page);

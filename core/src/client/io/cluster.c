@@ -162,12 +162,11 @@ void cluster_found(struct client *client, int64_t now) {
     }
 }
 
-struct server *cluster_next_server(struct client *client, struct server *server) {
-    struct node *before = container_of(server, struct node, server);
-    struct node *node = before;
+struct server *cluster_next_server(struct client *client, struct server *first, struct server *server) {
+    struct node *node = container_of(server, struct node, server);
     do {
         node = node->next ? node->next : &client->node;
-    } while (node != before && (!node->serves || node == &client->node));
+    } while (&node->server != first && (!node->serves || node == &client->node));
     return &node->server;
 }
 
@@ -224,6 +223,7 @@ static void close_opening(struct client *client, const struct node *used) {
     }
     client->cluster->opened_by = NULL;
     if (io->connection.state == CONNECTION_READY && !io->connection.served && node_io_is_unused(io)) {
+        io->connection.generation = 0;     /* the next one is its first */
         connection_close(&io->connection); /* the background thread watches its end; whoever has greeted wakes it */
     }
 }

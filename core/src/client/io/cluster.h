@@ -24,8 +24,8 @@ void cluster_free(struct client *client);
 /* Takes over the topology that a search has found. */
 void cluster_found(struct client *client, int64_t now);
 
-/* The next master after one, in a round; the same one if there is no other. */
-struct server *cluster_next_server(struct client *client, struct server *server);
+/* The next master after one, in a round that ends with the first one, whether that serves slots by now or not. */
+struct server *cluster_next_server(struct client *client, struct server *first, struct server *server);
 
 /* A node may have been replaced: the topology is searched for by the background thread. */
 void cluster_doubted(struct client *client, int64_t now);
