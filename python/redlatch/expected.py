@@ -36,9 +36,10 @@ class Expected(Generic[AnyHold]):
         """Adds a call to those of a hold, unless its lock has added it with a level before."""
         with self._guard:
             if len(self._calls) >= self._sweep_at:
-                over = [each for each, calls in self._calls.items() if calls[0][1]._now() is None]
+                # A copy: a signal handler in between may add and take.
+                over = [each for each, calls in list(self._calls.items()) if calls[0][1]._now() is None]
                 for each in over:
-                    del self._calls[each]
+                    self._calls.pop(each, None)
                 self._sweep_at = SWEEP + 2 * len(self._calls)
             calls = self._calls.setdefault(serial, [])
             if all(before != call or of._lock is not hold._lock for before, of in calls):

@@ -125,7 +125,11 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
 
     def is_here(self) -> bool:
         """Whether the caller is a greenlet of its hub, which is that of the first caller."""
-        return self.loop.runs_here() if self.loop is not None else self.bind().runs_here()
+        loop = self.loop
+        if loop is None:
+            loop = self._begin()
+            self.check_process()
+        return loop.runs_here()
 
     def make(
         self,

@@ -11,7 +11,7 @@ import time
 import weakref
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, AsyncContextManager, AsyncIterator, Awaitable, Callable, NamedTuple
+from typing import Any, AsyncContextManager, AsyncIterator, Awaitable, Callable, List, NamedTuple
 
 import pytest
 import redlatch
@@ -475,3 +475,33 @@ def test_nursery_and_deadlines_of_trio(server: RedisServer, lock_name: str) -> N
             assert scope.cancelled_caught and not server.client().exists(lock_name)
 
     trio.run(main)
+
+
+def test_a_loss_that_a_cancelled_release_finds_is_reported(
+    run_in: Run, server: RedisServer, proxy: Proxy, lock_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The cancellation ends the task; the loss is logged, and on_lost called, all the same."""
+    load_scripts(server)
+    called: List[redlatch.aio.Hold] = []
+
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(proxy.url) as client:
+            lock = client.lock(lock_name, on_lost=called.append)
+
+            async def work() -> None:
+                await lock.acquire()
+                server.client().delete(lock_name)
+                await lock.release()
+
+            fault = proxy.hold_reply(SCRIPTS["release"])
+            working = world.spawn(work)
+            await world.until(lambda: fault.hit)
+            working.cancel()
+            await world.sleep(HELD_BACK)
+            fault.release()
+            assert await working.end() == ("cancelled", None)
+            assert len(called) == 1
+            assert not client._losses._expected
+
+    run_in(main)
+    assert [record.message for record in caplog.records if lock_name in record.message] != []

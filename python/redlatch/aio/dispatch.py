@@ -27,7 +27,17 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Dict, Gen
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.aio.loops import Cancellation, Event, Loop, TaskLoop, Waker, running
 from redlatch.client import stats_of
-from redlatch.errors import ForkedError, LockName, LossReason, RedlatchError, error_of, failure, reason_name
+from redlatch.errors import (
+    ClosedError,
+    ForkedError,
+    LockLostError,
+    LockName,
+    LossReason,
+    RedlatchError,
+    error_of,
+    failure,
+    reason_name,
+)
 from redlatch.expected import Expected
 from redlatch.locks import LockHandle
 from redlatch.losses import KnownLosses, logger, take_event
@@ -369,10 +379,13 @@ class AnyDispatcher(Generic[AnyLoop]):
         if at_once:
             self.collect()
         cancellation = await self.finish(call)
+        error = self._failure(call, name, kept) if call.status else None
         if cancellation is not None:
+            if error is not None and not isinstance(error, (LockLostError, ClosedError)):  # a loss has been logged
+                logger.warning("a call on %r failed, and its task was cancelled: %s", name, error)
             cancellation()
-        if call.status:
-            raise self._failure(call, name, kept)
+        if error is not None:
+            raise error
         return call
 
     async def wait(
@@ -394,6 +407,8 @@ class AnyDispatcher(Generic[AnyLoop]):
                 undone = undo(call)
                 if undone is not None:
                     await self.finish(undone)  # in the background, if it fails
+            if call.status == _LOST:
+                self._failure(call, name, kept)  # which logs it
             cancellation()
         if call.status and call.status != _TIMEOUT:
             raise self._failure(call, name, kept)

@@ -314,9 +314,11 @@ class Lock(LockHandle):
         return self._release_noted(releasing, number) if callable(self._on_lost) else releasing
 
     async def _release_noted(self, releasing: Coroutine[Any, Any, Call], number: int) -> Call:
-        call = await releasing
-        self._client._losses.released(call.serial, self, number)
-        return call
+        serial = self._standing(number).serial
+        try:
+            return await releasing
+        finally:  # also of a release whose task was cancelled
+            self._client._losses.released(serial, self, number)
 
     async def _call(self, function: Callable[..., int], *arguments: Any) -> Call:
         """Makes a call on the lock that neither waits nor releases."""
