@@ -18,6 +18,6 @@ ROOT = Path(__file__).resolve().parents[1]
 def write(path: Path, command: List[str], result: Dict[str, Any]) -> None:
     """Writes the record of a run that ends now. A commit with "-dirty" is one of a tree that was changed."""
     described = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"], cwd=ROOT,
-                               check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+                               check=False, stdout=subprocess.PIPE, text=True).stdout.strip() or "unknown"
     record = {"date": datetime.date.today().isoformat(), "commit": described, "command": shlex.join(command), **result}
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -313,7 +313,8 @@ def test_an_exception_while_it_begins_ends_it(
 
 @pytest.mark.parametrize("leads", [True, False])
 def test_a_program_that_ends_without_resigning(server: RedisServer, lock_name: str, leads: bool) -> None:
-    """What is said at its end is its own: the candidacy ends quietly with the client."""
+    """What is said at its end is its own: the candidacy ends quietly with the client. The thread of a leader may call
+    on_loss before Python ends, or not."""
     text = (
         "import sys, threading, redlatch\n"
         "client = redlatch.connect(sys.argv[1])\n"
@@ -327,7 +328,8 @@ def test_a_program_that_ends_without_resigning(server: RedisServer, lock_name: s
         ended = subprocess.run(
             [sys.executable, "-c", text, server.url, lock_name], capture_output=True, text=True, timeout=30, check=False
         )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "loss\n" if leads else "", "")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout in (["", "loss\n"] if leads else [""])
 
 
 def test_an_election_made_before_a_fork(server: RedisServer, lock_name: str) -> None:

@@ -23,7 +23,7 @@ from forks import Child, in_child, refused
 from scenes import play, scenes_of
 from support import Monitor, Proxy, RedisServer, wait_until
 
-# Of a parent under load; the issue asks for 200.
+# Of a parent under load; the stage `forks` has 200.
 CHILDREN = int(os.environ.get("REDLATCH_TEST_CHILDREN", "12"))
 AT_ONCE = 8  # that live at the same time
 # The lock of a parent, for the functions that its pool of processes runs.

@@ -82,7 +82,7 @@ def test_sentinels_with_options_of_their_own(watched: WatchedByTls, lock_name: s
         redlatch.connect(f"{own}/nowhere", tls_ca_file=watched.ca)
 
 
-def test_relative_paths_within_run(watched: WatchedByTls, lock_name: str, tmp_path: Path) -> None:
+def test_relative_paths_of_the_command(watched: WatchedByTls, lock_name: str, tmp_path: Path) -> None:
     """CMD of `run` may be elsewhere: by REDIS_URL, which has the password, it finds what `run` holds."""
     (tmp_path / "ca.pem").symlink_to(watched.ca)
     query = "sentinel_tls_ca_file=ca.pem&tls_ca_file=ca.pem"

@@ -2,9 +2,9 @@
 
     python_calls.py SOCKET SECONDS SEED [ROUND]       all rounds that there is time for, or one
 
-Whatever a call is given, it returns or raises one of redlatch's own exceptions, a TypeError or a ValueError. A round
-that does otherwise is a finding, and its calls are shown. Calls that wait are ended by a signal handler that raises, as
-one of a user's may. A seed is a sequence of rounds.
+Whatever a call is given, it returns or raises one of redlatch's own exceptions, a TypeError or a ValueError; an
+election that is entered twice raises a RuntimeError. A round that does otherwise is a finding, and its calls are shown.
+Calls that wait are ended by a signal handler that raises, as one of a user's may. A seed is a sequence of rounds.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -133,6 +133,10 @@ class Round:
                 self.reported[-1] += " waited"
             except (redlatch.RedlatchError, TypeError, ValueError) as error:
                 self.reported[-1] += f" raised {type(error).__name__}"
+            except RuntimeError as error:
+                if "has begun before" not in str(error):
+                    raise
+                self.reported[-1] += " was entered twice"
         self.objects.clear()
         self.client.close()
         return WAKE_CHANNELS

@@ -29,7 +29,7 @@ def output(command: List[str], folder: str = ".") -> str:
 def fetch() -> None:
     """Downloads the packages and those that they need and this machine lacks, as apt would install them."""
     planned = output(["apt-get", "install", "--simulate", "--no-install-recommends", *PACKAGES])
-    names = re.findall(r"^Inst (\S+)", planned, re.MULTILINE)
+    names = sorted({*PACKAGES, *re.findall(r"^Inst (\S+)", planned, re.MULTILINE)})
     partial = FOLDER.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -52,7 +52,7 @@ def describe_machine(bench: Bench) -> Dict[str, Any]:
                            bench.root),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "processor": found_in(["lscpu"], r"^Model name:\s*(.+)$", bench.root),
-        "cpus": len(os.sched_getaffinity(0)),
+        "cpus": os.cpu_count(),
         "server": ".".join(str(part) for part in bench.server.version),
         "hiredis": found_in(["pkg-config", "--modversion", "hiredis"], r"^(\S+)$", bench.root),
         "openssl": found_in(["pkg-config", "--modversion", "openssl"], r"^(\S+)$", bench.root),

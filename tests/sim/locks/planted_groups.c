@@ -43,9 +43,8 @@ const struct planted_edit planted_groups[] = {
      "if false then"},
     {"renewal of a group that shortens", SCRIPT_RENEW_GROUP, REDLATCH_GROUP, "< now + lease then", "~= 0 then"},
     {"re-entry of a group that adds", SCRIPT_REENTER_GROUP, REDLATCH_GROUP,
-     "if (tonumber(redis.call('hget', KEYS[1], own .. ':lock_count') or 0) or 0) < tonumber(ARGV[2]) then\n"
-     "        redis.call('hset', KEYS[1], own .. ':lock_count', ARGV[2])",
-     "if true then\n        redis.call('hincrby', KEYS[1], own .. ':lock_count', 1)"},
+     "redis.call('hset', KEYS[1], own .. ':lock_count', higher and ARGV[2] or count)",
+     "redis.call('hincrby', KEYS[1], own .. ':lock_count', 1)"},
     {"re-entry of a group that takes it", SCRIPT_REENTER_GROUP, REDLATCH_GROUP,
      "if not held_until(redis.call, KEYS[1], ARGV[1], 5, #ARGV) then\n"
      "    return 0\n"
