@@ -41,7 +41,8 @@ def go_on_in_a_child(client: redlatch.Client, names: List[str]) -> None:
                 own.check()
         assert len({uuid, *(child.end() for child in children)}) == 3
         held.check()
-        assert (client.uuid, client.stats()["connections"]) == (uuid, connections)
+        # The background thread may have made another one meanwhile.
+        assert client.uuid == uuid and client.stats()["connections"] >= connections
     assert client.stats()["reconnects"] == client.stats()["lost"] == 0
     for lock in locks:
         assert not lock.state().locked
