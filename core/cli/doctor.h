@@ -25,7 +25,7 @@ struct doctor {
     redlatch_client *client;
     struct nodes nodes; /* which are examined one after the other */
     bool cluster;       /* they are masters of one */
-    const char *node;   /* the one that is examined now */
+    const char *node;   /* the address of the node that is examined now */
     char *name;         /* a lock that nobody else has */
     char **probes;      /* the same, on each node; NULL where none was found */
     const char *probe;  /* of the node that is examined now */

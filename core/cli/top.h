@@ -40,8 +40,8 @@ bool top_take(struct top_locks *locks, redlatch_report *report);
 /* A walk has come to its end: what it did not find is gone. */
 void top_end_pass(struct top_locks *locks);
 
-/* Notes who holds it now, and where they are; a token tells of every hold since the last time, an owner of one at
- * most. */
+/* Notes the present holder of a lock and its host. The difference of two tokens counts all holds in between; the change
+ * of an owner counts one. */
 void top_note_holder(const struct top_locks *locks, struct top_lock *lock, const char *owner, uint64_t token);
 
 /* top_samples.c: asks for the present holders of some locks, by one command to each node: of changes between two such

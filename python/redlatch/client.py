@@ -194,7 +194,7 @@ class Client(Jobs):
             confirm_release: Whether a release waits for the server's reply.
             back_off_initial: The first pause between two attempts.
             back_off_max: The longest pause; as long as the first for pauses of one length.
-            back_off_multiplier: Each pause is so many times as long as the one before.
+            back_off_multiplier: The factor by which each pause is longer than the pause before.
 
         Example:
             >>> with client.spin_lock("moment", back_off_max=0.01):

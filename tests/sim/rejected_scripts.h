@@ -1,5 +1,5 @@
-/* What a script leaves that an access rule refuses one of its commands: it must be as if it had not been run, so that
- * whoever is told of the error reply knows how things stand.
+/* An access rule refuses one command of a script: the keys must be as if the script had not run. The client that gets
+ * the error reply relies on that.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REJECTED_SCRIPTS_H
 #define REJECTED_SCRIPTS_H

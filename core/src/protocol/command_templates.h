@@ -13,7 +13,7 @@
  *   W field of the writer   S of the next one   w of the reader's own write lock, empty without
  *   K the form of the kind in the scripts about several names
  * of readers, timeout keys: of the owner's
- *   R first level   E last level of so many   D first level above so many
+ *   R level 1   E the level that is the new count   D the level above the new count
  *   X first level of the next owner   B of an owner of any process
  * of fair locks
  *   Q queue   Z time-outs of waiters   A the client's heartbeat   p place   v wait in ms   t fair time-out in ms
