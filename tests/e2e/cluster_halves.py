@@ -88,6 +88,15 @@ def heartbeat_of_head(cluster: Cluster, name: str) -> str:
     return f"redlatch_waiting:{{{name}}}:{owner.partition(':')[0]}"
 
 
+def half_of_two_readers(cluster: Cluster, name: str, locks: List[redlatch.ReadWriteLock], side: str) -> HalfMoved:
+    """Two read. The time-out of the second is alone on the source, or on the target."""
+    assert locks[0].read.acquire(timeout=5)
+    first = cluster.keys_of(name)
+    assert locks[1].read.acquire(timeout=5)
+    second = keys_added(cluster, name, first)
+    return HalfMoved(cluster, name, *(first if side == "target" else second))
+
+
 def test_a_reader_beside_a_foreign_one(cluster: Cluster, clients: List[redlatch.Client], lock_name: str) -> None:
     """The name is on one side, and the second reader's time-out can be on none."""
     first, second = (client.read_write_lock(lock_name).read for client in clients[:2])
@@ -107,11 +116,7 @@ def test_a_writer_asks_while_a_readers_time_out_is_elsewhere(
 ) -> None:
     """Its absence does not say that the reader is dead."""
     locks = [client.read_write_lock(lock_name) for client in clients]
-    assert locks[0].read.acquire(timeout=5)
-    first = cluster.keys_of(lock_name)
-    assert locks[1].read.acquire(timeout=5)
-    second = keys_added(cluster, lock_name, first)
-    half = HalfMoved(cluster, lock_name, *(first if side == "target" else second))
+    half = half_of_two_readers(cluster, lock_name, locks, side)
     waiting = Waiting(locks[2].write, _WAIT)
     half.wait_refused(2)
     assert not waiting.done
@@ -129,11 +134,7 @@ def test_a_reader_leaves_while_anothers_time_out_is_elsewhere(
 ) -> None:
     """The lock is not free: the other one goes on reading."""
     locks = [client.read_write_lock(lock_name) for client in clients]
-    assert locks[0].read.acquire(timeout=5)
-    first = cluster.keys_of(lock_name)
-    assert locks[1].read.acquire(timeout=5)
-    second = keys_added(cluster, lock_name, first)
-    half = HalfMoved(cluster, lock_name, *(first if side == "target" else second))
+    half = half_of_two_readers(cluster, lock_name, locks, side)
     locks[0].read.release(confirm=False)
     half.wait_refused(2)
     half.end()

@@ -110,8 +110,7 @@ def test_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, kin
 def cluster_fixture() -> Iterator[Cluster]:
     """Three masters, of which clients have the URL of the cluster."""
     with Cluster() as cluster:
-        for server in cluster.servers:
-            server.reached_by = cluster.url
+        cluster.reach_by_its_url()
         yield cluster
 
 

@@ -20,8 +20,7 @@ from terminal import Terminal
 def cluster_fixture() -> Iterator[Cluster]:
     """Three masters. The command reaches each of them by the URL of the cluster."""
     with Cluster() as cluster:
-        for server in cluster.servers:
-            server.reached_by = cluster.url
+        cluster.reach_by_its_url()
         yield cluster
 
 

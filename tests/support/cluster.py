@@ -195,6 +195,11 @@ class Cluster:
         hosts = ",".join(f"127.0.0.1:{one.announced_port}" for one in self.servers[:16] if one.running)
         return f"rediss+cluster://{hosts}?tls_ca_file={self._tls.ca}" if self._tls else f"redis+cluster://{hosts}"
 
+    def reach_by_its_url(self) -> None:
+        """Has the url of each server be that of the cluster."""
+        for server in self.servers:
+            server.reached_by = self.url
+
     def close(self) -> None:
         """Kill everything."""
         for server in self.servers:

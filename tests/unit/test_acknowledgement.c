@@ -2,23 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "acknowledgement.h"
 
-#include "engine_fixture.h"
-
-static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
-
-static void open_rig(void) {
-    rig_open();
-    rig.engine.settings.min_replicas = 2;
-    rig.engine.settings.replica_timeout_ms = 1000;
-}
-
-static void grant(int64_t replicas) {
-    rig_acknowledged(PIPELINE, (struct reply){.kind = REPLY_NIL}, replicas);
-}
-
-static void confirm(int64_t replicas) {
-    rig_acknowledged(PIPELINE, (struct reply){.kind = REPLY_INTEGER, .integer = 1}, replicas);
-}
+#include "acknowledgement_fixture.h"
 
 /* The hold that an acquire with enough acknowledgements makes. */
 static struct hold *hold_of(uint64_t owner) {

@@ -16,9 +16,14 @@ void discovery_init(struct discovery *discovery, const struct endpoints *sources
     discovery->of_cluster = of_cluster;
 }
 
+/* Whether the sources are candidates themselves. */
+static bool of_servers(const struct discovery *discovery) {
+    return !discovery->service && !discovery->of_cluster;
+}
+
 static void take_source(struct discovery *discovery) {
     discovery->target = discovery->sources.list[discovery->next];
-    discovery->step = discovery->service || discovery->of_cluster ? DISCOVERY_ASK : DISCOVERY_VERIFY;
+    discovery->step = of_servers(discovery) ? DISCOVERY_VERIFY : DISCOVERY_ASK;
 }
 
 /* Of a list of servers: whom replicas followed may be gone, but for the one that was right. */
@@ -32,7 +37,7 @@ static void forget_followed(struct discovery *discovery) {
 }
 
 void discovery_begin(struct discovery *discovery) {
-    if (!discovery->service && !discovery->of_cluster) {
+    if (of_servers(discovery)) {
         forget_followed(discovery);
     }
     discovery->tried = 0;
@@ -107,13 +112,13 @@ void discovery_learned(struct discovery *discovery, const struct endpoint *senti
 }
 
 void discovery_replica_of(struct discovery *discovery, const struct endpoint *master) {
-    if (!discovery->service) { /* else the sentinels say which one is to be asked */
+    if (of_servers(discovery)) { /* else the sentinels announce the master */
         endpoints_add(&discovery->sources, master);
     }
 }
 
 bool discovery_is_followed(const struct discovery *discovery) {
-    return discovery->step == DISCOVERY_VERIFY && !discovery->service && discovery->next >= discovery->given;
+    return of_servers(discovery) && discovery->next >= discovery->given;
 }
 
 void discovery_topology_known(struct discovery *discovery, const struct endpoint *masters, int count) {

@@ -10,11 +10,12 @@
  * With a list of nodes of a cluster, each is asked for the topology: ASK of one after the other, until one knows it:
  * FOUND. Its masters are asked, too, in the next search: those of the list may have been replaced by then.
  *
- * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other, and at last
- * of those that replicas of the list follow, if they have the replicas' history. The next search forgets these, but for
- * the master. The search begins with
- * the one that was right last. Every sentinel is asked, even if it announces what another one did: the candidate may
- * have been promoted meanwhile. */
+ * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other. The masters
+ * that replicas of the list name are verified last; each must have the replicas' history. The next search forgets them,
+ * except the one that was found.
+ *
+ * A search begins with the source that was right last. It asks every sentinel, even if two announce the same server:
+ * that server may have been promoted meanwhile. */
 #ifndef DISCOVERY_H
 #define DISCOVERY_H
 
@@ -32,7 +33,7 @@ struct discovery {
     bool of_cluster;     /* these are asked for the topology */
     struct endpoints sources;
     int given;                   /* how many of them the URL named */
-    int next;                    /* of the sources, the one that is asked now */
+    int next;                    /* the index of the source that is asked now */
     int tried;                   /* how many have been */
     bool visited[ENDPOINTS_MAX]; /* which */
     enum discovery_step step;

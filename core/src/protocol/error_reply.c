@@ -86,7 +86,7 @@ struct error_reply error_reply_of(const char *text, size_t size) {
             error.transient = error_codes[i].transient;
             error.no_script = i == 0;
             error.keys_separated = begins_with_code(inner, inner_size, "TRYAGAIN");
-            if ((PLANTED(FAULT_TRYAGAIN_IS_FATAL) && begins_with_code(inner, inner_size, "TRYAGAIN")) ||
+            if ((PLANTED(FAULT_TRYAGAIN_IS_FATAL) && error.keys_separated) ||
                 (PLANTED(FAULT_CLUSTERDOWN_IS_FATAL) && begins_with_code(inner, inner_size, "CLUSTERDOWN"))) {
                 error.transient = false;
             }

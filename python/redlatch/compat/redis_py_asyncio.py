@@ -17,11 +17,11 @@ from redis import exceptions
 
 from redlatch._ffi import ffi, lib
 from redlatch.aio import locks
-from redlatch.aio.client import Client, connect
+from redlatch.aio.client import Client
 from redlatch.aio.holds import Hold
+from redlatch.aio.like import connect_like
 from redlatch.compat.redis_py_base import BaseLock, Clients, Number, lock_error, translated
 from redlatch.errors import LockLostError, NotOwnedError, ServerError, UnreachableError
-from redlatch.like import options_like
 from redlatch.locks import LockState
 from redlatch.owners import new_number
 
@@ -34,9 +34,7 @@ def _is_usable(client: Client) -> bool:
     return not client.closed and (loop is None or loop.runs_here())
 
 
-_clients: Clients[Client] = Clients(
-    lambda given: connect(**options_like(given, {"lazy": True, "release_on_close": False})), _is_usable
-)
+_clients: Clients[Client] = Clients(lambda given: connect_like(given, lazy=True, release_on_close=False), _is_usable)
 
 
 class _OwnHold(Hold):
