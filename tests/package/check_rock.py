@@ -1,7 +1,8 @@
-"""Installs the packed rock into an empty tree for each Lua, and runs the README's example from there; then `make`.
+"""Installs the packed rock into an empty tree, and runs the README's example from there; then `make`.
 
     check_rock.py DIST    DIST holds one .src.rock
 
+Each installation compiles the core, so only the oldest and the newest Lua are tried here; try_release.py tries all.
 SWIG is out of reach while the packed rock is installed. `luarocks make` is tried on a copy of the sources, with SWIG.
 SPDX-License-Identifier: Apache-2.0
 """
@@ -27,6 +28,7 @@ LUAS: List[Tuple[str, str]] = [
     ("lua5.3", "5.3"),
     ("lua5.4", "5.4"),
 ]
+TRIED = [LUAS[0], LUAS[-1]]
 EXPECTED = ["only one process at a time is here; lost:\tfalse"]
 
 
@@ -111,7 +113,7 @@ def main() -> int:
     with RedisServer() as server, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environment = without_swig(folder / "stub")
-        for lua in LUAS:
+        for lua in TRIED:
             tree = folder / lua[0]
             try:
                 run(luarocks(lua, tree, "install", str(rocks[0])), environment, folder)
@@ -126,7 +128,7 @@ def main() -> int:
         except RuntimeError as error:
             failed += 1
             print(f"luarocks make: {error}")
-    print(f"{len(LUAS) + 1 - failed} passed, {failed} failed")
+    print(f"{len(TRIED) + 1 - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

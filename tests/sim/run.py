@@ -1,7 +1,7 @@
 """Runs the simulations of all kinds of locks, one after the other.
 
-    run.py seeds [N]    N seeds of each kind, else a thousand, with failovers and of several servers half as many, of
-                        clusters fewer; every script must be run by some of them
+    run.py seeds [N]    N seeds of each kind, else 600, with failovers and of several servers half as many, of clusters
+                        a quarter; every script must be run by some of them
     run.py faults       plants faults, one at a time; each must be found, and each kind has some
 SPDX-License-Identifier: Apache-2.0
 """
@@ -40,7 +40,7 @@ OF_ROUTING = {"mutex": 15, "fenced": 1, "fair": 1}
 CALLS += [["--cluster", "--kind", kind] for kind in CLUSTER]
 FAULTS_AT_LEAST = 3
 # Every point must be reached in so many.
-SEEDS, OF_SEVERAL, OF_FAILOVER, OF_CLUSTER = "1000", "500", "500", "200"
+SEEDS, OF_SEVERAL, OF_FAILOVER, OF_CLUSTER = "600", "300", "300", "150"
 
 # Scripts that no kind runs, and why.
 ELSEWHERE = {"inspect": "it writes nothing; tests/scripts records what it tells"}
