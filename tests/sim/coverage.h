@@ -151,6 +151,7 @@
     X(COVER_COMPOSITE_GRANTED, "several servers: granted") \
     X(COVER_COMPOSITE_LOST, "several servers: loss reported") \
     X(COVER_COMPOSITE_NO_SERVER, "several servers: too few could be asked") \
+    X(COVER_CHANGE_LOST, "failover: a change of a count was not replicated") \
     X(COVER_FAILOVER, "failover: begun") \
     X(COVER_TWO_MASTERS, "failover: two masters") \
     X(COVER_GRANT_LOST, "failover: a hold was not replicated") \

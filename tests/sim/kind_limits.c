@@ -108,7 +108,17 @@ static bool is_counted(uint8_t kind) {
     return !is_composite(kind) && kind != KINDS_MIXED && kind_of_number(kind)->is_counted;
 }
 
+/* Nothing is renewed or verified of a number, and only permits that are taken are acknowledged. */
+static bool number_can_have(uint8_t kind, enum planted_fault fault) {
+    bool of_acknowledgements = fault == FAULT_EARLIER_ACKNOWLEDGEMENT || fault == FAULT_ONE_REPLICA_TOO_FEW ||
+                               fault == FAULT_UNACKNOWLEDGED_GRANT_IS_KEPT || fault == FAULT_UNACKNOWLEDGED_IS_LEFT;
+    return fault == FAULT_WAITERS_NOT_MOVED || (kind == REDLATCH_SEMAPHORE && of_acknowledgements);
+}
+
 bool failover_can_have(uint8_t lock_kind, enum planted_fault fault) {
+    if (kind_is_number(lock_kind)) {
+        return number_can_have(lock_kind, fault);
+    }
     bool permits = lock_kind == REDLATCH_PERMIT_SEMAPHORE;
     if (fault == FAULT_PERMITS_GIVEN_BACK_IN_PART) {
         return permits;
@@ -133,8 +143,8 @@ bool cluster_can_have(uint8_t lock_kind, enum planted_fault fault) {
     return lock_kind == REDLATCH_MUTEX && (fault >= FAULT_NAMES_STAY || fault == FAULT_NOT_VERIFIED_AFTER_MOVE);
 }
 
-bool kind_fails_over(uint8_t kind) {
-    return kind != REDLATCH_SEMAPHORE && kind != REDLATCH_LATCH;
+bool kind_is_number(uint8_t kind) {
+    return kind == REDLATCH_SEMAPHORE || kind == REDLATCH_LATCH;
 }
 
 bool kind_clusters(uint8_t kind) {
@@ -142,7 +152,7 @@ bool kind_clusters(uint8_t kind) {
 }
 
 bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {
-    if (point >= COVER_FAILOVER) {
+    if (point >= COVER_CHANGE_LOST) {
         return true;
     }
     if (is_counted(lock_kind) || is_composite(lock_kind) || point >= COVER_COUNT_ENDED) {

@@ -18,11 +18,11 @@ bool kind_cannot_have(uint8_t lock_kind, enum planted_fault fault);
 /* Whether a planted fault of the machines makes a difference to them in a world of failovers. */
 bool failover_can_have(uint8_t lock_kind, enum planted_fault fault);
 
-/* Whether a world of failovers plays a kind. */
-bool kind_fails_over(uint8_t kind);
-
-/* The same of a cluster. */
+/* The same of a world with a cluster, and whether that plays a kind. */
 bool cluster_can_have(uint8_t lock_kind, enum planted_fault fault);
 bool kind_clusters(uint8_t kind);
+
+/* Whether its truth on the server is a number alone, without holders. */
+bool kind_is_number(uint8_t kind);
 
 #endif

@@ -133,18 +133,19 @@ static int choose(struct options *options) {
     }
     bool composite = options->kind == KIND_MULTI || options->kind == KIND_REDLOCK;
     bool counted = kind && kind->is_counted;
-    if (options->failover && (options->sets || composite || (kind && !kind_fails_over(options->kind)))) {
+    if (options->failover && (options->sets || composite)) {
         return usage("no failovers of locks of the kind ", kind_word(options->kind));
     }
     if (options->cluster && (options->sets || options->failover || !kind_clusters(options->kind))) {
         return usage("no clusters of locks of the kind ", kind_word(options->kind));
     }
-    options->scenario = options->cluster    ? &cluster_scenario
-                        : options->failover ? &failover_scenario
-                        : composite         ? &composite_scenario
-                        : options->sets     ? &sets_scenario
-                        : counted           ? &counts_scenario
-                                            : &locks_scenario;
+    options->scenario = options->cluster ? &cluster_scenario
+                        : options->failover
+                            ? (kind_is_number(options->kind) ? &failover_counts_scenario : &failover_scenario)
+                        : composite     ? &composite_scenario
+                        : options->sets ? &sets_scenario
+                        : counted       ? &counts_scenario
+                                        : &locks_scenario;
     return 0;
 }
 

@@ -31,8 +31,7 @@ CALLS += [["--kind", kind] for kind in LOCKS]
 CALLS += [["--sets", "--kind", kind] for kind in SETS]
 CALLS += [["--kind", kind] for kind in COUNTS]
 # With replicas that take the place of the master.
-FAILOVER = [name for name in KINDS if name not in ("semaphore", "latch")]
-CALLS += [["--failover", "--kind", kind] for kind in FAILOVER]
+CALLS += [["--failover", "--kind", kind] for kind in KINDS]
 # Of a cluster: one key, a string, and several keys, some of which may be on either node of a slot that moves.
 CLUSTER = ["mutex", "plain", "fenced", "fair"]
 # Faults at least: kinds route alike, but for keys that are missing beside others, or that a script cannot declare.

@@ -56,6 +56,7 @@ extern const struct scenario sets_scenario;
 extern const struct scenario counts_scenario;
 extern const struct scenario composite_scenario;
 extern const struct scenario failover_scenario;
+extern const struct scenario failover_counts_scenario;
 extern const struct scenario cluster_scenario;
 
 /* Notes that a rule was violated; the first one counts. */

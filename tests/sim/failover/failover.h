@@ -9,6 +9,7 @@
  *   server_holds.c      what each server has of each name, and had
  *   failover_judge.c    what clients believe, against what servers have
  *   failover_calls.c    what calls and losses tell, against what the servers did
+ *   failover_counts.h   semaphores and latches, in count_*.c
  *   planted_failover.c  mistakes in scripts that these find */
 #ifndef FAILOVER_H
 #define FAILOVER_H
@@ -44,6 +45,12 @@ struct id_note {
     bool lost;                     /* as its client was told */
 };
 
+/* Since when an operation has been in its phase. */
+struct phase_note {
+    int64_t since;
+    uint8_t phase;
+};
+
 struct owner {
     struct operation operation;
     struct lock_answer answer;
@@ -54,8 +61,7 @@ struct owner {
     uint32_t name;    /* of the operation, and of what it holds */
     int64_t act_at;
     int64_t timeout; /* of the operation; NEVER */
-    int64_t phase_since;
-    uint8_t phase;
+    struct phase_note phase;
     bool busy;
     bool held_before; /* when the operation began */
     bool timed_out;   /* the operation's timeout is over */
@@ -84,6 +90,7 @@ struct world {
     char values[(NAMES_MAX + 1) * GROUP_VALUE_SIZE]; /* of the group, where locks are of one */
     struct sim_server servers[SERVERS];
     struct server_holds held[SERVERS][NAMES_MAX];
+    struct counted *counted; /* of semaphores and latches; else NULL */
     struct network network;
     struct client clients[CLIENTS];
     uint32_t master;    /* the newest one */
@@ -128,6 +135,10 @@ void owners_collect(struct world *world);
 bool owners_are_done(const struct world *world);
 bool owner_is_granted(const struct client *client, const struct hold *hold);
 
+/* What an engine needs before it starts an operation, and a pipeline for that. */
+void failover_supply(struct world *world, struct engine *engine, uint8_t kind, uint32_t further_holds);
+uint8_t failover_draw_pipeline(struct world *world, const struct client *client, const struct operation *operation);
+
 /* server_holds.c */
 void server_holds_read(struct world *world, uint32_t server);
 const struct server_hold *server_hold_find(const struct world *world, uint32_t server, uint32_t name, uint32_t client,
@@ -145,6 +156,11 @@ void judge_sent(struct world_common *common, struct peer *peer, const struct com
 void judge_ended(struct world *world, struct client *client, const struct owner *owner);
 void judge_losses(struct world *world, struct client *client);
 void judge_waiters(struct world *world);
+void judge_waiter(struct world *world, const struct client *client, const struct operation *operation,
+                  struct phase_note *note);
 void judge_left_behind(struct world *world);
+
+/* Whether a client has nothing to say to its server. */
+bool client_is_idle(const struct client *client);
 
 #endif

@@ -104,29 +104,29 @@ void judge_losses(struct world *world, struct client *client) {
 }
 
 /* Who was parked when its client moved asks the new server, whether or not it can hear messages there. */
-static void judge_waiter(struct world *world, const struct client *client, struct owner *owner) {
-    const struct operation *operation = &owner->operation;
-    uint8_t phase = owner->busy ? operation->phase : PHASE_DONE;
-    if (phase != owner->phase) {
-        owner->phase = phase;
-        owner->phase_since = world->now;
+void judge_waiter(struct world *world, const struct client *client, const struct operation *operation,
+                  struct phase_note *note) {
+    uint8_t phase = operation ? operation->phase : PHASE_DONE;
+    if (phase != note->phase) {
+        note->phase = phase;
+        note->since = world->now;
     }
-    bool waits = phase == PHASE_PARKED && owner->phase_since < client->moved_at;
+    bool waits = phase == PHASE_PARKED && note->since < client->moved_at;
     if (!waits || !client->peer.up[operation->pipeline] || resource_live_hold(operation->resource)) {
         return;
     }
     int64_t since = client->peer.ready_at[operation->pipeline];
     since = since > client->moved_at ? since : client->moved_at;
     if (world->now - since > REQUESTED_WITHIN) {
-        world_violation(world, "a waiter does not ask the new server", "client %u owner %d", client->peer.number,
-                        (int)owner->number);
+        world_violation(world, "a waiter does not ask the new server", "client %u", client->peer.number);
     }
 }
 
 void judge_waiters(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         for (uint32_t j = 0; j < OWNERS; j++) {
-            judge_waiter(world, &world->clients[i], &world->clients[i].owners[j]);
+            struct owner *owner = &world->clients[i].owners[j];
+            judge_waiter(world, &world->clients[i], owner->busy ? &owner->operation : NULL, &owner->phase);
         }
     }
 }
@@ -140,8 +140,7 @@ static bool has_command_timer(const struct timer *timer) {
     return false;
 }
 
-/* Whether a client has nothing to say to its server: then what the server has of it is what it holds. */
-static bool is_idle(const struct client *client) {
+bool client_is_idle(const struct client *client) {
     const struct engine *engine = &client->engine;
     for (uint32_t i = 0; i < PIPELINE_COUNT; i++) {
         const struct pipeline *pipeline = &engine->server->pipelines[i];
@@ -161,11 +160,12 @@ static bool is_held(const struct client *client, uint32_t name, uint64_t id) {
     return hold != NULL;
 }
 
+/* What the server has of a client that has nothing more to say is what the client holds. */
 void judge_left_behind(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         const struct client *client = &world->clients[i];
         uint32_t server = server_index(world, client->peer.server);
-        for (uint32_t name = 0; name < world->name_count && is_idle(client); name++) {
+        for (uint32_t name = 0; name < world->name_count && client_is_idle(client); name++) {
             const struct server_holds *all = &world->held[server][name];
             for (uint32_t j = 0; j < all->count; j++) {
                 const struct server_hold *hold = &all->holds[j];

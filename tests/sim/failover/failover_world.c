@@ -3,7 +3,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "failover.h"
+#include "failover_counts.h"
+#include "kind_limits.h"
 #include "planted_edits.h"
 
 static const int64_t PLAY = 10 * SECOND;
@@ -81,7 +82,7 @@ static bool advance(struct world *world, int64_t until) {
 }
 
 static int64_t next_event(const struct world *world) {
-    int64_t owners = owners_next(world);
+    int64_t owners = world->counted ? count_actors_next(world) : owners_next(world);
     int64_t next = failovers_next(world);
     next = owners < next ? owners : next;
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -91,25 +92,42 @@ static int64_t next_event(const struct world *world) {
     return next;
 }
 
+static bool are_done(const struct world *world) {
+    return world->counted ? count_actors_are_done(world) : owners_are_done(world);
+}
+
+static void act(struct world *world) {
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        engine_run_timers(&world->clients[i].engine, world->now);
+    }
+    failovers_act(world);
+    (world->counted ? count_actors_act : owners_act)(world);
+}
+
+/* Takes in what has ended. */
+static void collect(struct world *world) {
+    (world->counted ? count_actors_collect : owners_collect)(world);
+    network_flush(&world->network);
+    if (world->counted) {
+        judge_sleepers(world);
+    } else {
+        judge_beliefs(world);
+        judge_waiters(world);
+        judge_left_behind(world);
+    }
+}
+
 /* One event after the other until `end`, or until nobody has anything any more. */
 static void play(struct world *world, int64_t end) {
     uint32_t same_time = 0;
-    while (world->now < end && !world->failed && !(world->draining && owners_are_done(world))) {
+    while (world->now < end && !world->failed && !(world->draining && are_done(world))) {
         int64_t before = world->now;
         int64_t next = next_event(world);
         event_begins();
         if (!advance(world, next < end ? next : end)) {
-            for (uint32_t i = 0; i < CLIENTS; i++) {
-                engine_run_timers(&world->clients[i].engine, world->now);
-            }
-            failovers_act(world);
-            owners_act(world);
+            act(world);
         }
-        owners_collect(world);
-        network_flush(&world->network);
-        judge_beliefs(world);
-        judge_waiters(world);
-        judge_left_behind(world);
+        collect(world);
         same_time = world->now > before ? 0 : same_time + 1;
         if (same_time > SAME_TIME_MAX) {
             world_violation(world, "time stands still", "for %d events", SAME_TIME_MAX);
@@ -119,6 +137,7 @@ static void play(struct world *world, int64_t end) {
 
 static void start(struct world *world, uint8_t kind) {
     static const uint32_t needed[] = {0, SERVERS - 1, 1};
+    bool is_counted = kind_is_number(kind);
     uint64_t seed = world->seed;
     world->random.state = seed * 104729 + kind;
     world->kind = kind;
@@ -128,10 +147,16 @@ static void start(struct world *world, uint8_t kind) {
     world->now = 1000 * SECOND;
     world->network.world = &world->common;
     world->network.slow = world->calm ? 0 : seed % 4 ? 20 : 200;
-    world->network.after_script = judge_script;
-    world->network.sent = judge_sent;
-    world->network.replicated = replicated;
     world->network.moved = moved;
+    if (is_counted) {
+        world->name_count = 1;
+        world->network.before_script = changes_before_script;
+        world->network.after_script = changes_after_script;
+    } else {
+        world->network.after_script = judge_script;
+        world->network.sent = judge_sent;
+        world->network.replicated = replicated;
+    }
     for (uint32_t i = 0; i < SERVERS; i++) {
         network_add_server(&world->network, &world->servers[i]);
     }
@@ -147,8 +172,11 @@ static void start(struct world *world, uint8_t kind) {
     }
     TRACE(world, "seed %llu: %u names, %u replicas needed%s", (unsigned long long)seed, world->name_count,
           world->min_replicas, world->calm ? ", calm" : "");
+    if (kind == REDLATCH_SEMAPHORE) {
+        keyspace_set(world->servers[0].keyspace, redis_text(name_text(world, 0)), redis_text("4"));
+    }
     failovers_start(world);
-    owners_start(world);
+    (is_counted ? count_actors_start : owners_start)(world);
 }
 
 static void simulate(struct world_common *common, uint8_t kind) {
@@ -162,8 +190,11 @@ static void simulate(struct world_common *common, uint8_t kind) {
         world->servers[i].replication.lag_max = MILLISECOND;
     }
     play(world, world->now + DRAIN);
-    if (!world->failed && !owners_are_done(world)) {
+    if (!world->failed && !are_done(world)) {
         world_violation(world, "somebody still waits in the end", "after %d s", (int)(DRAIN / SECOND));
+    }
+    if (!world->failed && world->counted) {
+        judge_changes(world);
     }
 }
 
@@ -175,3 +206,10 @@ const struct scenario failover_scenario = {.world_size = sizeof(struct world),
                                            .planted = planted,
                                            .first_point = COVER_FAILOVER,
                                            .end_point = COVER_SLOT_MOVED};
+
+const struct scenario failover_counts_scenario = {.world_size = sizeof(struct world),
+                                                  .simulate = simulate,
+                                                  .free = free_world,
+                                                  .planted = planted,
+                                                  .first_point = COVER_CHANGE_LOST,
+                                                  .end_point = COVER_GRANT_LOST};

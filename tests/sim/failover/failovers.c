@@ -5,7 +5,7 @@
  *                    that have not been told; or steps down after its replica has caught up
  *   a client         is told, and moves; or finds out, when it makes a connection, or when the former master, now a
  *                    replica, refuses a command */
-#include "failover.h"
+#include "failover_counts.h"
 
 enum { LAG_SHORT = 3000, LAG_LONG = 400000, FAILOVERS_MAX = 3 };
 
@@ -42,9 +42,13 @@ static void promote(struct world *world) {
     world->former = world->master;
     world->master = world->next;
     replication_promote(server);
-    server_holds_read(world, world->master);
     TRACE(world, "server %u takes the place of server %u", world->master, world->former);
-    judge_promotion(world);
+    if (world->counted) {
+        changes_promoted(world);
+    } else {
+        server_holds_read(world, world->master);
+        judge_promotion(world);
+    }
     for (uint32_t i = 0; i < SERVERS; i++) {
         bool follows = world->servers[i].replication.master == former && random_chance(&world->random, 700);
         if (follows || former->replication.master) {

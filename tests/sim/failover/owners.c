@@ -4,7 +4,7 @@
 #include "hold_command.h"
 #include "kinds.h"
 
-static void supply(struct world *world, struct engine *engine, uint8_t kind, uint32_t further_holds) {
+void failover_supply(struct world *world, struct engine *engine, uint8_t kind, uint32_t further_holds) {
     struct engine_preallocation needed = engine_preallocation_needed(engine, kind);
     for (; needed.commands > 0; needed.commands--) {
         engine_add_command(engine, failover_allocate(world, sizeof(struct command)));
@@ -29,7 +29,7 @@ void owners_start(struct world *world) {
             struct owner *owner = &world->clients[i].owners[j];
             owner->client = i;
             owner->number = ++number;
-            owner->phase = PHASE_DONE;
+            owner->phase.phase = PHASE_DONE;
             owner->act_at = j < plays ? world->now + random_between(&world->random, 0, 100000) : NEVER;
         }
     }
@@ -63,7 +63,7 @@ bool owner_is_granted(const struct client *client, const struct hold *hold) {
 }
 
 /* Commands that wait for replicas use other connections than the rest, as in the client layer. */
-static uint8_t draw_pipeline(struct world *world, const struct client *client, const struct operation *operation) {
+uint8_t failover_draw_pipeline(struct world *world, const struct client *client, const struct operation *operation) {
     if (operation_needs_acknowledgement(&client->engine, operation)) {
         return (uint8_t)(PIPELINE_CALLERS_SECOND + random_below(&world->random, 3));
     }
@@ -80,11 +80,11 @@ static void begin(struct world *world, struct owner *owner, uint8_t kind) {
     operation->max_hold_ms = REDLATCH_FOREVER;
     operation->wait_until = NEVER;
     operation->back_off = (struct back_off){.next_ms = 1, .max_ms = 128, .multiplier = 2};
-    operation->pipeline = draw_pipeline(world, client, operation);
+    operation->pipeline = failover_draw_pipeline(world, client, operation);
     owner->timeout = world->now + random_between(&world->random, 200, 2000) * MILLISECOND;
     owner->timed_out = false;
     owner->busy = true;
-    supply(world, &client->engine, kind, operation->amount > 1 ? (uint32_t)operation->amount - 1 : 0);
+    failover_supply(world, &client->engine, kind, operation->amount > 1 ? (uint32_t)operation->amount - 1 : 0);
     TRACE(world, "client %u: owner %d begins %d of name %u", owner->client, (int)owner->number, kind, owner->name);
     engine_start(&client->engine, operation, world->now);
 }

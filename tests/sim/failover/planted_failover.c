@@ -1,5 +1,5 @@
-/* Mistakes in scripts that a world of failovers finds by what each server has: groups that are held in part, and
- * leases and levels that do not last.
+/* Mistakes in scripts that a world of failovers finds by what each server has: groups that are held in part, leases and
+ * levels that do not last, numbers that are changed twice.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 
@@ -20,5 +20,13 @@ const struct planted_edit planted_failover[] = {
      "for i = 4, 4 do\n    local ends = string"},
     {"a group that ends before a hold of it", SCRIPT_ACQUIRE_GROUP, REDLATCH_GROUP,
      "if ttl ~= -1 and ttl < tonumber(lease) then", "if ttl == -2 then"},
+    {"acquire forgets what it recorded", SCRIPT_ACQUIRE_SEMAPHORE, REDLATCH_SEMAPHORE, "if recorded then",
+     "if false then"},
+    {"release forgets what it recorded", SCRIPT_RELEASE_SEMAPHORE, REDLATCH_SEMAPHORE, "if recorded then",
+     "if false then"},
+    {"undo leaves no mark", SCRIPT_UNDO_TAKEN, REDLATCH_SEMAPHORE, "record(KEYS[2], 'undone')", ""},
+    {"count-down forgets what it recorded", SCRIPT_COUNT_DOWN, REDLATCH_LATCH, "if recorded then", "if false then"},
+    {"a set latch is set again", SCRIPT_TRY_SET_COUNT, REDLATCH_LATCH, "if recorded then", "if false then"},
+    {"count-down tells nobody", SCRIPT_COUNT_DOWN, REDLATCH_LATCH, "if left == 0 then", "if left == -5 then"},
     {NULL, SCRIPT_COUNT, 0, NULL, NULL},
 };
