@@ -148,7 +148,8 @@ bool kind_is_number(uint8_t kind) {
 }
 
 bool kind_clusters(uint8_t kind) {
-    return kind == REDLATCH_MUTEX || kind == REDLATCH_PLAIN || kind == REDLATCH_FENCED || kind == REDLATCH_FAIR;
+    return kind == REDLATCH_MUTEX || kind == REDLATCH_PLAIN || kind == REDLATCH_FENCED || kind == REDLATCH_FAIR ||
+           kind == REDLATCH_READ;
 }
 
 bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {

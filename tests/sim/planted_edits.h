@@ -24,6 +24,7 @@ extern const struct planted_edit planted_groups[];
 extern const struct planted_edit planted_member_types[];
 extern const struct planted_edit planted_counts[];
 extern const struct planted_edit planted_failover[];
+extern const struct planted_edit planted_cluster[];
 extern const struct planted_edit planted_composites[];
 
 #endif

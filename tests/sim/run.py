@@ -32,10 +32,11 @@ CALLS += [["--sets", "--kind", kind] for kind in SETS]
 CALLS += [["--kind", kind] for kind in COUNTS]
 # With replicas that take the place of the master.
 CALLS += [["--failover", "--kind", kind] for kind in KINDS]
-# Of a cluster: one key, a string, and several keys, some of which may be on either node of a slot that moves.
-CLUSTER = ["mutex", "plain", "fenced", "fair"]
+# Of a cluster: one key, a string, and several keys, some of which may be on either node of a slot that moves, some of
+# which scripts do not declare.
+CLUSTER = ["mutex", "plain", "fenced", "fair", "read"]
 # Faults at least: kinds route alike, but for keys that are missing beside others, or that a script cannot declare.
-OF_ROUTING = {"mutex": 15, "fenced": 1, "fair": 1}
+OF_ROUTING = {"mutex": 15, "fenced": 1, "fair": 1, "read": 2}
 CALLS += [["--cluster", "--kind", kind] for kind in CLUSTER]
 FAULTS_AT_LEAST = 3
 # Every point must be reached in so many.

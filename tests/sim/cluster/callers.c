@@ -58,7 +58,6 @@ static void begin(struct world *world, struct caller *caller, uint8_t kind) {
     operation->kind = kind;
     operation->resource = client->names[caller->name];
     operation->owner = caller->number;
-    operation->lock_kind = world->kind;
     operation->answer = &caller->answer;
     operation->max_hold_ms = REDLATCH_FOREVER;
     operation->wait_until = NEVER;
@@ -73,8 +72,9 @@ static void begin(struct world *world, struct caller *caller, uint8_t kind) {
     engine_start(&client->engine, operation, world->now);
 }
 
-static void acquire(struct world *world, struct caller *caller) {
+static void acquire(struct world *world, struct caller *caller, uint8_t lock_kind) {
     struct operation *operation = &caller->operation;
+    operation->lock_kind = lock_kind;
     bool renewed = random_chance(&world->random, 500);
     operation->lease_ms = renewed ? REDLATCH_RENEWED : random_between(&world->random, 300, 4000);
     operation->non_blocking = random_chance(&world->random, 150);
@@ -85,8 +85,9 @@ static void acquire(struct world *world, struct caller *caller) {
 
 static void use(struct world *world, struct caller *caller, const struct hold *hold) {
     uint32_t dice = world->draining ? 1000 : random_below(&world->random, 1000);
+    caller->operation.lock_kind = hold->lock_kind;
     if (dice < 150 && !kind_of_number(world->kind)->not_reentrant && hold->count < 3) {
-        acquire(world, caller);
+        acquire(world, caller, hold->lock_kind);
     } else if (dice < 250) {
         caller->operation.lease_ms = random_between(&world->random, 100, 4000);
         begin(world, caller, OPERATION_EXTEND);
@@ -119,7 +120,8 @@ static void act(struct world *world, struct caller *caller) {
         caller->act_at = NEVER;
     } else {
         caller->name = random_below(&world->random, world->name_count);
-        acquire(world, caller);
+        bool writes = world->kind == REDLATCH_READ && random_chance(&world->random, 400);
+        acquire(world, caller, writes ? REDLATCH_WRITE : world->kind);
     }
 }
 

@@ -25,11 +25,13 @@
  *   callers.c          threads that acquire, extend and release at random
  *   node_holds.c       what each node has of each name
  *   judge_holds.c      what clients believe, against that
- *   judge_calls.c      what calls return; waiters; leftovers */
+ *   judge_calls.c      what calls return; waiters; leftovers
+ *   planted_cluster.c  mistakes in scripts that these find */
 #ifndef CLUSTER_SIM_H
 #define CLUSTER_SIM_H
 
 #include "engine_memory.h"
+#include "held_keys.h"
 #include "network.h"
 #include "routes.h"
 #include "topology.h"
@@ -37,15 +39,8 @@
 enum { SHARDS = 3, NODES = 2 * SHARDS, NOBODY = NODES, CLIENTS = 3, CALLERS = 3, NAMES_MAX = 3, IDS_MAX = 4000 };
 enum { HOLDERS_MAX = 16, REDIRECTIONS_MAX = 8 };
 
-/* A hold as a node has it. */
-struct node_hold {
-    uint32_t client;
-    uint64_t id;
-    int64_t expires;
-};
-
 struct node_holds {
-    struct node_hold holds[HOLDERS_MAX];
+    struct server_hold holds[HOLDERS_MAX];
     uint32_t count;
 };
 
@@ -225,8 +220,8 @@ bool caller_is_granted(const struct client *client, const struct hold *hold);
 
 /* node_holds.c */
 void node_holds_read(struct world *world, uint32_t node, uint32_t name);
-const struct node_hold *node_hold_find(const struct world *world, uint32_t node, uint32_t name, uint32_t client,
-                                       uint64_t id);
+const struct server_hold *node_hold_find(const struct world *world, uint32_t node, uint32_t name, uint32_t client,
+                                         uint64_t id);
 struct id_note *cluster_note(struct world *world, uint32_t client, uint64_t id);
 
 /* judge_holds.c: after each event, each script, and when a replica takes the place of its master */

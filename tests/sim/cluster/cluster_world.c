@@ -170,7 +170,7 @@ static void simulate(struct world_common *common, uint8_t kind) {
     }
 }
 
-static const struct planted_edit *const planted[] = {NULL};
+static const struct planted_edit *const planted[] = {planted_cluster, NULL};
 
 const struct scenario cluster_scenario = {.world_size = sizeof(struct world),
                                           .simulate = simulate,

@@ -121,13 +121,24 @@ static uint32_t name_of(const struct client *client, const struct resource *reso
     return name;
 }
 
+/* Whether its owner extends a hold, which may then end with the lease that was requested. */
+static bool is_extended(const struct client *client, const struct hold *hold) {
+    for (uint32_t i = 0; i < CALLERS; i++) {
+        const struct caller *caller = &client->callers[i];
+        if (caller->busy && caller->number == hold->owner && caller->operation.kind == OPERATION_EXTEND) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void judge_loss(struct world *world, const struct client *client, const struct hold *hold) {
     uint32_t number = client_of_peer(&client->peers[0]);
     uint32_t name = name_of(client, hold->resource);
     struct id_note *note = cluster_note(world, number, hold->id);
     bool missing = hold->reason == REDLATCH_REASON_MISSING;
     bool expired = hold->reason == REDLATCH_REASON_EXPIRED && hold->renewed_from > 0 &&
-                   hold->lease_ms >= client->engine.settings.watchdog_lease_ms; /* not extended to sooner */
+                   hold->lease_ms >= client->engine.settings.watchdog_lease_ms && !is_extended(client, hold);
     TRACE(world, "client %u: lost id %d, reason %d", number, (int)hold->id, hold->reason);
     note->lost = true;
     if (world->calm && missing) {
@@ -238,7 +249,7 @@ static bool is_held(const struct client *client, uint32_t name, uint64_t id) {
     return hold != NULL;
 }
 
-static void judge_left(struct world *world, const struct node_hold *hold, uint32_t name) {
+static void judge_left(struct world *world, const struct server_hold *hold, uint32_t name) {
     struct id_note *note = cluster_note(world, hold->client, hold->id);
     const struct client *client = &world->clients[hold->client];
     int64_t since = world->now - UNDONE_WITHIN;

@@ -27,7 +27,7 @@ static void judge_exclusion(struct world *world, uint32_t name) {
             if (!is_believed(world, client, hold) || cluster_note(world, i, hold->id)->excused) {
                 continue;
             }
-            if (other) {
+            if (other && (other->lock_kind != REDLATCH_READ || hold->lock_kind != REDLATCH_READ)) {
                 world_violation(world, "two hold the lock", "name %u: ids %d and %d", name, (int)other->id,
                                 (int)hold->id);
             }
@@ -40,7 +40,7 @@ static void judge_hold(struct world *world, const struct client *client, const s
     uint32_t number = client_of_peer(&client->peers[0]);
     uint32_t owner = world->owner[name];
     struct id_note *note = cluster_note(world, number, hold->id);
-    const struct node_hold *known = node_hold_find(world, owner, name, number, hold->id);
+    const struct server_hold *known = node_hold_find(world, owner, name, number, hold->id);
     note->deadline = hold->deadline;
     if (hold->deadline > note->leased_until) {
         world_violation(world, "a holder believes longer than any node has known", "client %u id %d", number,
@@ -80,7 +80,17 @@ static bool is_authority(const struct world *world, uint32_t node, uint32_t name
     return world->owner[name] == node || (move->step != MOVE_NONE && (move->to == node || move->from == node));
 }
 
-/* A script removes nothing of others: what is gone was released by it, or had run out. */
+/* Whether a hold is there, even if its lease is over. */
+static bool has_hold(const struct node_holds *all, const struct server_hold *hold) {
+    uint32_t i = 0;
+    while (i < all->count && (all->holds[i].client != hold->client || all->holds[i].id != hold->id)) {
+        i++;
+    }
+    return i < all->count;
+}
+
+/* A script removes nothing of others: what is gone was released by it, or had run out. A reader whose lease is over is
+ * in the lock until it is removed. */
 void cluster_judge_script(struct world_common *common, const struct packet *packet) {
     struct world *world = (struct world *)common;
     uint32_t node = node_of_server(world, packet->server);
@@ -89,8 +99,9 @@ void cluster_judge_script(struct world_common *common, const struct packet *pack
     node_holds_read(world, node, name);
     const struct node_holds *after = &world->held[node][name];
     for (uint32_t i = 0; i < before.count; i++) {
-        const struct node_hold *hold = &before.holds[i];
-        if (hold->expires > world->now && !node_hold_find(world, node, name, hold->client, hold->id)) {
+        const struct server_hold *hold = &before.holds[i];
+        bool lasted = hold->expires > world->now || world->kind == REDLATCH_READ;
+        if (lasted && !has_hold(after, hold)) {
             struct id_note *note = cluster_note(world, hold->client, hold->id);
             note->released_at = note->released ? note->released_at : world->now;
             note->released = true;
@@ -111,8 +122,8 @@ void cluster_judge_promotion(struct world *world, uint32_t former, uint32_t mast
     for (uint32_t name = 0; name < world->name_count; name++) {
         const struct node_holds *all = &world->held[former][name];
         for (uint32_t i = 0; i < all->count && world->owner[name] == former; i++) {
-            const struct node_hold *hold = &all->holds[i];
-            const struct node_hold *known = node_hold_find(world, master, name, hold->client, hold->id);
+            const struct server_hold *hold = &all->holds[i];
+            const struct server_hold *known = node_hold_find(world, master, name, hold->client, hold->id);
             if (hold->expires > world->now && (!known || known->expires < hold->expires)) {
                 TRACE(world, "the replica lacks id %d of client %u%s", (int)hold->id, hold->client,
                       known ? ", or its lease" : "");

@@ -16,18 +16,12 @@
 
 #include "engine_memory.h"
 #include "group.h"
+#include "held_keys.h"
 #include "network.h"
 
 enum { CLIENTS = 3, OWNERS = 4, NAMES_MAX = 2, SERVERS = 3, IDS_MAX = 6000, HOLDERS_MAX = 24, PERMITS = 2 };
 
 /* What a server has of a name. */
-struct server_hold {
-    uint32_t client;
-    uint64_t id;
-    uint32_t count;
-    int64_t expires;
-};
-
 struct server_holds {
     struct server_hold holds[HOLDERS_MAX];
     uint32_t count;

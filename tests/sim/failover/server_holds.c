@@ -5,93 +5,28 @@
 #include "failover.h"
 #include "wire.h"
 
-static void call(struct world *world, uint32_t server, const char *command, const char *key, const char *more[3],
-                 struct redis_reply *reply) {
-    struct redis_text words[5] = {redis_text(command), redis_text(key)};
-    size_t count = 2;
-    for (int i = 0; i < 3 && more && more[i]; i++) {
-        words[count++] = redis_text(more[i]);
-    }
-    *reply = (struct redis_reply){0};
-    keyspace_call(world->servers[server].keyspace, words, count, reply);
-}
+/* The holds of a name on a server, as they are read. */
+struct reading {
+    struct world *world;
+    struct server_holds *all;
+};
 
-/* "<client>0000000-0000-8000-8000-000000000000:<number>", and what follows. */
-static bool parse_owner(struct redis_text text, struct server_hold *hold) {
-    if (text.size < 38 || text.bytes[36] != ':') {
-        return false;
-    }
-    hold->client = (uint32_t)(text.bytes[0] - '0');
-    hold->id = 0;
-    for (size_t i = 37; i < text.size && text.bytes[i] >= '0' && text.bytes[i] <= '9'; i++) {
-        hold->id = hold->id * 10 + (uint64_t)(text.bytes[i] - '0');
-    }
-    return hold->client < CLIENTS;
-}
-
-static void add(struct world *world, struct server_holds *all, struct server_hold hold) {
-    if (all->count == HOLDERS_MAX) {
-        world_violation(world, "a table of the simulation is full", "HOLDERS_MAX: %d", HOLDERS_MAX);
+static void add(void *context, const struct server_hold *hold) {
+    const struct reading *reading = context;
+    if (reading->all->count == HOLDERS_MAX) {
+        world_violation(reading->world, "a table of the simulation is full", "HOLDERS_MAX: %d", HOLDERS_MAX);
         return;
     }
-    all->holds[all->count++] = hold;
-}
-
-/* The time of the server at which a key is gone. */
-static int64_t key_end(struct world *world, uint32_t server, const char *key) {
-    struct keyspace *keyspace = world->servers[server].keyspace;
-    return (keyspace_time(keyspace) + keyspace_pttl(keyspace, redis_text(key)) + 1) * MILLISECOND;
-}
-
-/* A reader's lease ends with its last timeout key, or with the lock. */
-static int64_t reader_end(struct world *world, uint32_t server, uint32_t name, struct redis_text owner, int64_t count) {
-    int64_t end = 0;
-    for (int64_t nth = 1; nth <= count; nth++) {
-        char key[128];
-        snprintf(key, sizeof key, "{%s}:%.*s:rwlock_timeout:%d", name_text(world, name), (int)owner.size, owner.bytes,
-                 (int)nth);
-        int64_t of_level = key_end(world, server, key);
-        end = of_level > end ? of_level : end;
-    }
-    return end;
-}
-
-static void read_hash(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
-    struct redis_reply reply;
-    call(world, server, "hgetall", name_text(world, name), NULL, &reply);
-    for (size_t i = 0; reply.kind == REDIS_ARRAY && i + 1 < reply.size; i += 2) {
-        struct server_hold hold = {.expires = key_end(world, server, name_text(world, name))};
-        int64_t count = 0;
-        if (parse_owner(redis_reply_view(&reply.elements[i]), &hold)) {
-            integer_parse(redis_reply_view(&reply.elements[i + 1]), &count);
-            hold.count = (uint32_t)count;
-            struct redis_text owner = redis_reply_view(&reply.elements[i]);
-            if (world->kind == REDLATCH_READ && owner.bytes[owner.size - 1] != 'e') { /* not that of a writer */
-                int64_t end = reader_end(world, server, name, owner, count);
-                hold.expires = end < hold.expires ? end : hold.expires;
-            }
-            add(world, all, hold);
-        }
-    }
-    redis_reply_free(&reply);
-}
-
-static void read_string(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
-    struct redis_text text;
-    struct server_hold hold = {.count = 1};
-    if (keyspace_get(world->servers[server].keyspace, redis_text(name_text(world, name)), &text) &&
-        parse_owner(text, &hold)) {
-        hold.expires = key_end(world, server, name_text(world, name));
-        add(world, all, hold);
-    }
+    reading->all->holds[reading->all->count++] = *hold;
 }
 
 /* The leases of permits: members that are made of the client's uuid and a number. */
-static void read_permits(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
+static void read_permits(struct world *world, uint32_t server, uint32_t name, struct reading *reading) {
     static const char *const leases[NAMES_MAX] = {"{a}:timeout", "{b}:timeout"};
-    const char *more[3] = {"0", "-1", "withscores"};
-    struct redis_reply reply;
-    call(world, server, "zrange", leases[name], more, &reply);
+    struct redis_text words[] = {redis_text("zrange"), redis_text(leases[name]), redis_text("0"), redis_text("-1"),
+                                 redis_text("withscores")};
+    struct redis_reply reply = {0};
+    keyspace_call(world->servers[server].keyspace, words, sizeof words / sizeof words[0], &reply);
     for (size_t i = 0; reply.kind == REDIS_ARRAY && i + 1 < reply.size; i += 2) {
         struct redis_text member = redis_reply_view(&reply.elements[i]);
         double end = 0;
@@ -100,7 +35,7 @@ static void read_permits(struct world *world, uint32_t server, uint32_t name, st
         hold.expires = (int64_t)end * MILLISECOND;
         hold.id = permit_number(&world->clients[hold.client].engine, (const unsigned char *)member.bytes);
         if (hold.expires > world->now) {
-            add(world, all, hold);
+            add(reading, &hold);
         }
     }
     redis_reply_free(&reply);
@@ -126,10 +61,10 @@ static bool read_value(struct world *world, uint32_t server, const char *value, 
     struct redis_text key = redis_text(name_text(world, 0));
     struct redis_text owner;
     if (!keyspace_hget(world->servers[server].keyspace, key, (struct redis_text){value, GROUP_VALUE_SIZE}, &owner) ||
-        !parse_owner(owner, hold)) {
+        !held_parse(owner, CLIENTS, hold)) {
         return false;
     }
-    int64_t end = key_end(world, server, key.bytes);
+    int64_t end = held_until(world->servers[server].keyspace, key.bytes);
     hold->count = (uint32_t)owner_number(world, server, value, owner, "lock_count");
     hold->expires = owner_number(world, server, value, owner, "expire_time") * MILLISECOND;
     hold->expires = end < hold->expires ? end : hold->expires;
@@ -151,7 +86,7 @@ static void read_group(struct world *world, uint32_t server) {
             hold.count = other->count < hold.count ? other->count : hold.count;
             hold.expires = other->expires < hold.expires ? other->expires : hold.expires;
             whole[name] = whole[name + 1] = true;
-            add(world, &world->held[server][name], hold);
+            add(&(struct reading){world, &world->held[server][name]}, &hold);
         }
     }
     for (uint32_t i = 0; i <= world->name_count; i++) {
@@ -171,16 +106,18 @@ static void note_known(struct world *world, uint32_t server, const struct server
 }
 
 void server_holds_read(struct world *world, uint32_t server) {
-    keyspace_set_time(world->servers[server].keyspace, world->now / MILLISECOND);
+    struct keyspace *keyspace = world->servers[server].keyspace;
+    keyspace_set_time(keyspace, world->now / MILLISECOND);
     for (uint32_t name = 0; name < world->name_count; name++) {
-        struct server_holds *all = &world->held[server][name];
-        all->count = 0;
+        struct reading reading = {world, &world->held[server][name]};
+        const char *key = name_text(world, name);
+        reading.all->count = 0;
         if (world->kind == REDLATCH_PERMIT_SEMAPHORE) {
-            read_permits(world, server, name, all);
+            read_permits(world, server, name, &reading);
         } else if (world->kind == REDLATCH_PLAIN) {
-            read_string(world, server, name, all);
+            held_in_string(keyspace, key, CLIENTS, add, &reading);
         } else if (!names_share_values(world)) {
-            read_hash(world, server, name, all);
+            held_in_hash(keyspace, key, world->kind == REDLATCH_READ, CLIENTS, add, &reading);
         }
     }
     if (names_share_values(world)) {
