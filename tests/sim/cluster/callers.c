@@ -90,6 +90,7 @@ static void use(struct world *world, struct caller *caller, const struct hold *h
         acquire(world, caller, hold->lock_kind);
     } else if (dice < 250) {
         caller->operation.lease_ms = random_between(&world->random, 100, 4000);
+        cluster_note(world, caller->client, hold->id)->may_end_sooner = true;
         begin(world, caller, OPERATION_EXTEND);
     } else if (dice < 450) {
         caller->act_at = world->now + random_between(&world->random, 0, 2 * SECOND);

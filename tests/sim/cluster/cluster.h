@@ -57,6 +57,7 @@ struct id_note {
     bool late;             /* granted to nobody: the command came when its connection was over */
     bool release_repeated; /* the release was sent again: what it finds may be its own doing */
     bool lost;             /* as its client was told */
+    bool may_end_sooner;   /* it was extended, and the last extension has not succeeded */
 };
 
 /* What a node knows of slots; each name has a slot of its own. */

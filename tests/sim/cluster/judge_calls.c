@@ -100,6 +100,10 @@ void cluster_judge_ended(struct world *world, struct client *client, const struc
     if (acquires && status == REDLATCH_OK) {
         judge_token(world, caller);
     }
+    const struct hold *hold = resource_live_hold_of(operation->resource, operation->lock_kind, operation->owner);
+    if (operation->kind == OPERATION_EXTEND && status == REDLATCH_OK && hold) {
+        cluster_note(world, caller->client, hold->id)->may_end_sooner = false;
+    }
     int64_t unreachable = client->engine.settings.unreachable_timeout_ms * MILLISECOND;
     bool early = acquires && waits && world->now - caller->began_at < unreachable;
     if (early &&
@@ -121,24 +125,13 @@ static uint32_t name_of(const struct client *client, const struct resource *reso
     return name;
 }
 
-/* Whether its owner extends a hold, which may then end with the lease that was requested. */
-static bool is_extended(const struct client *client, const struct hold *hold) {
-    for (uint32_t i = 0; i < CALLERS; i++) {
-        const struct caller *caller = &client->callers[i];
-        if (caller->busy && caller->number == hold->owner && caller->operation.kind == OPERATION_EXTEND) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void judge_loss(struct world *world, const struct client *client, const struct hold *hold) {
     uint32_t number = client_of_peer(&client->peers[0]);
     uint32_t name = name_of(client, hold->resource);
     struct id_note *note = cluster_note(world, number, hold->id);
     bool missing = hold->reason == REDLATCH_REASON_MISSING;
     bool expired = hold->reason == REDLATCH_REASON_EXPIRED && hold->renewed_from > 0 &&
-                   hold->lease_ms >= client->engine.settings.watchdog_lease_ms && !is_extended(client, hold);
+                   hold->lease_ms >= client->engine.settings.watchdog_lease_ms && !note->may_end_sooner;
     TRACE(world, "client %u: lost id %d, reason %d", number, (int)hold->id, hold->reason);
     note->lost = true;
     if (world->calm && missing) {

@@ -89,8 +89,16 @@ static bool has_hold(const struct node_holds *all, const struct server_hold *hol
     return i < all->count;
 }
 
+static bool any_lasts(const struct world *world, const struct node_holds *all) {
+    uint32_t i = 0;
+    while (i < all->count && all->holds[i].expires <= world->now) {
+        i++;
+    }
+    return i < all->count;
+}
+
 /* A script removes nothing of others: what is gone was released by it, or had run out. A reader whose lease is over is
- * in the lock until it is removed. */
+ * in the lock until it is removed, or the lock ends with its last reader. */
 void cluster_judge_script(struct world_common *common, const struct packet *packet) {
     struct world *world = (struct world *)common;
     uint32_t node = node_of_server(world, packet->server);
@@ -98,9 +106,9 @@ void cluster_judge_script(struct world_common *common, const struct packet *pack
     struct node_holds before = world->held[node][name];
     node_holds_read(world, node, name);
     const struct node_holds *after = &world->held[node][name];
+    bool lasted = any_lasts(world, &before);
     for (uint32_t i = 0; i < before.count; i++) {
         const struct server_hold *hold = &before.holds[i];
-        bool lasted = hold->expires > world->now || world->kind == REDLATCH_READ;
         if (lasted && !has_hold(after, hold)) {
             struct id_note *note = cluster_note(world, hold->client, hold->id);
             note->released_at = note->released ? note->released_at : world->now;
