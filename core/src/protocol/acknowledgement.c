@@ -6,11 +6,10 @@
  *   grants                enough, in time                 the reply
  *   grants                too few                         NOTREPLICATED, a transient error
  *   grants                no permission, or unsupported   that error
- *   grants                another error                   NOTREPLICATED; so if the server became a replica
+ *   grants                another error, as of a replica  NOTREPLICATED
  *   of a renewal          any                             the reply
  *
- * The error says that the script ran, so each machine undoes what it would undo after any error of a script that ran.
- */
+ * The error says that the script ran, so each machine undoes what it undoes after any error of a script that ran. */
 #include "acknowledgement.h"
 
 #include <string.h>

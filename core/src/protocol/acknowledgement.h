@@ -13,13 +13,13 @@
 /* The error reply that replaces a grant without enough acknowledgements. */
 #define NOT_REPLICATED "NOTREPLICATED too few replicas acknowledged it"
 
-/* WAIT and WAITAOF. */
+/* At most WAIT and WAITAOF follow a command. */
 enum { ACKNOWLEDGEMENTS_MAX = 2 };
 
 /* The replies to WAIT and WAITAOF behind one command. */
 struct acknowledgement {
     uint32_t count;   /* replies taken */
-    int64_t replicas; /* how many of them have what was written */
+    int64_t replicas; /* how many have what was written */
     bool on_disk;
     int status; /* of an error reply to WAIT or WAITAOF; OK: there was none */
     char error_text[ERROR_TEXT_SIZE];
@@ -31,7 +31,7 @@ static inline bool engine_wants_acknowledgements(const struct engine *engine) {
 }
 
 /* Returns whether commands of an operation may need acknowledgements. A pipeline is lent to such an operation, because
- * WAIT blocks its connection. */
+ * WAIT blocks a connection. */
 bool operation_needs_acknowledgement(const struct engine *engine, const struct operation *operation);
 
 /* Returns whether WAIT, WAITAOF or both follow a command. */

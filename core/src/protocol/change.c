@@ -1,6 +1,6 @@
 /* Changes of counts, and queries of counts: each is one command whose reply is a number. A change that cannot state its
  * intended result has an operation number, under which its script records the outcome. So the command may be sent
- * again, and what it took may be undone, however often it arrives (docs/internals/decisions/recorded-counts.md).
+ * again, and undone, however often it arrives at the server (docs/internals/decisions/recorded-counts.md).
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase       event                         next
@@ -54,7 +54,7 @@ bool change_goes_on(const struct operation *operation) {
 void change_begin(struct engine *engine, struct operation *operation, int64_t now) {
     (void)now;
     struct command *command = take_command(engine, operation);
-    if (!INVARIANT(&engine->broken, command)) { /* its reserve is not used yet */
+    if (!INVARIANT(&engine->broken, command)) { /* the operation's reserve is not used yet */
         return;
     }
     operation->id = ++engine->last_id;

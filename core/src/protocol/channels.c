@@ -1,4 +1,4 @@
-/* Which names and waiters a channel serves, as its own name says.
+/* Which names and waiters a channel serves, by the text of the channel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "channels.h"
 

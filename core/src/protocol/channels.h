@@ -1,4 +1,4 @@
-/* Which names and waiters a channel serves, as its own name says.
+/* Which names and waiters a channel serves, by the text of the channel.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CHANNELS_H
 #define CHANNELS_H
@@ -16,7 +16,7 @@ bool channel_is_of(const struct resource *resource, const char *channel, size_t 
 bool channel_is_in_slot(const struct resource *resource);
 
 /* If the channel is the wake-up channel of a waiter of this client, returns the waiter's number and reduces `size` to
- * the channel of the name. Returns 0 for any other channel. */
+ * that of the name's channel. Returns 0 for any other channel. */
 uint64_t channel_waiter(const struct engine *engine, const char *channel, size_t *size);
 
 #endif

@@ -10,7 +10,7 @@ static const struct command_template usual[COMMAND_KINDS] = {
 #include "commands.def"
 };
 
-/* Templates for one storage. If `keys` is NULL, the template in `usual` counts. */
+/* The templates for kinds with a storage of their own. If `keys` is NULL, the template in `usual` counts. */
 static const struct command_template special[STORAGES][COMMAND_KINDS] = {
     [STORAGE_FENCED][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_FENCED, "NT", "olf"},
     [STORAGE_FENCED][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "NT", "onf"},

@@ -7,13 +7,13 @@
 #include "scripts_embedded.h"
 
 /* A script, and a letter for each of its keys and arguments.
- *   N name   T counter of tokens   C channel   o owner   s the next owner   n hold count   l lease in ms
+ *   N name   T counter of tokens   C channel   o owner   s the next owner   n new hold count   l lease in ms
  *   f whether tokens begin at the server's time   m mode of a read-write lock   b base of its timeout keys
  *   k number of the kind that the name is used as   K its member type in the scripts for several names
  *   W field of the writer   S field of the next writer   w field of the reader's own write lock; empty without one
  *   a digit stands for itself
- * Timeout keys of a reader; the keys of an owner are numbered from 1 to its hold count:
- *   R key 1   E key of the new hold count   D key of the new hold count + 1   X key 1 of the next owner
+ * Timeout keys of a reader, numbered from 1 to its hold count:
+ *   R key 1   E key whose number is the new hold count   D the key after that   X key 1 of the next owner
  *   B key 1 of an owner of any process
  * Fair locks:
  *   Q queue   Z time-outs of waiters   A the client's heartbeat   p enum queue_position   v wait in ms
@@ -32,8 +32,7 @@ struct command_template {
     const char *arguments;
 };
 
-/* Returns the template of a command for a kind. `lock_kind` is 0 for a command without a kind, such as an inspection.
- */
+/* Returns the template of a command on a kind. `lock_kind` is 0 for a command without one, such as an inspection. */
 const struct command_template *template_of(uint8_t lock_kind, uint8_t command_kind);
 
 const struct command_template *template_of_command(const struct command *command);

@@ -399,8 +399,8 @@ void engine_refuse_late(struct engine *engine, struct server *server, int64_t no
     }
 }
 
-/* Replaces a redirection that the driver does not follow by CLUSTERDOWN, which is transient: the nodes do not agree yet
- * where the name is, or one does not say where. */
+/* Returns CLUSTERDOWN, a transient error, in place of a redirection that the driver does not follow: the nodes do not
+ * agree yet where the name is, or a node does not say where. Returns any other reply as it is. */
 static const struct reply *followed_reply(const struct engine *engine, const struct reply *reply) {
     static const char text[] = "CLUSTERDOWN the nodes do not agree who serves the slot";
     static const struct reply not_followed = {.kind = REPLY_ERROR, .text = text, .size = sizeof text - 1};
@@ -527,7 +527,7 @@ void engine_refused_by_replica(struct engine *engine, struct pipeline *pipeline)
     }
     struct command *command = container_of(link, struct command, link);
     if (command->abandoned || (command->kind == COMMAND_HAND_OVER && !receiver_of(command))) {
-        return; /* it will be in doubt, as the commands behind it */
+        return; /* it will be in doubt, as will the commands behind it */
     }
     take_oldest_sent(pipeline);
     command->was_sent = command->repeated;

@@ -51,8 +51,8 @@ bool is_redirection(const char *text, size_t size) {
 }
 
 /* Redis 6 wraps an error raised inside a script: "ERR Error running script (call to f_<sha>): @user_script:<line>:
- * WRONGTYPE ...". If the server refused a command of the script, the line comes twice: "...: @user_script:3:
- * @user_script: 3: -READONLY ...". Returns where the inner error begins, or `text` if it has no wrapping. */
+ * WRONGTYPE ...". If the server refused a command of the script, it states the line twice: "...: @user_script:3:
+ * @user_script: 3: -READONLY ...". Returns where the inner error begins, or `text` if it is not wrapped. */
 static const char *inner_error(const char *text, size_t size) {
     static const char mark[] = "@user_script:";
     const char *at = begins_with_code(text, size, "ERR") ? find(text, size, mark) : NULL;
@@ -91,7 +91,7 @@ struct error_reply error_reply_of(const char *text, size_t size) {
                 error.transient = false;
             }
             /* may_have_executed stays false. Our scripts read before they write, so WRONGTYPE means that nothing was
-             * written. Errors of memory, role or replicas come at the first write. */
+             * written. If memory, role or replicas forbid writes, the server refuses the first write. */
             return error;
         }
     }

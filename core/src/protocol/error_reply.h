@@ -23,8 +23,8 @@ struct error_reply error_reply_of(const char *text, size_t size);
  * command did not run. For a client without a cluster the status is UNSUPPORTED: its URL should name the cluster. */
 bool is_redirection(const char *text, size_t size);
 
-/* The same for any unexpected reply. If it is not an error reply, the status is PROTOCOL. An error reply that replaces
- * a grant without enough acknowledgements may_have_executed. */
+/* Returns what an unexpected reply means. If it is not an error reply, the status is PROTOCOL. If it replaces a grant
+ * without enough acknowledgements, may_have_executed is true. */
 struct error_reply error_of_reply(const struct reply *reply);
 
 #endif

@@ -101,8 +101,8 @@ static void leave_on_server(struct engine *engine, struct operation *operation) 
     }
 }
 
-/* Undoes a request of a waiter without a position: it may have made one. A position that the waiter has is left by
- * fair_end. */
+/* Undoes a request of a waiter without a position, because the request may have made one. If the waiter had a position
+ * before, fair_end leaves it. */
 void fair_undo(struct engine *engine, struct operation *operation, struct command *command) {
     (void)command;
     if (!operation->has_position) {
@@ -110,8 +110,8 @@ void fair_undo(struct engine *engine, struct operation *operation, struct comman
     }
 }
 
-/* Leaves the local queue, and the server queue if the waiter may have a position there. If its hand-over was abandoned,
- * the undo of that leaves the position. */
+/* Leaves the local queue, and the server queue if the waiter may have a position there. After an abandoned hand-over,
+ * the undo of the hand-over leaves the position. */
 void fair_end(struct engine *engine, struct operation *operation, int status, int64_t now) {
     bool requested = operation->phase == PHASE_PAUSED && operation->id;
     if ((operation->has_position || requested) && operation->phase != PHASE_HANDED) {
@@ -180,8 +180,8 @@ static bool has_departed(const struct wait_queue *queue, const struct operation 
     return false;
 }
 
-/* The head of the server queue is a waiter of this client, as the reply to `seen_by` says. It becomes the foremost
- * here, too. The local queue may be long, so it is searched only if that waiter is not the foremost already. */
+/* The reply to `seen_by` says that the head of the server queue is a waiter of this client. That waiter becomes the
+ * foremost here, too. The local queue may be long, so it is searched only if the foremost is another waiter. */
 static void head_is_ours(struct engine *engine, struct operation *seen_by, uint64_t id, int64_t now) {
     struct wait_queue *queue = seen_by->resource->queue;
     struct operation *foremost = queue_foremost(queue);
@@ -279,7 +279,7 @@ void fair_result(struct engine *engine, struct operation *operation, struct comm
 }
 
 /* A hand-over did not reach its receiver, which parks again. If the lock was released for another waiter, the head of
- * the server queue has been woken. The receiver rechecks at once if not, or if it was woken itself meanwhile. */
+ * the server queue has been woken. Otherwise, or if the receiver was woken meanwhile, it rechecks at once. */
 void fair_not_handed(struct engine *engine, struct operation *operation, bool for_another, int64_t now) {
     park(engine, operation, REDLATCH_FOREVER, now);
     if (!for_another || operation->woken) {

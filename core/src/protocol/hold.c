@@ -180,8 +180,8 @@ static void nested_replied(struct engine *engine, struct command *command, int64
     }
 }
 
-/* A command of a hold ended with an error reply, and is not sent again. If it may have run, the hold allows for that:
- * a re-entry is taken back, and a lease that may have been shortened is not believed to be longer. */
+/* A command of a hold ended with an error reply, and is not sent again. If it may have run all the same, a re-entry is
+ * taken back, and a lease that may have been shortened is believed no longer than the deadline. */
 static void hold_goes_on(struct engine *engine, struct hold *hold, struct command *command, bool in_doubt,
                          int64_t now) {
     if (in_doubt && command->kind == COMMAND_REENTER) {
@@ -223,7 +223,7 @@ static void hold_error(struct engine *engine, struct command *command, struct er
             hold_release_failed(engine, hold, error.status, REDLATCH_REASON_NONE);
         }
         hold_end(engine, hold, now);
-        queue_after_release(engine, command->resource, -1, now); /* its waiters have no other release to wait for */
+        queue_after_release(engine, command->resource, -1, now); /* waiters have no other release to wait for */
     } else if (hold) {
         hold_goes_on(engine, hold, command, error.may_have_executed || command->repeated, now);
     }
@@ -237,7 +237,7 @@ void hold_replied(struct engine *engine, struct command *command, const struct r
             hold_error(engine, command, error, now);
             return;
         }
-        found = 0; /* the key is something else than the lock now */
+        found = 0; /* the key is of another type now */
     }
     if (command->kind == COMMAND_RELEASE && command->count == 0) {
         full_release_replied(engine, command, found, now);

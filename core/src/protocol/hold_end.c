@@ -45,15 +45,15 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
     }
 }
 
-/* Forgets a hold. If a report of it is still queued, its memory is kept until then, but the name no longer has it. A
- * command in flight goes on without the hold. */
+/* Forgets a hold. If a loss queue has the hold, its memory is kept until the report, but it is no longer a hold of its
+ * name. A command in flight goes on without the hold. */
 void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     struct list waiting;
     list_take_all(&hold->waiting, &waiting);
     timer_disarm(&engine->timers, &hold->timer);
     return_kept_command(engine, hold);
     if (hold->busy) {
-        if (hold->busy->operation) { /* its reply will find no hold any more */
+        if (hold->busy->operation) { /* the reply will find no hold to take the reason from */
             hold->busy->operation->reason = hold->reason;
         }
         command_forget(hold->busy, hold);
@@ -185,7 +185,7 @@ int hold_reason(const struct hold *hold, int64_t now) {
     return max_hold_reached(hold) ? REDLATCH_REASON_MAX_HOLD : REDLATCH_REASON_EXPIRED;
 }
 
-/* A hold is lost if its deadline has passed. */
+/* Marks a hold as lost if its deadline has passed. */
 void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage == HOLD_ALIVE && now >= hold->deadline) {
         hold_lose(engine, hold, hold_reason(hold, now), now);
@@ -324,8 +324,8 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
     }
 }
 
-/* Sends the deferred releases of a hold. If the hold is lost, they only lower the hold count: no caller waits for them
- * that could be told of the loss. */
+/* Sends the deferred releases of a hold. If the hold is lost, they only lower the hold count, because no caller waits
+ * to learn of the loss. */
 void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage == HOLD_GONE) {
         uint32_t hold_count = hold->deferred_releases;

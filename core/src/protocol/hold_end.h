@@ -23,8 +23,7 @@ void hold_release_failed(struct engine *engine, struct hold *hold, int status, i
 /* Reports a late renewal: its reply came `late_ms` after the command of the last confirmation was sent. */
 void hold_report_late(struct engine *engine, struct hold *hold, int64_t late_ms);
 
-/* Returns why a hold is lost that the server does not have: its lease or its longest time was over, or else it is
- * missing. */
+/* Returns why the server does not have a hold: EXPIRED or MAX_HOLD if its deadline has passed, else MISSING. */
 int hold_reason(const struct hold *hold, int64_t now);
 void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now);
 void hold_end(struct engine *engine, struct hold *hold, int64_t now);
