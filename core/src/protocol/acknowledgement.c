@@ -1,13 +1,15 @@
 /* Acknowledgements by replicas and by the disk.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   reply to the script   replies to WAIT and WAITAOF   what the machine gets
- *   grants nothing        whatever                      the reply
- *   grants                enough, in time               the reply
- *   grants                too few                       NOTREPLICATED, an error that may pass
- *   grants                refused                       that error; NOTREPLICATED of a server that became a replica
+ *   reply to the script   replies to WAIT and WAITAOF     what the machine gets
+ *   grants nothing        any                             the reply
+ *   grants                enough, in time                 the reply
+ *   grants                too few                         NOTREPLICATED, a transient error
+ *   grants                no permission, or unsupported   that error
+ *   grants                another error, as of a replica  NOTREPLICATED
+ *   of a renewal          any                             the reply
  *
- * The error says that the script ran, so each machine gives back what it would after any such error. */
+ * The error says that the script ran, so each machine undoes what it undoes after any error of a script that ran. */
 #include "acknowledgement.h"
 
 #include <string.h>
@@ -72,7 +74,8 @@ void engine_hold_back_nothing(const struct pipeline *pipeline) {
     }
 }
 
-/* Renewals have their time anyhow. */
+/* Returns for how long a command was held back. This is 0 for a command without an operation, such as a renewal: it has
+ * the whole timeout in any case. */
 static int64_t waited_ms(const struct command *command, int64_t now) {
     return command->held_since && command->operation ? (now - command->held_since) / MILLISECOND : 0;
 }
@@ -83,14 +86,14 @@ bool is_late(const struct engine *engine, const struct command *command, int64_t
 
 int64_t acknowledgement_timeout_ms(const struct engine *engine, const struct command *command) {
     int64_t left_ms = engine->settings.replica_timeout_ms - waited_ms(command, command->sent_at);
-    return left_ms > 1 ? left_ms : 1; /* 0 would be without end */
+    return left_ms > 1 ? left_ms : 1; /* 0 would mean no timeout */
 }
 
-/* Whether a reply grants what was asked for, or confirms a lease. */
+/* Returns whether a reply grants what was requested, or confirms a lease. */
 static bool grants(const struct command *command, const struct reply *reply) {
     switch ((enum command_kind)command->kind) {
     case COMMAND_ACQUIRE:
-        if (command->record_key) { /* permits that nobody owns: how many */
+        if (command->record_key) { /* of a semaphore: the number of permits */
             return reply->kind == REPLY_INTEGER && reply->integer > 0;
         }
         return reply->kind == REPLY_NIL || reply->kind == REPLY_STRING;
@@ -122,7 +125,7 @@ bool engine_keeps_reply(const struct pipeline *pipeline, const struct reply *rep
     return command && command->needs_acknowledgement && grants(command, reply);
 }
 
-/* Notes an error reply, of which messages show what any terminal does. */
+/* Notes an error reply. Its text goes into messages, so characters that are not printable ASCII become dots. */
 static void take_error(struct acknowledgement *acknowledgement, const struct reply *reply) {
     size_t size = reply->size < ERROR_TEXT_SIZE ? reply->size : ERROR_TEXT_SIZE - 1;
     for (size_t i = 0; i < size; i++) {
@@ -145,7 +148,7 @@ void acknowledgement_take(struct acknowledgement *acknowledgement, const struct 
         take_error(acknowledgement, reply);
     } else if (of_replicas) {
         acknowledgement->replicas = reply->kind == REPLY_INTEGER ? reply->integer : 0;
-    } else { /* [1 if it is on this server's disk, replicas that have it on theirs] */
+    } else { /* [1 if the write is on this server's disk, how many replicas have it on theirs] */
         acknowledgement->on_disk = reply->kind == REPLY_ARRAY && reply->count == 2 &&
                                    reply->elements[0].kind == REPLY_INTEGER && reply->elements[0].integer > 0;
     }

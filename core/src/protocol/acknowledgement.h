@@ -1,69 +1,72 @@
 /* Acknowledgements by replicas and by the disk: which commands need them, and whether a grant has them.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A driver writes WAIT, WAITAOF or both behind a command that needs them, on the same connection: these count what
- * their own connection wrote. The reply to the command is kept until theirs have come, and then handed to the engine
- * with them. A reply that grants nothing is handed over at once, and theirs are dropped. */
+ * A driver writes WAIT, WAITAOF or both behind a command that needs acknowledgements. It uses the same connection,
+ * because WAIT and WAITAOF count only the writes of their own connection. The driver keeps a reply that grants
+ * something until the replies to WAIT and WAITAOF have come, and then hands all of them to the engine. It hands a reply
+ * that grants nothing to the engine at once, and drops the replies to WAIT and WAITAOF. */
 #ifndef ACKNOWLEDGEMENT_H
 #define ACKNOWLEDGEMENT_H
 
 #include "engine.h"
 
-/* The error reply in place of a grant. */
+/* The error reply that replaces a grant without enough acknowledgements. */
 #define NOT_REPLICATED "NOTREPLICATED too few replicas acknowledged it"
 
-/* WAIT and WAITAOF. */
+/* At most WAIT and WAITAOF follow a command. */
 enum { ACKNOWLEDGEMENTS_MAX = 2 };
 
-/* What the server said of one command. */
+/* The replies to WAIT and WAITAOF behind one command. */
 struct acknowledgement {
     uint32_t count;   /* replies taken */
-    int64_t replicas; /* that have what was written */
+    int64_t replicas; /* how many have what was written */
     bool on_disk;
-    int status; /* of an error reply; OK: there was none */
+    int status; /* of an error reply to WAIT or WAITAOF; OK: there was none */
     char error_text[ERROR_TEXT_SIZE];
 };
 
-/* Whether the client wants any. */
+/* Returns whether the client's settings ask for acknowledgements. */
 static inline bool engine_wants_acknowledgements(const struct engine *engine) {
     return engine->settings.min_replicas > 0 || engine->settings.durable;
 }
 
-/* Whether an operation's commands may need some: then it uses a connection that is lent to it, as WAIT blocks one. */
+/* Returns whether commands of an operation may need acknowledgements. A pipeline is lent to such an operation, because
+ * WAIT blocks a connection. */
 bool operation_needs_acknowledgement(const struct engine *engine, const struct operation *operation);
 
-/* Whether WAIT and WAITAOF follow a command. */
+/* Returns whether WAIT, WAITAOF or both follow a command. */
 bool command_needs_acknowledgement(const struct engine *engine, const struct command *command);
 
-/* One command at a time waits for acknowledgements on a pipeline; what needs none overtakes the others. Whether a
- * command is held back by that, and the time since when. It counts for the next time that the command is sent, and
- * ends with the connection. */
+/* On a pipeline one command at a time waits for acknowledgements. Further commands that need them are held back, and
+ * commands that need none overtake those. is_held_back returns whether a command is held back now. engine_hold_back
+ * notes since when unsent commands have been held back. This time is taken off their next timeout for acknowledgements.
+ * engine_hold_back_nothing forgets it when the connection ends. */
 bool is_held_back(const struct engine *engine, const struct command *command);
 void engine_hold_back(struct engine *engine, const struct pipeline *pipeline, int64_t now);
 void engine_hold_back_nothing(const struct pipeline *pipeline);
 
-/* Whether a command was held back for the whole time that it had for acknowledgements, and what is left of that, in ms.
- */
+/* is_late returns whether an unsent command was held back for its whole timeout for acknowledgements.
+ * acknowledgement_timeout_ms returns what is left of that timeout when the command is sent. */
 bool is_late(const struct engine *engine, const struct command *command, int64_t now);
 int64_t acknowledgement_timeout_ms(const struct engine *engine, const struct command *command);
 
-/* How many replies to WAIT and WAITAOF follow the next reply of a pipeline, and whether that is to be kept until then.
- */
+/* engine_acknowledgements_follow returns how many replies to WAIT and WAITAOF follow the next reply of a pipeline.
+ * engine_keeps_reply returns whether the driver is to keep that next reply until they have come. */
 uint32_t engine_acknowledgements_follow(const struct engine *engine, const struct pipeline *pipeline);
 bool engine_keeps_reply(const struct pipeline *pipeline, const struct reply *reply);
 
-/* The reply to a command is kept: nothing is known of its acknowledgements yet. */
+/* Called when the reply to a command is kept: forgets the acknowledgements of the command before. */
 void acknowledgement_begin(struct acknowledgement *acknowledgement);
 
-/* Takes the next reply of those, in the order in which they were asked for: WAIT, WAITAOF. */
+/* Takes the next reply to WAIT or WAITAOF. The reply to WAIT comes first. */
 void acknowledgement_take(struct acknowledgement *acknowledgement, const struct engine *engine,
                           const struct reply *reply);
 
-/* Whether enough of both is there. */
+/* Returns whether a reply has all acknowledgements that the settings ask for. */
 bool reply_is_acknowledged(const struct engine *engine, const struct reply *reply);
 
-/* The reply that a machine gets: `reply`, or an error in its place if it grants something that was not acknowledged.
- * Renewals see to that themselves. */
+/* Returns the reply that a machine gets: `reply`, or in its place `error`, if `reply` grants something without enough
+ * acknowledgements. A renewal always gets `reply`, and checks the acknowledgements itself. */
 const struct reply *acknowledged_reply(const struct engine *engine, const struct command *command,
                                        const struct reply *reply, struct reply *error);
 

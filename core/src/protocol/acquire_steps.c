@@ -1,6 +1,6 @@
 /* The steps that acquires and watches share, whatever their machine: a reply, an error reply, an abort, the timer, and
- * what the foremost of a queue does when others hold the name. Where they differ, the machine has a function or a
- * property (machine.h).
+ * what a waiter does when others hold the name. Where machines differ, struct machine has a function or a property for
+ * it (machine.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "acquire_steps.h"
 
@@ -22,7 +22,7 @@ static void error_received(struct engine *engine, struct operation *operation, s
     const struct machine *machine = machine_for(engine, operation);
     struct error_reply error = error_of_reply(reply);
     bool again = is_retried(engine, command, error, now);
-    bool may_have_executed = error.may_have_executed || command->repeated; /* before the connection broke */
+    bool may_have_executed = error.may_have_executed || command->repeated; /* an earlier copy may have run */
     if (PLANTED(FAULT_UNACKNOWLEDGED_IS_LEFT) && error.status == REDLATCH_NOT_REPLICATED) {
         may_have_executed = false;
         operation->id = 0;
@@ -31,7 +31,7 @@ static void error_received(struct engine *engine, struct operation *operation, s
         machine->give_back(engine, operation, now);
     } else if (may_have_executed && machine->undo && !(again && machine->keeps_id)) {
         machine->undo(engine, operation, command);
-        operation->id = again ? 0 : operation->id; /* the undo may still be under way when it requests again */
+        operation->id = again ? 0 : operation->id; /* a new id: the undo may arrive after the next request */
     }
     if (!again) {
         machine->end(engine, operation, error.status, now);
@@ -46,7 +46,7 @@ static void error_received(struct engine *engine, struct operation *operation, s
 void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct operation *operation = operation_answered(command, reply);
     if (!operation) {
-        return; /* given up on; its undo is queued behind it */
+        return; /* abandoned; its undo is queued behind it */
     }
     if (reply->kind == REPLY_ERROR) {
         error_received(engine, operation, command, reply, now);
@@ -55,8 +55,8 @@ void acquire_replied(struct engine *engine, struct command *command, const struc
     }
 }
 
-/* Whether an acquire may have been carried out before an unconfirmed release of this process that was called before it:
- * then it is to wait for the reply to that release. */
+/* Returns whether an unconfirmed release of the same name is in progress in this process. The server may have run the
+ * acquire first, even if the release was called first. So the acquire is to wait for the reply to the release. */
 static bool overtook_release(const struct engine *engine, const struct operation *operation) {
     return engine->stats.unconfirmed > 0 && operation->kind == OPERATION_ACQUIRE && !operation->set &&
            resource_unconfirmed_hold(operation->resource);
@@ -82,7 +82,8 @@ void acquire_missing(struct engine *engine, struct operation *operation, int64_t
     }
 }
 
-/* The hand-over that names it goes on, for nobody; what it grants is released behind it. */
+/* The receiver of a hand-over gives up. The hand-over goes on without a receiver. What it grants is released by an undo
+ * behind it, on its pipeline. */
 static void abandon_hand_over(struct engine *engine, struct operation *operation) {
     struct wait_queue *queue = operation->resource->queue;
     queue->receiver = NULL;

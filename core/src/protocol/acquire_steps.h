@@ -5,22 +5,23 @@
 
 #include "engine.h"
 
-/* The reply to a request: an error reply is dealt with here, another goes to the machine's `result`. */
+/* Takes the reply to a request: handles an error reply, and passes any other reply to the machine's `result`. */
 void acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
 
-/* The caller has had enough. */
+/* Ends an operation whose caller gave up. What its request or its hand-over may still bring is undone. */
 void acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now);
 
-/* Requests again when a waiter's time has come. */
+/* Requests again if it is time for the waiter to recheck; else sets its timer anew. */
 void acquire_timer(struct engine *engine, struct operation *operation, int64_t now);
 
-/* The foremost of a queue was told that others hold the name: it ends, requests again or parks. */
+/* The reply says that others hold the name: the waiter ends, requests again or parks. */
 void acquire_contended(struct engine *engine, struct operation *operation, int64_t ttl_ms, int64_t now);
 
-/* It was told that the semaphore does not exist: it ends where one must exist; else that is as if others held it. */
+/* The reply says that the semaphore does not exist. An operation with `must_exist` ends; any other goes on as if others
+ * held the permits. */
 void acquire_missing(struct engine *engine, struct operation *operation, int64_t now);
 
-/* Leaves the queue with a status. */
+/* Takes an operation off its wait queue, and finishes it with a status. */
 void acquire_end(struct engine *engine, struct operation *operation, int status, int64_t now);
 
 #endif

@@ -1,6 +1,6 @@
-/* The back-off of waiters that ask again and again: each pause is longer than the one before by a factor and some
- * jitter, until the longest, which is the same for ever (wire format 3.9, Redisson's ExponentialBackOff). Where the
- * first is the longest all are of one length (its ConstantBackOff).
+/* The back-off of waiters that poll (wire format 3.9). Each pause is the one before times a factor, plus jitter, up to
+ * a longest pause (Redisson's ExponentialBackOff). If the first pause is the longest, all pauses are equal (Redisson's
+ * ConstantBackOff).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "back_off.h"
 

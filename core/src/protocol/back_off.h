@@ -5,7 +5,7 @@
 
 #include "engine.h"
 
-/* The next pause of a waiter that polls, in ms. */
+/* Returns the next pause of a waiter that polls, in ms. */
 int64_t back_off_next(struct engine *engine, struct back_off *back_off);
 
 #endif

@@ -1,15 +1,16 @@
-/* Changes of counts, and questions about them: one command whose reply is a number. What cannot be stated as an
- * intended result carries an operation id; its script records under it what came of it, so that the command may be sent
- * again, and taking may be undone, however often it arrives (design: lost replies, 4).
+/* Changes of counts, and queries of counts: each is one command whose reply is a number. A change that cannot state its
+ * intended result has an operation number, under which its script records the outcome. So the command may be sent
+ * again, and undone, however often it arrives at the server (docs/internals/decisions/recorded-counts.md).
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase       event                         next
  *   REQUESTING  a number                      DONE (OK)
- *               -1, where that says too many  DONE (INVALID): nothing was changed
- *               transient error               REQUESTING again after a pause; DONE where it may not be sent twice
- *               other error                   DONE
- *               connection broke              sent again, if its record is sure to live; else DONE (NO_REPLY)
- *               caller has had enough         DONE, and by what it is: forgotten, goes on alone, undone */
+ *               -1, which says too many       DONE (INVALID): nothing was changed
+ *               transient error               REQUESTING again after a pause; DONE when its record may have ended
+ *               NOTREPLICATED, other error    DONE; a drain that may have run is undone
+ *               connection broke              sent again if `repeatable` and its record is sure to live; a drain to be
+ *                                             acknowledged is undone, DONE (NOT_REPLICATED); else DONE (NO_REPLY)
+ *               time-out or cancel            DONE; by `ending` the command is forgotten, goes on or is undone */
 #include "change.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ enum ending { FORGOTTEN, GOES_ON, UNDONE };
 
 static const struct {
     uint8_t ending;  /* when the caller gives up: enum ending */
-    bool repeatable; /* recorded, states its result, or writes nothing */
+    bool repeatable; /* it is recorded, states its result, or writes nothing */
 } changes[CHANGES] = {
     [SEMAPHORE_TRY_SET] = {FORGOTTEN, true}, [SEMAPHORE_ADD] = {FORGOTTEN, true},
     [SEMAPHORE_RELEASE] = {GOES_ON, true},   [SEMAPHORE_RELEASE_IF_EXISTS] = {GOES_ON, true},
@@ -40,7 +41,7 @@ static const struct {
     [PERMITS_DELETE] = {FORGOTTEN, false},
 };
 
-/* Whether the script refuses with -1 where there would be more than REDLATCH_PERMITS_MAX permits. */
+/* Returns whether the script refuses with -1 if there would be more than REDLATCH_PERMITS_MAX permits. */
 static bool is_bounded(uint8_t change) {
     return change == SEMAPHORE_ADD || change == SEMAPHORE_RELEASE || change == SEMAPHORE_RELEASE_IF_EXISTS ||
            change == PERMITS_ADD;
@@ -53,7 +54,7 @@ bool change_goes_on(const struct operation *operation) {
 void change_begin(struct engine *engine, struct operation *operation, int64_t now) {
     (void)now;
     struct command *command = take_command(engine, operation);
-    if (!INVARIANT(&engine->broken, command)) { /* the first one of its reserve */
+    if (!INVARIANT(&engine->broken, command)) { /* the operation's reserve is not used yet */
         return;
     }
     operation->id = ++engine->last_id;
@@ -100,7 +101,7 @@ void change_abort(struct engine *engine, struct operation *operation, int status
     (void)now;
     struct command *command = operation->command;
     uint8_t ending = changes[operation->change].ending;
-    if (command->was_sent && status <= REDLATCH_SERVER) { /* it was sent before the error reply, too */
+    if (command->was_sent && status <= REDLATCH_SERVER) { /* a copy may have run that got no error reply */
         status = REDLATCH_NO_REPLY;
     }
     if (ending == GOES_ON && (command->was_sent || status == REDLATCH_CLOSED)) {
@@ -109,7 +110,7 @@ void change_abort(struct engine *engine, struct operation *operation, int status
         if (ending == UNDONE && !PLANTED(FAULT_NO_COMPENSATION)) {
             undo_taken(engine, operation, command);
         }
-        if (timer_is_armed(&command->timer)) { /* refused, and not to be repeated now */
+        if (timer_is_armed(&command->timer)) { /* it was refused, and waited to be sent again */
             give_command(engine, command);
         }
     }
@@ -120,7 +121,7 @@ void change_resolve(struct engine *engine, struct command *command, enum resolut
     (void)how;
     struct operation *operation = command->operation;
     if (operation && command->needs_acknowledgement && changes[command->change].ending == UNDONE) {
-        undo_taken(engine, operation, command); /* a repeat may write nothing: see in_doubt.c */
+        undo_taken(engine, operation, command); /* a repeat may write nothing that WAIT counts: see in_doubt.c */
         finish(engine, operation, REDLATCH_NOT_REPLICATED);
         give_command(engine, command);
         return;
@@ -136,11 +137,12 @@ void change_resolve(struct engine *engine, struct command *command, enum resolut
     give_command(engine, command);
 }
 
-/* Undoes what a command of the operation may have taken, or may still take: its record becomes a mark. */
+/* Undoes what a command of the operation may have taken. The script replaces the command's record by a mark, so that a
+ * copy that arrives later takes nothing. */
 void undo_taken(struct engine *engine, struct operation *operation, struct command *taking) {
     struct command *command = take_command(engine, operation);
     if (!command) {
-        return; /* only after as many breaks of the connection as there are commands set aside */
+        return; /* only if the connection broke as often as the operation has commands in reserve */
     }
     let_command_go(engine, command);
     command->kind = COMMAND_UNDO;

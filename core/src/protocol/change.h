@@ -1,4 +1,4 @@
-/* One command that answers with a number, and undoing what a recorded operation took.
+/* Changes: operations of one command whose reply is a number; and the undo of what a recorded operation took.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CHANGE_H
 #define CHANGE_H

@@ -1,4 +1,4 @@
-/* Whom a channel serves, by its name.
+/* Which names and waiters a channel serves, by the text of the channel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "channels.h"
 
@@ -52,7 +52,8 @@ bool channel_is_in_slot(const struct resource *resource) {
     return braced ? !close : open && close > open + 1;
 }
 
-/* The names follow the first colon: a prefix has one, at its end; but for that of latches, which has none. */
+/* A name follows the first colon, because a channel prefix has one colon, at its end. The prefix of latches has none;
+ * there the name follows in braces. */
 size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]) {
     const char *latches = kind_of_number(REDLATCH_LATCH)->channel_prefix;
     size_t skip = strlen(latches);

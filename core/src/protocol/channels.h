@@ -1,21 +1,22 @@
-/* Whom a channel serves, by its name.
+/* Which names and waiters a channel serves, by the text of the channel.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CHANNELS_H
 #define CHANNELS_H
 
 #include "engine.h"
 
-/* Whom a channel serves. The names it may stand for, as `a` and `{a}` share one; whether it is one's. */
+/* channel_names finds the names that a channel may serve, and returns how many there are: `a` and `{a}` share one
+ * channel. channel_is_of returns whether a channel is that of a resource. */
 enum { CHANNEL_NAMES_MAX = 2 };
 size_t channel_names(const char *channel, size_t size, struct argument_part names[CHANNEL_NAMES_MAX]);
 bool channel_is_of(const struct resource *resource, const char *channel, size_t size);
 
-/* Whether the channels of a name are in its slot, whatever that is. Braces of its own may make no hash tag, or another
- * one than the braces that its channel puts around it. */
+/* Returns whether the channels of a name are in the slot of the name. They may not be if the name contains braces:
+ * these may be no hash tag, or another hash tag than the braces that the channel puts around the name. */
 bool channel_is_in_slot(const struct resource *resource);
 
-/* The number of the waiter of this client whose own channel it is, which is then cut down to the name's;
- * else 0 */
+/* If the channel is the wake-up channel of a waiter of this client, returns the waiter's number and reduces `size` to
+ * that of the name's channel. Returns 0 for any other channel. */
 uint64_t channel_waiter(const struct engine *engine, const char *channel, size_t *size);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a host was granted asynchronously: it collects it, or nobody does.
+/* Grants of started acquires: the host claims them, or nobody ever will.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hold_command.h"
 #include "pools.h"
@@ -10,7 +10,7 @@ void engine_unclaimed(struct engine *engine, struct operation *operation) {
     }
 }
 
-/* What the operation was granted of one name. */
+/* Claims the holds of one name that the operation was granted. */
 static void claim(struct engine *engine, const struct operation *operation, const struct resource *resource) {
     for (struct hold *hold = resource->holds; hold; hold = hold->next) {
         if (hold->claim == operation) {

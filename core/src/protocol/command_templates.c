@@ -1,16 +1,16 @@
-/* The table of how commands are written.
+/* The table of command templates.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "command_templates.h"
 
 #include "kinds.h"
 
-/* Of every kind, unless it has a row of its own below. */
+/* The templates for every kind that has no row of its own below. */
 static const struct command_template usual[COMMAND_KINDS] = {
 #define COMMAND(constant, script, keys, arguments, ...) [COMMAND_##constant] = {SCRIPT_##script, keys, arguments},
 #include "commands.def"
 };
 
-/* Of storage of its own; a row without keys is as usual. */
+/* The templates for kinds with a storage of their own. If `keys` is NULL, the template in `usual` counts. */
 static const struct command_template special[STORAGES][COMMAND_KINDS] = {
     [STORAGE_FENCED][COMMAND_ACQUIRE] = {SCRIPT_ACQUIRE_FENCED, "NT", "olf"},
     [STORAGE_FENCED][COMMAND_ACQUIRE_MANY] = {SCRIPT_ACQUIRE_MANY, "NT", "onf"},
@@ -103,7 +103,7 @@ static const struct command_template changes[CHANGES] = {
 };
 
 const struct command_template *template_of(uint8_t lock_kind, uint8_t command_kind) {
-    const struct kind *kind = kind_of_number(lock_kind); /* NULL: of a batch, which has no kind itself */
+    const struct kind *kind = kind_of_number(lock_kind); /* NULL: a command without a kind */
     const struct command_template *template = &special[kind ? kind->storage : STORAGE_HASH][command_kind];
     return template->keys ? template : &usual[command_kind];
 }

@@ -45,7 +45,7 @@ void server_init(struct server *server) {
 
 void server_set_sharding(struct server *server, bool shards_messages) {
     bool same = server->shards_messages == shards_messages;
-    server->leave_is_known = server->leave_is_known && same; /* else its text is another */
+    server->leave_is_known = server->leave_is_known && same; /* else the script has another text */
     server->shards_messages = shards_messages;
 }
 
@@ -81,7 +81,7 @@ static bool is_brief(const struct operation *operation, int64_t now) {
            operation->wait_until - now < BRIEF_WAIT;
 }
 
-/* Whether it is an acquire that does not re-enter, or a watch. */
+/* Returns whether an operation is an acquire that does not re-enter, or a watch. */
 static bool has_machine(const struct operation *operation) {
     return (operation->kind == OPERATION_ACQUIRE && (!operation->hold || operation->set)) ||
            operation->kind == OPERATION_WATCH;
@@ -165,28 +165,28 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     }
 }
 
-/* The command that an operation waits for: its own, or the hand-over that names it. */
+/* Returns the command that an operation waits for: its own, or the hand-over whose receiver it is. */
 static const struct command *awaited_command(const struct operation *operation) {
     return operation->phase == PHASE_HANDED ? operation->resource->queue->handing : operation->command;
 }
 
-/* Why the caller's deadline ended without a reply. */
+/* Returns the status that says why the caller's deadline passed. */
 static int timeout_status(const struct operation *operation) {
     const struct command *command = awaited_command(operation);
     bool may_have_executed = command && command->was_sent;
     if (operation->transient_error <=
-        REDLATCH_SERVER) { /* the server said why; another ask only happened to be under way */
+        REDLATCH_SERVER) { /* the server's error reply says why, even if another request is in flight */
         return operation->transient_error;
     }
     if (operation
-            ->transient_error) { /* also when connecting again failed since: what was sent may have been carried out */
+            ->transient_error) { /* what was sent may have run, even if an attempt to connect has failed since then */
         return may_have_executed ? REDLATCH_NO_REPLY : operation->transient_error;
     }
     if (operation->brief) {
         return REDLATCH_TIMEOUT;
     }
     if (operation->phase == PHASE_WAITING && !operation->contended) {
-        return REDLATCH_UNREACHABLE; /* for an earlier command of its owner's own hold: nobody else is in the way */
+        return REDLATCH_UNREACHABLE; /* it waits for a command of its owner's own hold, not for others */
     }
     if (operation->contended || !operation->command) {
         return REDLATCH_TIMEOUT;
@@ -268,13 +268,13 @@ void engine_run_timers(struct engine *engine, int64_t now) {
 /* ------------------------------------------------------------------------------------------------------ pipelines --
  */
 
-/* Written from what is the caller's, who may be gone. */
+/* Returns whether a command is written from memory of its caller. After the caller gave up, that memory may be gone. */
 static bool is_of_caller(const struct command *command) {
     return command->kind == COMMAND_INSPECT || command->kind == COMMAND_RELEASE_OWNER ||
            command->kind == COMMAND_EXTEND_OWNER;
 }
 
-/* Given up on, and not to be sent again. */
+/* Returns whether a command was abandoned, and so must not be sent again. */
 static bool is_dropped(const struct command *command) {
     return command->abandoned && (!PLANTED(FAULT_ABANDONED_IS_RESENT) || is_of_caller(command));
 }
@@ -286,7 +286,7 @@ struct command *engine_first_to_send(struct engine *engine, struct pipeline *pip
         struct command *command = container_of(link, struct command, link);
         link = list_next(unsent, link);
         if (is_dropped(command)) {
-            give_command(engine, command); /* it was to be sent again */
+            give_command(engine, command); /* it was abandoned while it waited to be sent again */
         } else if (!is_held_back(engine, command)) {
             known_scripts_prepare(engine, command);
             return command;
@@ -316,8 +316,9 @@ struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipe
     return command;
 }
 
-/* The server does not have the script: the command goes again as text, unless it was given up on. The undo of a
- * hand-over whose receiver gave up may have gone by already, so that becomes a release. */
+/* If the server does not have the script, sends the command again as text and returns true. An abandoned command is not
+ * sent again. Neither is a hand-over whose receiver gave up: its undo may have run already, so its machine turns it
+ * into a release. */
 static bool sent_as_text(struct engine *engine, struct command *command, const struct reply *reply) {
     if (reply->kind != REPLY_ERROR || command->as_text || command->abandoned ||
         (command->kind == COMMAND_HAND_OVER && !receiver_of(command)) ||
@@ -331,8 +332,8 @@ static bool sent_as_text(struct engine *engine, struct command *command, const s
     return true;
 }
 
-/* What a user lacks and what has no status of its own is somebody's to mend, who has to know what it is: the server's
- * words are kept for the caller. */
+/* Keeps the text of an error reply for the caller if the status alone does not say what has to be repaired, such as
+ * which permission the user lacks. */
 static void note_error_text(struct operation *operation, const struct reply *reply) {
     if (reply->kind != REPLY_ERROR || !operation || !operation->answer) {
         return;
@@ -350,11 +351,11 @@ static void note_error_text(struct operation *operation, const struct reply *rep
     text[size] = '\0';
 }
 
-/* Bytes of a reply: numbers, a hundred tokens, an error; of a page of reports, whose names are bounded by inspect.lua,
- * and of CLIENT LIST. */
+/* The most bytes of a reply. REPLY_SIZE_MAX is enough for numbers, a hundred tokens or an error. REPORTS_SIZE_MAX is
+ * for a page of reports, whose names inspect.lua bounds, and for CLIENT LIST. */
 enum { REPLY_SIZE_MAX = 1 << 16, REPORTS_SIZE_MAX = 1 << 24 };
 
-/* The question whose reply is next; NULL. */
+/* Returns the inspection whose reply is next, or NULL if the next reply is to another command. */
 static const struct command *next_question(const struct pipeline *pipeline) {
     const struct list_link *oldest = list_first(&pipeline->sent);
     const struct command *command = oldest ? container_of(oldest, const struct command, link) : NULL;
@@ -370,7 +371,7 @@ bool engine_reply_is_optional(const struct pipeline *pipeline) {
     return command && (!command->operation || command->operation->question->plain);
 }
 
-/* The machine may keep the command: to be sent now, or in a while. */
+/* Hands a reply to the machine of its command. The machine may keep the command, to send it again at once or later. */
 static void hand_reply(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     command->redirections = 0;
     engine->machines->of_command[command->kind].replied(engine, command, reply, now);
@@ -379,7 +380,7 @@ static void hand_reply(struct engine *engine, struct command *command, const str
     }
 }
 
-/* One that was never sent. */
+/* Ends a command that was not sent, with NOTREPLICATED in place of a reply. */
 static void refuse(struct engine *engine, struct command *command, int64_t now) {
     static const struct reply late = {.kind = REPLY_ERROR, .text = NOT_REPLICATED, .size = sizeof NOT_REPLICATED - 1};
     list_remove(&command->link);
@@ -398,8 +399,8 @@ void engine_refuse_late(struct engine *engine, struct server *server, int64_t no
     }
 }
 
-/* A redirection that the driver does not follow: the nodes do not agree where the name is, or one does not say where.
- * They will. */
+/* Returns CLUSTERDOWN, a transient error, in place of a redirection that the driver does not follow: the nodes do not
+ * agree yet where the name is, or a node does not say where. Returns any other reply as it is. */
 static const struct reply *followed_reply(const struct engine *engine, const struct reply *reply) {
     static const char text[] = "CLUSTERDOWN the nodes do not agree who serves the slot";
     static const struct reply not_followed = {.kind = REPLY_ERROR, .text = text, .size = sizeof text - 1};
@@ -429,7 +430,8 @@ void engine_replied(struct engine *engine, struct pipeline *pipeline, const stru
     hand_reply(engine, command, reply, now);
 }
 
-/* Notes since when the server cannot be used, for whoever waits for it without an end of his own. */
+/* Notes since when the server is unusable for an operation. The unreachable timeout counts from then, and also ends an
+ * operation without a deadline. */
 static void note_unusable(struct engine *engine, struct operation *operation, int status, int64_t since) {
     operation->transient_error = status;
     if (operation->unusable_since == 0) {
@@ -447,7 +449,7 @@ void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int6
         struct command *command = container_of(link, struct command, link);
         list_append(&pipeline->in_doubt, link);
         command->held_since = 0;
-        command->importing = false; /* that ASKING is not answered any more */
+        command->importing = false; /* the reply to its ASKING will not come */
         if (command->operation) {
             note_unusable(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
         }
@@ -504,7 +506,7 @@ void engine_pipeline_failed(struct engine *engine, struct pipeline *pipeline, in
     struct list under_way;
     struct list_link *link;
     list_take_all(&engine->operations, &under_way);
-    while ((link = list_pop(&under_way)) != NULL) { /* others may end with one, and leave this list */
+    while ((link = list_pop(&under_way)) != NULL) { /* if one ends, others may end with it and leave this list */
         struct operation *operation = container_of(link, struct operation, all);
         list_append(&engine->operations, link);
         const struct command *command = awaited_command(operation);
@@ -525,7 +527,7 @@ void engine_refused_by_replica(struct engine *engine, struct pipeline *pipeline)
     }
     struct command *command = container_of(link, struct command, link);
     if (command->abandoned || (command->kind == COMMAND_HAND_OVER && !receiver_of(command))) {
-        return; /* in doubt, as are those behind it */
+        return; /* it will be in doubt, as will the commands behind it */
     }
     take_oldest_sent(pipeline);
     command->was_sent = command->repeated;

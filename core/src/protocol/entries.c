@@ -1,14 +1,16 @@
-/* Commands about several holds: an entry for each, and what it has to do with the hold that it renews, raises or
- * lowers. Such a hold is busy with the command until that is settled, as with one of its own; renewals apart.
+/* Commands about several names: an entry for each, and its link to the hold that it renews, raises or lowers. Such a
+ * hold is busy with the command until it is done, as with a command of its own; but it is not busy with a renewal.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "entries.h"
 
-/* The hold an owner has of a name of a set, as the kind of lock that it is there; NULL if none. */
+/* Returns the hold that an owner has of a member of a set, of the kind that the set states. Returns NULL if there is
+ * none. */
 struct hold *member_hold(const struct set_member *member, uint64_t owner) {
     return resource_hold_of(member->resource, member->lock_kind, owner);
 }
 
-/* The next line, about a member and the hold the owner has of it already, if any. Whoever adds it fills in the rest. */
+/* Adds an entry for a member to a command. `hold` is what the owner already holds of the member, or NULL. The caller
+ * fills in the rest of the entry. */
 void entry_add(struct command *command, const struct set_member *member, struct hold *hold) {
     struct entry *entry = &command->entries->entry[command->entry_count++];
     *entry = (struct entry){.hold = hold,
@@ -38,7 +40,7 @@ bool command_has_hold(const struct command *command) {
     return command->hold != NULL;
 }
 
-/* Strikes a hold's line out of the batch under way; one that is sent later on, or once more, renews it no longer. */
+/* Takes a hold out of its batch. If the batch is sent later, or again, its entry no longer renews the lease. */
 void renewal_forget(struct hold *hold) {
     if (hold->batch) {
         hold->batch->batch[hold->batch_entry].live = false;
@@ -47,7 +49,8 @@ void renewal_forget(struct hold *hold) {
     }
 }
 
-/* Its clock says that a hold is over while it is being renewed: see release_renewed. */
+/* The deadline of a hold passed while a renewal is in flight. If the server still renewed the lease, the hold is
+ * released there: see release_renewed. */
 void renewal_expire(struct engine *engine, struct hold *hold) {
     if (hold->batch) {
         hold->batch->batch[hold->batch_entry].expired = true;

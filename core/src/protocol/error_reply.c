@@ -1,4 +1,4 @@
-/* Error replies by their first word.
+/* Error replies by their error code, or else by phrases in their text.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "error_reply.h"
 
@@ -26,7 +26,7 @@ static const struct {
     {"MISCONF", REDLATCH_NOT_WRITABLE, true},
     {"TRYAGAIN", REDLATCH_NOT_WRITABLE, true},
     {"CLUSTERDOWN", REDLATCH_NOT_WRITABLE, true},
-    {"MOVED", REDLATCH_UNSUPPORTED, false}, /* of a client that follows no redirections */
+    {"MOVED", REDLATCH_UNSUPPORTED, false}, /* a client without a cluster follows no redirections */
     {"ASK", REDLATCH_UNSUPPORTED, false},
     {"NOTREPLICATED", REDLATCH_NOT_REPLICATED, true}, /* our own: acknowledgement.c */
 };
@@ -51,8 +51,8 @@ bool is_redirection(const char *text, size_t size) {
 }
 
 /* Redis 6 wraps an error raised inside a script: "ERR Error running script (call to f_<sha>): @user_script:<line>:
- * WRONGTYPE ...", and names the place a second time when it refused the command itself: "...: @user_script:3:
- * @user_script: 3: -READONLY ...". Returns where the inner error begins, or the text itself. */
+ * WRONGTYPE ...". If the server refused a command of the script, it states the line twice: "...: @user_script:3:
+ * @user_script: 3: -READONLY ...". Returns where the inner error begins, or `text` if it is not wrapped. */
 static const char *inner_error(const char *text, size_t size) {
     static const char mark[] = "@user_script:";
     const char *at = begins_with_code(text, size, "ERR") ? find(text, size, mark) : NULL;
@@ -90,8 +90,8 @@ struct error_reply error_reply_of(const char *text, size_t size) {
                 (PLANTED(FAULT_CLUSTERDOWN_IS_FATAL) && begins_with_code(inner, inner_size, "CLUSTERDOWN"))) {
                 error.transient = false;
             }
-            /* Our scripts read first, so a wrong type has written nothing; the writes that memory, role or replicas
-             * refuse are refused at the first write. */
+            /* may_have_executed stays false. Our scripts read before they write, so WRONGTYPE means that nothing was
+             * written. If memory, role or replicas forbid writes, the server refuses the first write. */
             return error;
         }
     }
@@ -100,7 +100,7 @@ struct error_reply error_reply_of(const char *text, size_t size) {
         error.transient = true;
         return error;
     }
-    if (find(text, size, "non local key")) { /* that was not declared: its slot migrates, and it is on the other node */
+    if (find(text, size, "non local key")) { /* an undeclared key is on the other node of a slot that migrates */
         error.status = REDLATCH_NOT_WRITABLE;
         error.transient = !PLANTED(FAULT_NON_LOCAL_IS_FATAL);
         error.may_have_executed = true;

@@ -1,27 +1,28 @@
-/* Waiting for a fair lock. Every waiter has a position in the server queue, under the number that it will hold with. It
- * is granted when its position is the first. A hold of a fair lock is as one of a mutex.
+/* Waiting for a fair lock. Every waiter has a position in the server queue, under the number that its hold will have.
+ * It is granted when its position is the first. The hold then works as that of a mutex (hold.c).
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase       event                          next
  *   REQUESTING  nil                            DONE (OK)
  *               queued                         PARKED, with a position; REQUESTING again if it was woken meanwhile
  *               no position                    REQUESTING, for a new one at the end; DONE (TIMEOUT) if non-blocking
- *               transient error                PAUSED, and a position that it has stays; DONE if non-blocking
+ *               transient error                PAUSED, keeps its position; DONE if non-blocking
+ *               NOTREPLICATED                  grant and position are given back; PAUSED
  *               other error                    the position is left, DONE
  *               time-out or cancel             the position is left, behind the request on its pipeline; DONE
- *   PARKED      message on its own channel     REQUESTING, before others of the local queue if need be
- *               timer, if it is the foremost   REQUESTING, whether its position is the first now; makes no position
+ *   PARKED      message on its own channel     REQUESTING, moves to the front of the local queue
+ *               timer, if it is the foremost   REQUESTING, to see whether its position is the first; makes no position
  *               refreshed: no position         REQUESTING, for a new position
  *               receiver of a local release    HANDED
  *               time-out or cancel             the position is left, DONE
  *   PAUSED      timer                          REQUESTING
- *   HANDED      reply of the hand-over         DONE (OK); PARKED if another waiter was the first, or REQUESTING if it
- *                                              was woken meanwhile
+ *   HANDED      reply of the hand-over         DONE (OK); PARKED if the lock went to another waiter; else, or if it was
+ *                                              woken meanwhile, REQUESTING
  *
- * The local queue has the order of the server queue: first the waiters with a position, as their replies said, then
- * those without. Only the foremost rechecks by timer; the positions of the others are refreshed (refresh.c).
- * wake_channels.c says which waiters subscribe. Leaving is one script that ends the position or the hold, whichever
- * there is. */
+ * The local queue is in the order of the server queue: first the waiters with a position, in the order of their
+ * replies, then the waiters without. Only the foremost rechecks by timer; the positions of the others are refreshed
+ * (refresh.c). wake_channels.c says which waiters subscribe to their channels. One script lets a waiter leave: it ends
+ * the position or the hold, whichever exists. */
 #include "fair.h"
 
 #include "acquire_steps.h"
@@ -36,10 +37,11 @@
 #include "wait_queue.h"
 #include "wake_channels.h"
 
-/* Room for as many refreshes is made once a fair lock is used; they need it when a second waiter comes. */
+/* How many commands the pool keeps for refreshes once a fair lock is used. A second waiter needs them. */
 enum { REFRESHES = 4 };
 
-/* Waiters behind others ask on their pipeline, so that the server hears them in the order in which they came. */
+/* Gives a new waiter the pipeline of the last waiter in the queue, so that their requests reach the server in order of
+ * arrival. An asynchronous operation keeps its own pipeline. */
 static void follow_pipeline(const struct wait_queue *queue, struct operation *operation) {
     if (list_is_empty(&queue->waiters)) {
         return;
@@ -80,7 +82,7 @@ static void park(struct engine *engine, struct operation *operation, int64_t ttl
     arm_operation(engine, operation);
 }
 
-/* Puts one that has just got a place behind the others that have one. */
+/* Moves a waiter that has just got a position directly behind the other waiters that have one. */
 static void order_by_position(struct wait_queue *queue, struct operation *operation) {
     struct list_link *before = &operation->link;
     while (before->previous != &queue->waiters.ring &&
@@ -99,7 +101,8 @@ static void leave_on_server(struct engine *engine, struct operation *operation) 
     }
 }
 
-/* What a request brought to one who had no place; a place is left at the end. */
+/* Undoes a request of a waiter without a position, because the request may have made one. If the waiter had a position
+ * before, fair_end leaves it. */
 void fair_undo(struct engine *engine, struct operation *operation, struct command *command) {
     (void)command;
     if (!operation->has_position) {
@@ -107,7 +110,8 @@ void fair_undo(struct engine *engine, struct operation *operation, struct comman
     }
 }
 
-/* Leaves the queue here and, if there may be a place, on the server. A hand-over that was abandoned has left it. */
+/* Leaves the local queue, and the server queue if the waiter may have a position there. After an abandoned hand-over,
+ * the undo of the hand-over leaves the position. */
 void fair_end(struct engine *engine, struct operation *operation, int status, int64_t now) {
     bool requested = operation->phase == PHASE_PAUSED && operation->id;
     if ((operation->has_position || requested) && operation->phase != PHASE_HANDED) {
@@ -116,7 +120,8 @@ void fair_end(struct engine *engine, struct operation *operation, int status, in
     acquire_end(engine, operation, status, now);
 }
 
-/* A number that is not used again, and its position, if it has one: the next one is at the end. */
+/* Forgets a waiter's number, and its position if it has one. Its next request has a new number and gets a position at
+ * the end. */
 void fair_forget_number(struct engine *engine, struct operation *operation) {
     struct wait_queue *queue = operation->resource->queue;
     wake_channels_drop(engine, operation);
@@ -135,14 +140,14 @@ void fair_give_back(struct engine *engine, struct operation *operation, int64_t 
     queue_advance(engine, operation->resource->queue, now);
 }
 
-/* The number in a reply; 0 if it is none. */
+/* Returns the number in a reply, or 0 if the reply is no number. */
 static uint64_t number_of(const struct reply *reply) {
     uint64_t number;
     return read_token(reply, &number) ? number : 0;
 }
 
-/* A place of this process that nobody waits for any more, as a server brings it back that lost what came after: it is
- * left, for others stand behind it. */
+/* Leaves a position of this client that no waiter has any more, because others wait behind it. A server that lost its
+ * last writes may bring such a position back. Does nothing if the number is that of a hold. */
 static void leave_position(struct engine *engine, const struct operation *seen_by, uint64_t id) {
     for (const struct hold *hold = seen_by->resource->holds; hold; hold = hold->next) {
         if (hold->id == id) {
@@ -162,8 +167,9 @@ static void leave_position(struct engine *engine, const struct operation *seen_b
     }
 }
 
-/* Whether a waiter has left the queue since an ask was sent, whose reply may be older than that: the replies of two
- * pipelines are read in any order. Of many departures only the last are known. */
+/* Returns whether the waiter with number `id` has left the queue since `asker` sent its request. Then the reply to that
+ * request may be older than the departure, because the replies of two pipelines are read in any order. Only the last
+ * DEPARTED_WAITERS departures are known. */
 static bool has_departed(const struct wait_queue *queue, const struct operation *asker, uint64_t id) {
     uint32_t since = queue->departures - asker->departures;
     for (uint32_t i = 1; i <= since && i <= DEPARTED_WAITERS; i++) {
@@ -174,8 +180,8 @@ static bool has_departed(const struct wait_queue *queue, const struct operation 
     return false;
 }
 
-/* A waiter of this process stands at the head: it goes first here, too. The queue may be long, and is searched only for
- * one who is not where he should be. */
+/* The reply to `seen_by` says that the head of the server queue is a waiter of this client. That waiter becomes the
+ * foremost here, too. The local queue may be long, so it is searched only if the foremost is another waiter. */
 static void head_is_ours(struct engine *engine, struct operation *seen_by, uint64_t id, int64_t now) {
     struct wait_queue *queue = seen_by->resource->queue;
     struct operation *foremost = queue_foremost(queue);
@@ -188,7 +194,7 @@ static void head_is_ours(struct engine *engine, struct operation *seen_by, uint6
             leave_position(engine, seen_by, id);
         }
     } else if (!head->has_position) {
-        head->woken = true; /* the reply that it waits for may be older than this one, and the call was not heard */
+        head->woken = true; /* its own reply may be older than this one, and its wake-up message was not received */
     } else {
         list_remove(&head->link);
         list_prepend(&queue->waiters, &head->link);
@@ -197,8 +203,8 @@ static void head_is_ours(struct engine *engine, struct operation *seen_by, uint6
     }
 }
 
-/* Another call of the same owner was faster, and this one would wait for itself: it re-enters, or is told of the loss.
- * Whatever it has got meanwhile is left. */
+/* Returns whether the owner has a hold already, from another operation that was faster. Then this operation would wait
+ * for its own owner. Its position or grant is undone, and it re-enters that hold, or ends with LOST. */
 static bool joins_its_owner(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (hold) {
@@ -230,7 +236,7 @@ static void queued(struct engine *engine, struct operation *operation, const str
     }
 }
 
-/* The server does not know the place: the next one is at the end. */
+/* The server does not know the waiter's position: requests a new one, at the end. */
 void fair_take_position(struct engine *engine, struct operation *operation, int64_t now) {
     struct wait_queue *queue = operation->resource->queue;
     operation->has_position = false;
@@ -240,7 +246,8 @@ void fair_take_position(struct engine *engine, struct operation *operation, int6
     acquire_recheck(engine, operation, now);
 }
 
-/* Some have lost their places; whoever is foremost now may have lost it, too, and come back behind them. */
+/* Some waiters have lost their positions. The waiter that is foremost now may have lost its position, too, and then
+ * gets a new one behind them. If it is parked without a timer, it rechecks at once. */
 void fair_positions_lost(struct engine *engine, struct wait_queue *queue, int64_t now) {
     struct operation *foremost = queue_foremost(queue);
     if (foremost->phase == PHASE_PARKED && foremost->recheck_at == NEVER) {
@@ -256,7 +263,7 @@ void fair_result(struct engine *engine, struct operation *operation, struct comm
     if (reply->kind == REPLY_NIL) {
         acquire_granted(engine, operation, command->sent_at, command->lease_ms, 0, now);
     } else if (reply->kind == REPLY_ARRAY && reply->count == 2 && reply->elements[0].kind == REPLY_INTEGER &&
-               !operation->non_blocking) { /* which wants no position, and must not wait in one */
+               !operation->non_blocking) { /* a non-blocking acquire gets no position */
         queued(engine, operation, reply, now);
     } else if (reply->kind != REPLY_INTEGER) {
         fair_undo(engine, operation, command);
@@ -271,8 +278,8 @@ void fair_result(struct engine *engine, struct operation *operation, struct comm
     }
 }
 
-/* A hand-over did not reach its receiver. If the lock was released for another, its head has been called; and this one,
- * too, if that left meanwhile. */
+/* A hand-over did not reach its receiver, which parks again. If the lock was released for another waiter, the head of
+ * the server queue has been woken. Otherwise, or if the receiver was woken meanwhile, it rechecks at once. */
 void fair_not_handed(struct engine *engine, struct operation *operation, bool for_another, int64_t now) {
     park(engine, operation, REDLATCH_FOREVER, now);
     if (!for_another || operation->woken) {
@@ -280,8 +287,9 @@ void fair_not_handed(struct engine *engine, struct operation *operation, bool fo
     }
 }
 
-/* The foremost has changed. While this process itself holds the lock the release will hand it over or call it; else it
- * looks at once, for it was refreshed until now and may not know how long the holder's lease is. */
+/* The foremost has changed. If this process itself holds the lock, its release will hand the lock over or wake the new
+ * foremost. Else the new foremost rechecks at once: until now its position was refreshed only, and it may not know how
+ * long the holder's lease is. */
 void fair_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
     struct operation *foremost = queue_foremost(queue);
     wake_channels_listen(engine, queue, LISTENING_WAITERS / 2);
@@ -295,7 +303,7 @@ void fair_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
     }
 }
 
-/* What is said on the name's channel is for those who watch it: waiters are called on their own. */
+/* Messages on the channel of the name are for its watches. Each waiter is woken on its own channel. */
 void fair_notified(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now) {
     (void)engine;
     (void)queue;
@@ -303,7 +311,7 @@ void fair_notified(struct engine *engine, struct wait_queue *queue, int64_t numb
     (void)now;
 }
 
-/* The wait queue's waiters are to be refreshed at that time, or sooner if that is planned. */
+/* Has the positions of a wait queue refreshed at the time `at`, or earlier if that is planned already. */
 void refresh_plan(struct engine *engine, struct wait_queue *queue, int64_t at) {
     if (!timer_is_armed(&queue->refresh) || queue->refresh.at > at) {
         timer_arm(&engine->timers, &queue->refresh, at);

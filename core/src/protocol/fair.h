@@ -1,4 +1,4 @@
-/* Waiters that queue on the server.
+/* Waiters for a fair lock, which queue on the server.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FAIR_H
 #define FAIR_H

@@ -1,4 +1,5 @@
-/* The values of a group, as they stand in its hash (wire format 2.9, Redisson's FasterMultiLock with its StringCodec).
+/* The values of a group lock, as they are stored in its hash (wire format 2.9). Redisson's FasterMultiLock stores the
+ * same with its StringCodec.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "group.h"
 
@@ -13,7 +14,7 @@ void group_value(const void *bytes, size_t size, char text[GROUP_VALUE_SIZE]) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     uint64_t hash[2];
     highway_hash_128(key, bytes, size, hash);
-    for (int i = 0; i < GROUP_VALUE_SIZE; i++) { /* six bits each, the highest first; the last one has two */
+    for (int i = 0; i < GROUP_VALUE_SIZE; i++) { /* six bits each, the highest first; the last character has two */
         int at = 6 * i;
         uint64_t bits = at < 64 ? hash[0] << at : hash[1] << (at - 64);
         if (at < 64 && at > 58) {

@@ -1,4 +1,4 @@
-/* The reply to a hand-over: the hold of the one who released ends, and that of the receiver begins.
+/* The reply to a hand-over: the hold of the owner that released ends, and the hold of the receiver begins.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hand_over.h"
 
@@ -13,7 +13,8 @@
 #include "park.h"
 #include "queue.h"
 
-/* Counts the hand-over that led to a grant, so that the run has an end however often the queue was empty meanwhile. */
+/* Counts the hand-over in the hold that it led to, so that the hand-overs in a row are bounded however often the wait
+ * queue was empty meanwhile. */
 static void count_hand_over(struct operation *receiver, uint64_t id, uint32_t hand_overs, int64_t hand_overs_since) {
     struct hold *granted = resource_hold_of(receiver->resource, receiver->lock_kind, receiver->owner);
     if (granted && granted->id == id) {
@@ -34,14 +35,14 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
     bool queues_on_server = kind_of(command->resource)->queues_on_server;
     bool other_answer = reply->kind == REPLY_INTEGER && reply->integer == 2;
     bool without_position = queues_on_server && reply->kind == REPLY_INTEGER && reply->integer == 3;
-    bool released = (other_answer && queues_on_server) || without_position; /* for another, who stands at the head */
-    bool reads_on = other_answer && !queues_on_server;                      /* a writer, who gives back only that */
+    bool released = (other_answer && queues_on_server) || without_position; /* for the waiter at the head */
+    bool reads_on = other_answer && !queues_on_server;                      /* the writer also reads: it downgrades */
     uint32_t hand_overs = hold->hand_overs;
     int64_t hand_overs_since = hold->hand_overs_since;
     uint64_t token;
     bool drawn = read_token(reply, &token);
     bool handed = drawn || (reply->kind == REPLY_INTEGER && reply->integer == 1);
-    if (reads_on || (!drawn && reply->kind != REPLY_INTEGER)) { /* refused: release for everybody instead */
+    if (reads_on || (!drawn && reply->kind != REPLY_INTEGER)) { /* not handed over: the lock is released instead */
         struct error_reply error = error_of_reply(reply);
         if (receiver && !queues_on_server && (error.may_have_executed || command->repeated)) {
             undo_acquire(engine, receiver, command->successor, 0);
@@ -50,7 +51,7 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         command->was_sent = command->repeated || error.may_have_executed;
         push_command(engine, command);
     } else {
-        bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as for a release */
+        bool resolved = command->repeated && command->first_sent_at < hold->deadline; /* as in full_release_replied */
         if (command->operation && (handed || released || resolved)) {
             finish(engine, command->operation, REDLATCH_OK);
         } else if (command->operation) {

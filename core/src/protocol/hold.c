@@ -9,9 +9,10 @@
  *   RELEASING  reply                                       freed
  *   GONE       one release for each acquire, each LOST     freed
  *
- * Renewals apart, a hold has one command in flight or in doubt at a time; further calls wait in `waiting`. An extension
- * that shortens the lease also waits for a renewal in flight. A re-entry never makes a lock, and only `extend` shortens
- * a lease. A release that nobody waits for any more is deferred: it is sent in the background when `busy` ends. */
+ * Apart from renewals, a hold has one command in flight or in doubt at a time. Further operations wait in `waiting`. An
+ * extension, which may shorten the lease, also waits for a renewal in flight. A re-entry never creates a lock, and only
+ * an extension shortens a lease. A release that nobody waits for any more is deferred: it is sent in the background
+ * when `busy` is done. */
 #include "hold.h"
 
 #include "error_reply.h"
@@ -88,9 +89,9 @@ void hold_extend(struct engine *engine, struct operation *operation, int64_t now
     }
     int64_t deadline = lease_deadline(now, command->lease_ms);
     if (deadline < hold->deadline) {
-        hold->deadline = deadline; /* it may be carried out any moment */
+        hold->deadline = deadline; /* the extension may run at any moment */
     }
-    hold->renew_at = NEVER; /* no renewal before this is settled */
+    hold->renew_at = NEVER; /* no renewal before the extension is done */
     hold_arm(engine, hold);
     hold_send(engine, hold, operation, command);
 }
@@ -124,7 +125,7 @@ static void full_release_replied(struct engine *engine, struct command *command,
     }
 }
 
-/* The server still knows a hold that is lost here: it is released, so that nobody has to wait for its lease. */
+/* Releases a hold that is lost here and that the server still has, so that nobody has to wait for its lease. */
 static void release_lost(struct engine *engine, struct command *command, uint64_t id) {
     command->operation = NULL;
     command->kind = COMMAND_RELEASE;
@@ -142,7 +143,7 @@ static void nested_replied(struct engine *engine, struct command *command, int64
     if (found == 0) {
         hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
     } else {
-        hold_check_deadline(engine, hold, now); /* a reply that comes after it brings nothing back */
+        hold_check_deadline(engine, hold, now); /* a reply after the deadline does not bring the hold back */
     }
     bool lost = hold->stage == HOLD_GONE;
     int reason = hold->reason;
@@ -179,8 +180,8 @@ static void nested_replied(struct engine *engine, struct command *command, int64
     }
 }
 
-/* The last word on a command of a hold is an error reply. What may have run all the same is made good: a level that was
- * not granted is taken back, a lease that may have been shortened is not believed to be longer. */
+/* A command of a hold ended with an error reply, and is not sent again. If it may have run all the same, a re-entry is
+ * taken back, and a lease that may have been shortened is believed no longer than the deadline. */
 static void hold_goes_on(struct engine *engine, struct hold *hold, struct command *command, bool in_doubt,
                          int64_t now) {
     if (in_doubt && command->kind == COMMAND_REENTER) {
@@ -215,14 +216,14 @@ static void hold_error(struct engine *engine, struct command *command, struct er
     if (command->operation) {
         finish(engine, command->operation, error.status);
     } else if (hold && !hold_lower_count(engine, hold, command->released_count, now)) {
-        return; /* nobody holds these; of a hold that lives on, the next command says so to the server */
+        return; /* the hold ended with these releases; of a hold that goes on, the next command states what is left */
     }
     if (hold && command->kind == COMMAND_RELEASE && command->count == 0) {
         if (hold->unconfirmed) {
             hold_release_failed(engine, hold, error.status, REDLATCH_REASON_NONE);
         }
         hold_end(engine, hold, now);
-        queue_after_release(engine, command->resource, -1, now); /* who waited for it has no other to wait for */
+        queue_after_release(engine, command->resource, -1, now); /* waiters have no other release to wait for */
     } else if (hold) {
         hold_goes_on(engine, hold, command, error.may_have_executed || command->repeated, now);
     }
@@ -236,13 +237,13 @@ void hold_replied(struct engine *engine, struct command *command, const struct r
             hold_error(engine, command, error, now);
             return;
         }
-        found = 0; /* the lock is something else now */
+        found = 0; /* the key is of another type now */
     }
     if (command->kind == COMMAND_RELEASE && command->count == 0) {
         full_release_replied(engine, command, found, now);
     } else if (command->hold) {
         nested_replied(engine, command, found, now);
-    } else if (command->operation) { /* the hold was given up as lost meanwhile */
+    } else if (command->operation) { /* the hold was lost and forgotten meanwhile */
         finish(engine, command->operation, REDLATCH_LOST);
     }
 }
@@ -265,7 +266,7 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
         finish(engine, operation, status);
         return;
     }
-    if (!command->hold) { /* the hold was forgotten meanwhile: there is nothing to state again */
+    if (!command->hold) { /* the hold was forgotten meanwhile: no hold count has to be stated again */
         operation_abandon(engine, operation);
         finish(engine, operation, status);
         return;
@@ -279,11 +280,11 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
         return;
     }
     struct command *undo = command->kind == COMMAND_REENTER ? take_command(engine, operation) : NULL;
-    if (undo) { /* say again how many levels there are, behind it; without, the next release says so */
+    if (undo) { /* states the hold count, behind the re-entry; without an undo the next release states it */
         command->abandoned = true;
         command->hold = NULL;
         command->operation = NULL;
-        if (timer_is_armed(&command->timer)) { /* refused, and not to be repeated now */
+        if (timer_is_armed(&command->timer)) { /* it was refused, and waited to be sent again */
             give_command(engine, command);
         }
         undo->operation = NULL;

@@ -1,4 +1,4 @@
-/* The commands of a hold: one at a time, and whoever wants another waits for it.
+/* The commands of a hold: one at a time. An operation that needs another command of the hold waits.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hold_command.h"
 
@@ -8,7 +8,7 @@
 #include "pools.h"
 
 void hold_arm(struct engine *engine, struct hold *hold) {
-    if (hold->stage != HOLD_GONE) { /* for how long a lost one is known is up to hold_lose */
+    if (hold->stage != HOLD_GONE) { /* hold_lose decides how long a lost hold is known */
         timer_arm(&engine->timers, &hold->timer, hold_next_attention(hold));
     }
 }
@@ -21,7 +21,7 @@ void hold_wait_for(struct engine *engine, struct hold *hold, struct operation *o
     arm_operation(engine, operation);
 }
 
-/* Sends a command of a hold; until it is settled there will be no other. */
+/* Sends a command of a hold. The hold has no other command until this one is done. */
 void hold_send(struct engine *engine, struct hold *hold, struct operation *operation, struct command *command) {
     command->hold = hold;
     command->id = hold->id;
@@ -35,13 +35,14 @@ void hold_send(struct engine *engine, struct hold *hold, struct operation *opera
     }
 }
 
-/* Whether the owner of a read lock asks to write, which it may not: then its levels are stated as they are, to learn
- * whether it still reads. */
+/* Returns whether the owner of a read lock requests the write lock, which it may not. Then hold_acquire states the hold
+ * count as it is, to learn whether the server still has the read lock. */
 bool hold_is_upgrade(const struct hold *hold, const struct operation *operation) {
     return hold->lock_kind != operation->lock_kind;
 }
 
-/* A command out of the operation's reserve, which no path uses up; if one did, the operation ends. */
+/* Takes a command from the operation's reserve. No path uses up the reserve; if one did, the operation would end with
+ * NO_MEMORY. */
 struct command *hold_command_for(struct engine *engine, struct operation *operation) {
     struct command *command = take_command(engine, operation);
     if (!command) {
@@ -73,12 +74,12 @@ void hold_acquire(struct engine *engine, struct hold *hold, struct operation *op
     command->count = hold->count + (upgrades || PLANTED(FAULT_REENTRY_NOT_INTENDED) ? 0 : 1);
     command->lease_ms = lease_within(engine_wire_lease(engine, operation->lease_ms), hold->max_hold_at, now);
     if (command->lease_ms == 0 || upgrades) {
-        command->lease_ms = 1; /* leases are never shortened, so this leaves it as it is */
+        command->lease_ms = 1; /* a re-entry never shortens a lease, so 1 ms leaves it as it is */
     }
     hold_send(engine, hold, operation, command);
 }
 
-/* A further level was granted. */
+/* A nested acquire was granted. */
 void hold_raise(struct engine *engine, struct hold *hold, const struct operation *operation, int64_t sent_at,
                 int64_t lease_ms) {
     hold->count++;
@@ -91,14 +92,14 @@ void hold_raise(struct engine *engine, struct hold *hold, const struct operation
     hold_confirm_later(hold, sent_at, lease_ms);
 }
 
-/* What was to do something else with a hold gives it back instead, for as long as its lease may live. */
+/* Turns a command of a hold into its last release. It is sent again after errors for as long as the lease may last. */
 void turn_into_release(struct command *command, const struct hold *hold) {
     command->kind = COMMAND_RELEASE;
     command->count = 0;
     command->lease_ms = hold->lease_ms;
 }
 
-/* The levels that the command under way leaves. */
+/* Returns the hold count that the hold's command in flight leaves. */
 static uint32_t stated_count(const struct hold *hold) {
     const struct command *busy = hold->busy;
     if (busy && busy->kind == COMMAND_RELEASE) {

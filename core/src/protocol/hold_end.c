@@ -1,5 +1,5 @@
-/* How a hold goes on once its command is done, and how it ends: its clock, its last release, its loss, the report of
- * that, the end of its owner, and being forgotten. The stages are those of the table in hold.c.
+/* How a hold goes on once its command is done, and how it ends: by its deadline, its last release or the end of its
+ * owner; how a loss is reported, and how a hold is forgotten. hold.c has the table of the stages.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hold_end.h"
 
@@ -13,7 +13,7 @@
 #include "queue.h"
 #include "wait_queue.h"
 
-/* How long a release of a lost permit is told that it was lost. */
+/* How long a lost permit is remembered, so that its release returns LOST. */
 static const int64_t LOST_PERMIT_KNOWN = 300 * SECOND;
 
 static void unlink_hold(struct hold *hold) {
@@ -25,7 +25,7 @@ static void unlink_hold(struct hold *hold) {
     list_remove(&hold->owned);
 }
 
-/* Whoever still waited for a hold that is being forgotten starts over; its owner may have got another one meanwhile. */
+/* The operations that waited for a hold begin anew when it is forgotten. Their owner may have another hold already. */
 static void restart_waiting(struct engine *engine, struct list *waiting, int64_t now) {
     struct list_link *link;
     while ((link = list_pop(waiting)) != NULL) {
@@ -45,15 +45,15 @@ static void restart_waiting(struct engine *engine, struct list *waiting, int64_t
     }
 }
 
-/* Forgets a hold, or keeps it out of sight until its loss has been reported. A command still under way goes on
- * without it. */
+/* Forgets a hold. If a loss queue has the hold, its memory is kept until the report, but it is no longer a hold of its
+ * name. A command in flight goes on without the hold. */
 void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
     struct list waiting;
     list_take_all(&hold->waiting, &waiting);
     timer_disarm(&engine->timers, &hold->timer);
     return_kept_command(engine, hold);
     if (hold->busy) {
-        if (hold->busy->operation) { /* whose reply finds no hold any more */
+        if (hold->busy->operation) { /* the reply will find no hold to take the reason from */
             hold->busy->operation->reason = hold->reason;
         }
         command_forget(hold->busy, hold);
@@ -160,7 +160,7 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     if (!PLANTED(FAULT_MISSING_UNREPORTED) || reason != REDLATCH_REASON_MISSING) {
         report_loss(engine, hold);
     }
-    if (kind_has_permit_ids(hold->lock_kind)) { /* which need not be released, and often is not */
+    if (kind_has_permit_ids(hold->lock_kind)) { /* a permit need not be released, and often is not */
         timer_arm(&engine->timers, &hold->timer, now + LOST_PERMIT_KNOWN);
     }
     struct wait_queue *queue = hold->resource->queue;
@@ -185,7 +185,7 @@ int hold_reason(const struct hold *hold, int64_t now) {
     return max_hold_reached(hold) ? REDLATCH_REASON_MAX_HOLD : REDLATCH_REASON_EXPIRED;
 }
 
-/* Brings a hold up to date with the clock. */
+/* Marks a hold as lost if its deadline has passed. */
 void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage == HOLD_ALIVE && now >= hold->deadline) {
         hold_lose(engine, hold, hold_reason(hold, now), now);
@@ -221,7 +221,7 @@ void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now) {
     hold_end(engine, hold, now);
 }
 
-/* Takes the holds of an owner off its chain, but those that are being released. */
+/* Moves the holds of an owner from its chain to `taken`, except those that are being released. */
 static void take_holds_of(struct engine *engine, uint64_t owner, struct list *taken) {
     const struct list *chain = &engine->holds_of[owner % OWNER_CHAINS];
     struct list_link *link = list_first(chain);
@@ -236,8 +236,8 @@ static void take_holds_of(struct engine *engine, uint64_t owner, struct list *ta
     }
 }
 
-/* All are taken off first: whatever the end of one does, there are as many turns as there were holds. One that ends
- * with another leaves their list. One whose release began meanwhile goes on, in its chain. */
+/* All holds are taken off the chain first, so that the loop ends whatever the end of one hold does. A hold that ends
+ * together with another leaves the list. A hold whose release began meanwhile goes back to its chain, and goes on. */
 void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
     if (engine->broken) {
         return;
@@ -254,7 +254,7 @@ void engine_owner_end(struct engine *engine, uint64_t owner, int64_t now) {
     }
 }
 
-/* A level that is left may have been the one from which on the hold is renewed. */
+/* Sets the hold count. If the acquire from which on the hold is renewed has been released, it is no longer renewed. */
 void hold_set_count(struct hold *hold, uint32_t count) {
     hold->count = count;
     hold->renewed_from = hold->renewed_from <= count ? hold->renewed_from : 0;
@@ -269,14 +269,14 @@ bool hold_lower_count(struct engine *engine, struct hold *hold, uint32_t hold_co
     return false;
 }
 
-/* Sends the last release, or hands the hold over to a waiter of this process. From here on it is not renewed. */
+/* Sends the last release, or hands the lock over to a waiter of this process. The hold is no longer renewed. */
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
     return_kept_command(engine, hold);
     struct command *command = operation ? hold_command_for(engine, operation) : take_command(engine, NULL);
     if (!command && operation) {
         return;
     }
-    if (!command) { /* nobody waits for it and there is no memory: the lease runs out */
+    if (!command) { /* nobody waits for it, and there is no memory: the lease runs out */
         hold->deferred_releases = RELEASE_ALL;
         hold->renewed_from = 0;
         hold->renew_at = NEVER;
@@ -324,8 +324,8 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
     }
 }
 
-/* Releases the levels that nobody waits for any more. Of a hold that is lost, no owner will come to be told about
- * them. */
+/* Sends the deferred releases of a hold. If the hold is lost, they only lower the hold count, because no caller waits
+ * to learn of the loss. */
 void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage == HOLD_GONE) {
         uint32_t hold_count = hold->deferred_releases;
@@ -341,7 +341,7 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
     return_kept_command(engine, hold);
     struct command *command = take_command(engine, NULL);
     if (!command) {
-        return; /* with the next command of the hold */
+        return; /* tried again after the next command of the hold */
     }
     command->resource = resource_keep(hold->resource);
     command->pipeline = PIPELINE_CALLERS;
@@ -352,8 +352,8 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
     hold_send(engine, hold, NULL, command);
 }
 
-/* The hold's command is settled: whoever waited goes on, one at a time. Who waits again does so for another command,
- * and has a higher number than all who waited before: it has no second turn. */
+/* The hold's command is done: the operations that waited go on, one at a time. One that waits again does so for another
+ * command. It has a higher wait number than all that waited before, and so no second turn here. */
 void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
     uint64_t last = engine->hold_waits;
     while (!hold->busy && !list_is_empty(&hold->waiting)) {
@@ -373,7 +373,7 @@ void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
         } else {
             engine->machines->go_on(engine, operation, now);
         }
-        if (hold->ended) { /* by this call, or by one behind it when this one found that the lease is over */
+        if (hold->ended) { /* by this operation, or by one behind it if this one found that the deadline had passed */
             return;
         }
     }
@@ -382,7 +382,7 @@ void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
     }
 }
 
-/* The command is settled for the holds that are still its lines': whoever waited for them goes on. */
+/* The command is done for the holds that its entries still have. The operations that waited for these holds go on. */
 void entries_command_done(struct engine *engine, struct command *command, int64_t now) {
     for (uint32_t i = 0; i < command->entry_count; i++) {
         struct hold *hold = command->entries->entry[i].hold;
@@ -394,7 +394,8 @@ void entries_command_done(struct engine *engine, struct command *command, int64_
     }
 }
 
-/* A hold of the owner, of a name of the set, that is busy with another command; NULL if none is. */
+/* Returns a hold that the owner has of a name of the set, and that is busy with a command. Returns NULL if there is
+ * none. */
 struct hold *set_busy_hold(struct engine *engine, const struct operation *operation, int64_t now) {
     for (uint32_t i = 0; i < operation->set->count; i++) {
         const struct set_member *member = &operation->set->members[i];
