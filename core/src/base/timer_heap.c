@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Makes the later of two trees the first child of the earlier one, and returns that. Its sibling is still the old one,
- * which the caller resets. */
+/* Makes the later of two trees the first child of the earlier one, and returns that. The result keeps its old sibling:
+ * a caller that moves it resets that. */
 static struct timer *merge(struct timer *one, struct timer *other) {
     if (!one) {
         return other;

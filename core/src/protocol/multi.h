@@ -54,7 +54,7 @@ struct multi {
     uint8_t phase;
     uint8_t next_phase; /* after UNDOING or PAUSING */
     bool watch_begun, watch_over;
-    bool ordered; /* a round found a member contended: from now on one group after the other */
+    bool ordered; /* a round found a member contended: later ones are ordered, if all groups are needed */
     uint32_t attempts;
     uint32_t lead; /* the group that an ordered round requests first */
     uint32_t watched_group, watched_member;

@@ -67,7 +67,6 @@ void repeat_command(struct engine *engine, struct command *command, int64_t at) 
     timer_arm(&engine->timers, &command->timer, at);
 }
 
-/* Pushes an operation's command. */
 void operation_request(struct engine *engine, struct operation *operation, struct command *command) {
     operation->command = command;
     operation->phase = PHASE_REQUESTING;

@@ -94,7 +94,7 @@ enum planted_fault {
     FAULT_MOVES_WITHOUT_END,      /* moves back and forth are not counted */
     FAULT_MOVE_UNREPORTED,        /* the host is not notified of a move */
     FAULT_NAME_NOT_WATCHED,       /* a host name with a new address moves no connection */
-    FAULT_OLD_LOOKUP_BELIEVED,    /* an old lookup counts as the address of now */
+    FAULT_OLD_LOOKUP_BELIEVED,    /* an old lookup counts as the current address */
     FAULT_NO_AUTH_ON_OPEN,        /* new credentials are for new connections only */
     FAULT_AUTH_ON_ONE,            /* new credentials are sent on the first connection only */
     FAULT_MESSAGES_KEEP_PASSWORD, /* the connection for messages keeps its credentials */

@@ -252,9 +252,9 @@ static void yield(struct engine *engine, struct wait_queue *queue, int64_t now) 
     wait_for_others(engine, queue);
 }
 
-/* Called with the reply to a release that handed nothing over. `receivers` subscribers got its message, -1 if unknown.
- * If the queue yields and other processes got the message, they go first. So does a set that waits beside the queue: a
- * set is in no queue, and would have no turn as long as there is a waiter. */
+/* Called when a release that handed nothing over is done. `receivers` subscribers got its message, -1 if unknown. If
+ * the queue yields and other processes got the message, they go first. So does a set that waits beside the queue: a set
+ * is in no queue, and would have no turn as long as there is a waiter. */
 void queue_after_release(struct engine *engine, struct resource *resource, int64_t receivers, int64_t now) {
     struct wait_queue *queue = resource->queue;
     if (!queue) {
@@ -312,8 +312,7 @@ void queue_notified(struct engine *engine, struct wait_queue *queue, int64_t num
     if (!foremost || (!parked && !is_shared(queue))) {
         return;
     }
-    if (queue->yielding || queue->yield_until > now) { /* the message of our own release, before its reply; or other
-                                                          processes have their turn */
+    if (queue->yielding || queue->yield_until > now) { /* our own message, before its reply; or others go first */
         yield(engine, queue, now);
     } else if (is_shared(queue) && number != 0) {
         queue_advance(engine, queue, now);

@@ -63,7 +63,7 @@ struct server {
     struct pipeline pipelines[PIPELINE_COUNT];
     uint64_t known_scripts[2][2]; /* a bit for each script that it is known to have (known_scripts.c); in the second row
                                      for the texts with messages within a shard */
-    int64_t verify_after;         /* before this, the end of a connection does not verify the holds again */
+    int64_t verify_after;         /* the end of a connection verifies the holds no sooner than this */
     int64_t since;                /* when the client moved to this process; 0: it has been on no other */
     struct list subscription_changes; /* channels to subscribe to there, or to leave */
     int64_t changes_from;             /* they are not sent before this: see subscription_want_again */

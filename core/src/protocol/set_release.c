@@ -61,7 +61,8 @@ static void add_entries(struct engine *engine, struct operation *operation, stru
     }
 }
 
-/* Reports the holds that were lost, or that the owner does not have. Returns the status of that. */
+/* Lowers the counts of holds that were lost, which this release reports. Returns LOST or NOT_OWNED if that is true of a
+ * name, else OK. */
 static int take_lost(struct engine *engine, struct operation *operation, int64_t now) {
     int status = REDLATCH_OK;
     for (uint32_t i = 0; i < operation->set->count; i++) {

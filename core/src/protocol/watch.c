@@ -24,7 +24,7 @@
 
 static const int64_t FREE = -2;
 
-/* OTHER_KIND less a kind: the name is held, and its messages are on the channel of that kind. */
+/* A reply of OTHER_KIND less a kind: the name is held, and its messages are on the channel of that kind. */
 static const int64_t OTHER_KIND = -10;
 
 void watch_send(struct engine *engine, struct operation *operation, int64_t now) {
