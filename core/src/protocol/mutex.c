@@ -13,7 +13,7 @@
  *               time-out or cancel            undo queued behind the request on the same pipeline, DONE
  *   PARKED      message, subscription, timer  REQUESTING; of a kind that polls the timer is the next pause of its
  *                                             back-off
- *               receiver of a local release   HANDED
+ *               receiver of a hand-over       HANDED
  *   PAUSED      timer                         REQUESTING
  *   HANDED      reply of the hand-over        DONE (OK), or REQUESTING
  *               time-out or cancel            undo queued behind the hand-over, DONE
