@@ -28,7 +28,7 @@ static void begin(struct state *state, const uint64_t key[LANES]) {
     }
 }
 
-/* A byte of a word, moved to another place. */
+/* Returns a byte of a word, moved to another position. */
 static uint64_t byte_to(uint64_t word, int from, int to) {
     return (word >> (8 * from) & 0xff) << (8 * to);
 }
@@ -68,7 +68,7 @@ static uint32_t rotate_left(uint32_t word, unsigned by) {
     return by == 0 ? word : word << by | word >> (32 - by);
 }
 
-/* The last bytes, fewer than a packet has. */
+/* Takes in the last bytes, fewer than a packet has. */
 static void update_rest(struct state *state, const unsigned char *bytes, size_t size) {
     unsigned char packet[PACKET] = {0};
     size_t odd = size & 3;

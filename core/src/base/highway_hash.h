@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The hash of some bytes under a key of four words, as two words. */
+/* Computes the hash of some bytes with a key of four words, as two words. */
 void highway_hash_128(const uint64_t key[4], const void *bytes, size_t size, uint64_t hash_out[2]);
 
 #endif

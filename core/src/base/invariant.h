@@ -1,4 +1,4 @@
-/* What must be so whatever users, servers and networks do; if it is not, that is a defect of ours.
+/* Conditions that hold whatever users, servers and networks do. If one does not hold, this code has a defect.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef INVARIANT_H
 #define INVARIANT_H
@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* INVARIANT(place, condition): whether the condition is true. Where it is not, builds for tests and fuzzing abort; all
- * others write into `place` what is broken, the first time, and it is up to the caller to touch nothing that relies on
- * it. `place` is a const char **, or NULL where nobody is to be told. */
+/* INVARIANT(broken, condition): returns whether the condition holds. If it does not, builds for simulation, sanitizers
+ * and fuzzing abort. Other builds write the text of the first such condition to *broken, and the caller must touch
+ * nothing that relies on the condition. `broken` is a const char **; it is NULL if nobody reads it. */
 #ifdef REDLATCH_ABORTS
 #define INVARIANT(broken, condition) ((void)(broken), assert(condition), true)
 #else

@@ -42,7 +42,7 @@ static inline void list_prepend(struct list *list, struct list_link *link) {
     list_insert_before(list->ring.next, link);
 }
 
-/* A removed link points at nothing, so that removing twice, or asking whether it is linked, is safe. */
+/* A removed link is set to NULL, so that it is safe to remove it again, or to ask whether it is linked. */
 static inline void list_remove(struct list_link *link) {
     if (link->next) {
         link->next->previous = link->previous;
@@ -66,7 +66,7 @@ static inline struct list_link *list_next(const struct list *list, const struct 
     return link->next == &list->ring ? NULL : link->next;
 }
 
-/* Takes the first link off, or NULL. */
+/* Takes off and returns the first link, or NULL. */
 static inline struct list_link *list_pop(struct list *list) {
     struct list_link *first = list->ring.next;
     if (first == &list->ring) {

@@ -13,7 +13,7 @@ struct status_facts {
 static const char WOULD_DEADLOCK[] = "the owner holds the read lock; waiting for the write lock would deadlock";
 static const char FORKED[] = "it belongs to the parent process; open a client in this one";
 
-/* One row a code. No default, and -Werror=switch: a code that is forgotten here does not compile. */
+/* One row for each code. There is no default, so with -Werror=switch a code that is forgotten here does not compile. */
 static struct status_facts facts_of(enum redlatch_status status) {
     switch (status) {
     case REDLATCH_OK:

@@ -1,12 +1,13 @@
 /* Pairing heap of timers: merge is O(1), taking the first one off is O(log n) amortised. Timers that are armed in order
- * of time, as renewals are, form a chain, of which the first one comes off at once: each touches its neighbours alone,
- * where in a heap of very many all others are far in memory.
+ * of time, as renewals are, form a chain, and taking the first one off a chain is O(1). Both touch only the neighbours
+ * of a timer, which matters in a heap of very many timers, where all others are far in memory.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "timer_heap.h"
 
 #include <stddef.h>
 
-/* Makes the later of two trees the first child of the earlier one. The sibling of the result is not its own yet. */
+/* Makes the later of two trees the first child of the earlier one, and returns that. The result keeps its old sibling:
+ * a caller that moves it resets that. */
 static struct timer *merge(struct timer *one, struct timer *other) {
     if (!one) {
         return other;

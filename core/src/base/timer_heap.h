@@ -26,7 +26,7 @@ static inline bool timer_is_armed(const struct timer *timer) {
     return timer->back != 0;
 }
 
-/* Arms, or moves an armed timer. NEVER disarms. */
+/* Arms a timer, or moves an armed one. NEVER disarms it. */
 void timer_arm(struct timer_heap *heap, struct timer *timer, int64_t at);
 void timer_disarm(struct timer_heap *heap, struct timer *timer);
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Zeroes memory that nobody reads again, which a compiler may not leave out. */
+/* Zeroes memory. A compiler may not leave this out, although nobody reads the memory again. */
 static inline void wipe(void *bytes, size_t size) {
     memset(bytes, 0, size);
     __asm__ volatile("" : : "r"(bytes) : "memory");

@@ -6,19 +6,20 @@
  *   acquire                       sent again                   its id is retired; the waiter requests with a new id
  *   acquire, to be acknowledged   released; requested with a   the same, and released every second for one lease
  *                                 new id
- *   acquire, with a position      sent again                   sent again: it makes no position and takes no turn
+ *   acquire, with a position      sent again                   sent again: a late copy makes no position, and is
+ *                                                              granted at its position only
  *   acquire of several names      sent again                   released every second for one lease; requested with a
  *                                                              new id
  *   undo of an acquire            sent again                   sent again every second for one lease; of a fair lock
- *                                                              for as long as its position is waited for, if longer
+ *                                                              for the fair timeout, if that is longer
  *   not written yet               sent as any other command: it cannot have reached the server, and its reply counts
  *   re-entry, partial release     sent again                   sent again
- *   last release                  sent again; if it finds      the same
- *                                 nothing it may have run
- *                                 before, also after a
- *                                 restart: OK
+ *   last release                  sent again; OK if it finds   the same
+ *                                 nothing, since it may have
+ *                                 run before, also before a
+ *                                 restart
  *   extension                     sent again                   the hold moves to a new id with the new lease; of a
- *                                                              permit, whose user knows the id, sent again
+ *                                                              permit, whose id the user knows, sent again
  *   hand-over                     sent again                   released; the receiver's id is retired
  *   hand-over, of a fair lock     sent again                   released; the receiver keeps its position and rechecks
  *   hand-over, receiver gone      the old id is released       the same
@@ -27,7 +28,8 @@
  *   renewal                       a new batch at once          the same
  *   with a record: acquire of     sent again while the record  the same, and records live for an hour
  *   permits, change, undo         lives; then NO_REPLY
-  */
+ *
+ * A retired id is not used again. It is released, and again every second for as long as a late copy may hold it. */
 #include "in_doubt.h"
 
 #include "entries.h"
@@ -53,14 +55,14 @@ void resolve_resend(struct engine *engine, struct command *command, enum resolut
     push_command(engine, command);
 }
 
-/* Until when what may still arrive late is released: a hold lives for its lease, and a place keeps those behind it
- * waiting for as long as others do with a client that is gone. */
+/* Returns until when a retired id is released again and again. A late hold lives for its lease. A late position keeps
+ * the waiters behind it waiting for the fair timeout, as the position of a client that is gone does. */
 static int64_t retired_until(const struct engine *engine, const struct command *command, int64_t now) {
     int64_t position_ms = kind_of(command->resource)->queues_on_server ? engine->settings.fair_timeout_ms : 0;
     return now + (command->lease_ms > position_ms ? command->lease_ms : position_ms) * MILLISECOND;
 }
 
-/* Turns a command into the release of an id: repeated, if it may still be granted late. */
+/* Turns a command into the release of an id. The release is repeated if a late copy may still be granted the id. */
 static void retire(struct engine *engine, struct command *command, uint64_t id, enum resolution how, int64_t now) {
     command->kind = COMMAND_RELEASE;
     command->id = id;
@@ -73,7 +75,8 @@ static void retire(struct engine *engine, struct command *command, uint64_t id, 
     push_command(engine, command);
 }
 
-/* What is to be acknowledged is not repeated: a repeat may write nothing, and WAIT counts what its connection wrote. */
+/* An acquire that needs acknowledgements is not repeated: a repeat may write nothing, and WAIT counts only what its own
+ * connection wrote. */
 void resolve_acquire(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct operation *operation = command->operation;
     if (operation && command->record_key) {
@@ -102,7 +105,7 @@ void resolve_acquire(struct engine *engine, struct command *command, enum resolu
 }
 
 void resolve_hand_over(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
-    struct wait_queue *queue = command->resource->queue; /* it stays while it hands over, one command at a time */
+    struct wait_queue *queue = command->resource->queue; /* stays attached during a hand-over, one at a time */
     struct operation *receiver = queue->receiver;
     if (how != RESOLUTION_DENIED && receiver) {
         resolve_resend(engine, command, how, now);
@@ -113,7 +116,7 @@ void resolve_hand_over(struct engine *engine, struct command *command, enum reso
     int64_t undo_until = now + command->lease_ms * MILLISECOND;
     turn_into_release(command, command->hold);
     resolve_resend(engine, command, how, now);
-    if (receiver && kind_of(command->resource)->queues_on_server) { /* nothing is handed over from who holds nothing */
+    if (receiver && kind_of(command->resource)->queues_on_server) { /* a late copy hands over nothing, or to this id */
         fair_not_handed(engine, receiver, false, now);
     } else if (receiver) {
         undo_acquire(engine, receiver, receiver->id, undo_until);
@@ -125,7 +128,8 @@ void resolve_hand_over(struct engine *engine, struct command *command, enum reso
     }
 }
 
-/* The extension may have been carried out or may still be: under a new id nothing late can shorten the lease again. */
+/* The extension may have run, or a late copy of it may still run. The hold moves to a new id, whose lease no late copy
+ * can shorten. */
 void resolve_extend(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct hold *hold = command->hold;
     if (how == RESOLUTION_DENIED && hold && !kind_has_permit_ids(command->lock_kind)) {
@@ -174,7 +178,8 @@ void resolve_renewal(struct engine *engine, struct command *command, enum resolu
     }
 }
 
-/* The undo of an acquire outlives what it undoes, whether it was sent before the connection broke or not. */
+/* If a late copy of an acquire may still arrive, its undo is repeated until the lease of that copy has ended, whether
+ * or not the undo was sent before the connection broke. */
 void in_doubt_resolve_unsent(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     bool undo = (command->kind == COMMAND_RELEASE && command->count == 0 && !command->hold && !command->operation) ||
                 (command->kind == COMMAND_RELEASE_MANY && !command->operation && !command_has_hold(command));

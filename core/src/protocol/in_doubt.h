@@ -1,4 +1,4 @@
-/* What becomes of commands whose connection broke.
+/* Resolves commands in doubt: those whose connection broke before the reply came.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef IN_DOUBT_H
 #define IN_DOUBT_H
@@ -8,10 +8,10 @@
 void in_doubt_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void in_doubt_resolve_unsent(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 
-/* Whether a command that is to be sent again is resolved first: its record may be over. */
+/* Returns whether a command that waits to be sent again must be resolved first, because its record may have ended. */
 bool in_doubt_before_sent(const struct command *command);
 
-/* What commands.def says of each command. */
+/* The functions in the column `in doubt` of commands.def. */
 void resolve_resend(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_forget(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 void resolve_acquire(struct engine *engine, struct command *command, enum resolution how, int64_t now);

@@ -12,7 +12,7 @@ static const struct kind kinds[KIND_NUMBERS] = {
 #include "kinds.def"
 };
 
-/* A constant of the header without a row is a case that is missing, which does not compile. */
+/* A constant of the header without a row in kinds.def is a missing case of this switch, which does not compile. */
 const struct kind *kind_of_number(int number) {
     switch ((enum redlatch_kind)number) {
 #define KIND(constant, ...) case REDLATCH_##constant:

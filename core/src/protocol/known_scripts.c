@@ -1,4 +1,4 @@
-/* Which scripts a server is known to have, for commands that must not fail for want of theirs.
+/* Which scripts a server is known to have, for commands that must not fail because theirs is missing.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "known_scripts.h"
 

@@ -34,9 +34,9 @@ int64_t renewal_ahead(int64_t lease_ms) {
     return lease_ms * MILLISECOND / 100;
 }
 
-/* In a cluster a script is about one slot. So all holds of a slot are due at the same moment of each third of a lease,
- * and a script renews many of them; the first third is shorter for it. What is renewed a little ahead of that moment
- * is next due at the next one. */
+/* In a cluster the keys of a script are in one slot. So all holds of a slot are due at the same moment of each third of
+ * a lease, and one script renews many of them. The first third of a hold may be shorter for that. A hold that is
+ * renewed a little before the moment (renewal_ahead) is next due at the moment after it. */
 static int64_t at_moment_of_slot(int64_t at, uint16_t slot, int64_t lease_ms) {
     int64_t period = lease_ms * MILLISECOND / 3;
     int64_t latest = at + renewal_ahead(lease_ms);
@@ -60,7 +60,7 @@ void hold_confirm(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
 
 void hold_confirm_later(struct hold *hold, int64_t sent_at, int64_t lease_ms) {
     if (hold->stage != HOLD_ALIVE) {
-        return; /* what is lost stays so */
+        return; /* a lost hold stays lost */
     }
     if (hold_deadline(hold, sent_at, lease_ms) > hold->deadline) {
         hold_confirm(hold, sent_at, lease_ms);

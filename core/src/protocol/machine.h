@@ -1,5 +1,5 @@
-/* What the machines do for each kind, as the rest of the engine calls it. The table is set from above (machines.c), so
- * that machines may use what is below them and be called from there.
+/* The functions of the machines for each kind, as the rest of the engine calls them. machines.c fills the table, so
+ * that a machine can use the modules below it and be called by them.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MACHINE_H
 #define MACHINE_H
@@ -8,44 +8,46 @@
 #include "kinds.h"
 
 struct machine {
-    /* Steps of an acquire that does not re-enter, or of a watch; what they share is in acquire_steps.c. */
+    /* Steps of an acquire that does not re-enter, or of a watch. acquire_steps.c has what they share. */
     void (*begin)(struct engine *engine, struct operation *operation, int64_t now);
-    void (*send)(struct engine *engine, struct operation *operation, int64_t now); /* requests, parked or not */
+    void (*send)(struct engine *engine, struct operation *operation, int64_t now); /* requests, in whatever phase */
     void (*result)(struct engine *engine, struct operation *operation, struct command *command,
-                   const struct reply *reply, int64_t now); /* a reply that is no error */
+                   const struct reply *reply, int64_t now); /* a reply that is no error reply */
     void (*abort)(struct engine *engine, struct operation *operation, int status, int64_t now);
     void (*end)(struct engine *engine, struct operation *operation, int status, int64_t now);
 
-    /* Gives back what a request may have brought. NULL: it brings nothing. */
+    /* Undoes what a request may have acquired. NULL: a request acquires nothing. */
     void (*undo)(struct engine *engine, struct operation *operation, struct command *command);
-    bool keeps_id; /* is not undone after a transient error: the same id requests again, and has its position */
+    bool keeps_id; /* a request is not undone after a transient error: the same id requests again, with its position */
 
-    /* Gives back a grant that was not acknowledged, with its position, before it requests again. NULL: `undo` does. */
+    /* Gives back a grant that was not acknowledged, and its position, before the waiter requests again. NULL: `undo`
+     * does. */
     void (*give_back)(struct engine *engine, struct operation *operation, int64_t now);
 
-    /* Lets others go first before a pause. NULL: it stays where it is. */
+    /* Called before a pause: lets other waiters of the name go first. NULL: the waiter stays where it is. */
     void (*step_aside)(struct engine *engine, struct operation *operation, int64_t now);
 
-    /* Waiters of a name: a message was heard; one may have been missed. */
+    /* For the waiters of a name: a message was received; a message may have been missed. */
     void (*notified)(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now);
     void (*recheck)(struct engine *engine, struct wait_queue *queue, int64_t now);
 
-    /* Somebody left the local queue, and others are in it. */
+    /* Called after a waiter left the wait queue, if there are others in it. */
     void (*advance)(struct engine *engine, struct wait_queue *queue, int64_t now);
 };
 
-/* The same for each command: its reply, and the end of its connection before the reply (in_doubt.c). */
+/* The functions for each command: `replied` gets its reply, `in_doubt` resolves it after its connection broke
+ * (in_doubt.c). */
 struct command_handler {
     void (*replied)(struct engine *engine, struct command *command, const struct reply *reply, int64_t now);
     void (*in_doubt)(struct engine *engine, struct command *command, enum resolution how, int64_t now);
 };
 
 struct machines {
-    /* An extension or a release that waited for a command of its hold begins again. */
+    /* Begins an extension or a release again that waited for a command of its hold. */
     void (*go_on)(struct engine *engine, struct operation *operation, int64_t now);
 
-    struct machine of_set;   /* several names at once, of whatever kinds; each of them keeps its own channel */
-    struct machine of_watch; /* of a name of whatever kind */
+    struct machine of_set;                /* sets, of names of any kinds */
+    struct machine of_watch;              /* watches of names of any kind */
     struct machine of_kind[KIND_NUMBERS]; /* by enum redlatch_kind */
     struct command_handler of_command[COMMAND_KINDS];
 };
@@ -54,7 +56,7 @@ static inline const struct machine *machine_of(const struct engine *engine, cons
     return &engine->machines->of_kind[resource->kind];
 }
 
-/* How an acquire or a watch is carried out: as the kind of its name, as a set of names (set.c), or as any watch. */
+/* Returns the machine of an acquire or a watch: that of watches, that of sets (set.c), or that of the name's kind. */
 static inline const struct machine *machine_for(const struct engine *engine, const struct operation *operation) {
     if (operation->kind == OPERATION_WATCH) {
         return &engine->machines->of_watch;

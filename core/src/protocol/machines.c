@@ -19,17 +19,17 @@
 #include "single_command.h"
 #include "watch.h"
 
-/* Waiters that queue in the process, where the foremost talks to the server (queue.c). */
+/* Waiters queue in the process, and the foremost talks to the server (queue.c). */
 #define LOCAL_QUEUE .notified = queue_notified, .recheck = queue_recheck, .advance = queue_next
 
-/* A lock whose waiters do (mutex.c); the sides of a read-write lock first look at what their owner holds of the other
- * side (read_write.c). */
+/* A lock with such waiters (mutex.c). The modes of a read-write lock first check what their owner holds in the other
+ * mode (read_write.c). */
 #define MUTEX_STEPS \
     .send = acquire_send, .result = acquire_result, .abort = acquire_abort, .end = acquire_end, .undo = acquire_undo
 #define QUEUED_IN_PROCESS {.begin = acquire_begin, MUTEX_STEPS, LOCAL_QUEUE}
 #define READ_WRITE_MODE {.begin = read_write_begin, MUTEX_STEPS, LOCAL_QUEUE}
 
-/* A lock whose waiters queue on the server, each for itself (fair.c). */
+/* A lock whose waiters queue on the server, each with a position of its own (fair.c). */
 #define QUEUED_ON_SERVER \
     {.begin = fair_begin, \
      .send = acquire_send, \
@@ -43,7 +43,7 @@
      .recheck = queue_recheck, \
      .advance = fair_next}
 
-/* What is acquired is no hold (semaphore_permits.c). */
+/* Permits that nobody owns: a grant is no hold (semaphore_permits.c). */
 #define PERMITS_IN_PROCESS \
     {.begin = acquire_begin, \
      .send = semaphore_send, \
@@ -53,7 +53,7 @@
      .undo = undo_taken, \
      LOCAL_QUEUE}
 
-/* Nothing is acquired; waiters watch (watch.c). */
+/* A count without acquires: its waiters watch it (watch.c). */
 #define WATCHED {LOCAL_QUEUE}
 
 static void go_on(struct engine *engine, struct operation *operation, int64_t now) {

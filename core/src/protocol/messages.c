@@ -1,5 +1,6 @@
-/* What the connection for messages reports: channels that are confirmed, lost, denied and left, and whom a message is
- * for. A driver reports; several names may share a channel (`a` and `{a}`, two kinds of one name).
+/* What a driver reports from the connection for messages: messages, and channels that were confirmed, lost, denied or
+ * left. Finds the subscriptions that a report is about: several names may share a channel (`a` and `{a}`, two kinds of
+ * one name).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "messages.h"
 
@@ -12,7 +13,7 @@
 #include "wake_channels.h"
 #include "watch.h"
 
-/* A channel has been left, or was lost with its connection and nobody wants it again. */
+/* Frees a wake-up channel that was unsubscribed from, or that was lost and is not wanted again. */
 static void wake_channels_free(struct engine *engine, struct subscription *channel, int64_t now) {
     struct wait_queue *queue = channel->queue;
     wake_channel_forget(channel);
@@ -23,7 +24,8 @@ static void wake_channels_free(struct engine *engine, struct subscription *chann
     }
 }
 
-/* The channel is heard from now on, or can not be: a call may have been missed, unless this process holds the lock. */
+/* A wake-up channel was confirmed or denied. Its waiter may have missed a wake-up before that, unless this process
+ * holds the lock. */
 static void wake_channels_recheck(struct engine *engine, struct subscription *channel, int64_t now) {
     struct operation *operation = channel->listener;
     if (!operation && channel->state == SUBSCRIPTION_ACTIVE) {
@@ -38,8 +40,8 @@ static void wake_channels_recheck(struct engine *engine, struct subscription *ch
     }
 }
 
-/* This process has forced the release: the call of the head may have come before its channel was heard, and who held
- * the lock here does not release it any more. */
+/* Called after this process forced a release. The head may have been woken before its channel was subscribed to, and a
+ * holder in this process does not release the lock any more. */
 void wake_channels_forced_release(struct engine *engine, struct wait_queue *queue, int64_t now) {
     struct operation *operation = queue_foremost(queue);
     if (operation) {
@@ -50,7 +52,7 @@ void wake_channels_forced_release(struct engine *engine, struct wait_queue *queu
     }
 }
 
-/* A waiter is called: it stands at the head of the server's queue, whatever this process believes. */
+/* A waiter was woken. It is the first of the server queue, whatever order this process assumed. */
 static void wake_channels_notified(struct engine *engine, struct subscription *channel, int64_t now) {
     struct operation *operation = channel->listener;
     if (!operation) {
@@ -64,7 +66,7 @@ static void wake_channels_notified(struct engine *engine, struct subscription *c
     }
 }
 
-/* Whoever is parked may have missed a message. */
+/* Waiters and watches that are parked may have missed a message. */
 static void recheck_all(struct engine *engine, struct wait_queue *queue, int64_t now) {
     watch_recheck_all(engine, queue, now);
     machine_of(engine, queue->resource)->recheck(engine, queue, now);
@@ -76,7 +78,7 @@ void engine_subscribed(struct engine *engine, struct subscription *subscription,
     }
     subscription->state = SUBSCRIPTION_ACTIVE;
     list_remove(&subscription->sent);
-    list_remove(&subscription->link); /* confirmed by what was sent for a name with the same channel */
+    list_remove(&subscription->link); /* never sent: a SUBSCRIBE for another name confirmed the channel */
     subscription_count(engine, subscription, 1);
     if (PLANTED(subscription->was_active ? FAULT_NO_RECHECK_AFTER_RESUBSCRIBE : FAULT_NO_RECHECK_AFTER_SUBSCRIBE)) {
         return;
@@ -86,7 +88,7 @@ void engine_subscribed(struct engine *engine, struct subscription *subscription,
         wake_channels_recheck(engine, subscription, now);
         return;
     }
-    subscription->queue->sequence++; /* an ask under way may have been answered before the subscription */
+    subscription->queue->sequence++; /* a request in flight may have been answered before the subscription */
     recheck_all(engine, subscription->queue, now);
 }
 
@@ -97,7 +99,7 @@ void engine_unsubscribed(struct engine *engine, struct subscription *subscriptio
     }
     subscription->state = SUBSCRIPTION_NONE;
     list_remove(&subscription->sent);
-    list_remove(&subscription->link); /* the connection broke before it was sent, or another name's channel was left */
+    list_remove(&subscription->link); /* never sent: the connection broke before, or another name left the channel */
     if (subscription->waiter) {
         wake_channels_free(engine, subscription, now);
     } else if (list_is_empty(&queue->waiters) && list_is_empty(&queue->watchers)) {
@@ -110,7 +112,7 @@ void engine_unsubscribed(struct engine *engine, struct subscription *subscriptio
 void engine_subscription_denied(struct engine *engine, struct subscription *subscription, int64_t now) {
     struct wait_queue *queue = subscription->queue;
     if (subscription->state == SUBSCRIPTION_LEAVING) {
-        engine_unsubscribed(engine, subscription, now); /* it goes on being heard, which does no harm */
+        engine_unsubscribed(engine, subscription, now); /* its messages go on coming, which does no harm */
         return;
     }
     if (subscription->state == SUBSCRIPTION_ACTIVE) {
@@ -124,7 +126,7 @@ void engine_subscription_denied(struct engine *engine, struct subscription *subs
     }
     const struct resource *resource = queue->resource;
     recheck_all(engine, queue, now);
-    if (resource->queue == queue && list_is_empty(&queue->waiters)) { /* else the last one left as it looked */
+    if (resource->queue == queue && list_is_empty(&queue->waiters)) { /* else the recheck has detached it */
         queue_go_idle(engine, queue, now);
     }
 }
@@ -141,7 +143,7 @@ void engine_message(struct engine *engine, struct subscription *subscription, in
     machine_of(engine, queue->resource)->notified(engine, queue, number, now);
 }
 
-/* What is still wanted is asked for again. */
+/* A server no longer serves a channel. The channel is requested again if it is still wanted. */
 static void lost(struct engine *engine, struct subscription *subscription, const struct server *server, int64_t now) {
     if (subscription->server != server) {
         return;
@@ -166,7 +168,7 @@ void queue_channels_lost(struct engine *engine, struct wait_queue *queue, const 
     for (int i = 0; i < WAKE_CHANNELS && resource->queue == queue; i++) {
         lost(engine, &queue->wake_channels[i], server, now);
     }
-    if (resource->queue == queue) { /* it goes with its last subscription */
+    if (resource->queue == queue) { /* the queue is detached with its last subscription */
         lost(engine, &queue->subscription, server, now);
     }
 }
@@ -193,7 +195,7 @@ void engine_list_active(struct engine *engine, const struct server *server, stru
     }
 }
 
-/* The linger time is over. */
+/* Called at the end of the linger time. */
 void wait_queue_timer(struct engine *engine, struct wait_queue *queue, int64_t now) {
     struct subscription *subscription = &queue->subscription;
     if (!list_is_empty(&queue->waiters) || !list_is_empty(&queue->watchers)) {
@@ -204,11 +206,11 @@ void wait_queue_timer(struct engine *engine, struct wait_queue *queue, int64_t n
     if (wanted && subscription->state == SUBSCRIPTION_NONE) {
         queue_go_idle(engine, queue, now);
     } else if (wanted) {
-        timer_arm(&engine->timers, &queue->timer, now + SECOND); /* not confirmed yet, so it can not be left yet */
+        timer_arm(&engine->timers, &queue->timer, now + SECOND); /* not confirmed yet, so it cannot be left yet */
     }
 }
 
-/* Adds those of the waiter whose own channel it is. */
+/* Adds the subscription of the waiter whose wake-up channel it is. */
 static void find_wake_channels(struct engine *engine, const char *channel, size_t size, struct list *found) {
     struct argument_part names[CHANNEL_NAMES_MAX];
     uint64_t waiter = channel_waiter(engine, channel, &size);
@@ -227,7 +229,7 @@ static void find_wake_channels(struct engine *engine, const char *channel, size_
     }
 }
 
-/* Collects the subscriptions that a channel serves. */
+/* Collects the subscriptions that a channel serves in `found`. */
 static void find_served(struct engine *engine, const char *channel, size_t size, struct list *found) {
     list_init(found);
     struct argument_part names[CHANNEL_NAMES_MAX];
@@ -253,19 +255,19 @@ bool engine_pubsub_received(struct engine *engine, const struct server *server, 
     struct list_link *link;
     bool wanted = false;
     find_served(engine, channel, size, &found);
-    while ((link = list_pop(&found)) != NULL) { /* what one does may end another, and takes it off the list then */
+    while ((link = list_pop(&found)) != NULL) { /* what one does may end another, which is then taken off the list */
         struct subscription *subscription = container_of(link, struct subscription, notified);
         bool closed = subscription->state == SUBSCRIPTION_NONE || subscription->state == SUBSCRIPTION_DENIED;
         wanted = wanted || (subscription->server == server && !closed);
         if (what == PUBSUB_MESSAGE) {
             engine_message(engine, subscription, number, now);
         } else if (subscription->server != server && !PLANTED(FAULT_OLD_NODE_CONFIRMS)) {
-            continue; /* its name was there before */
+            continue; /* the name was on that server before */
         } else if (what == PUBSUB_SUBSCRIBED) {
             engine_subscribed(engine, subscription, now);
         } else if (subscription->state == SUBSCRIPTION_ACTIVE && engine->routes &&
                    !PLANTED(FAULT_CHANNEL_ENDS_UNSEEN)) {
-            lost(engine, subscription, server, now); /* unasked: the slot is another server's now */
+            lost(engine, subscription, server, now); /* not requested: the slot is now on another server */
         } else {
             engine_unsubscribed(engine, subscription, now);
         }

@@ -1,4 +1,4 @@
-/* What the connection for messages reports.
+/* What a driver reports from the connection for messages.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MESSAGES_H
 #define MESSAGES_H
@@ -6,8 +6,8 @@
 #include "engine.h"
 
 void wake_channels_forced_release(struct engine *engine, struct wait_queue *queue, int64_t now);
-/* The channels of a wait queue are not heard from a server any more: they are requested again, of whoever has the name
- * now, if they are still wanted. The wait queue goes with its last channel. */
+/* Called when a server no longer serves the channels of a wait queue. Channels that are still wanted are requested from
+ * the server that has the name now. The wait queue is detached with its last channel. */
 void queue_channels_lost(struct engine *engine, struct wait_queue *queue, const struct server *server, int64_t now);
 
 void wait_queue_timer(struct engine *engine, struct wait_queue *queue, int64_t now);

@@ -2,31 +2,32 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase      event                                       next
- *   TOGETHER   granted as many as are needed               OVER (OK), after a moment for the others
- *              out of reach                                UNDOING, after a moment for the others
- *   ORDERED    a group granted                             the next one; OVER (OK) after the last
- *              one in the way                              UNDOING
- *   UNDOING    all given back, and the caller goes         OVER
- *              somebody is in the way                      WATCHING; PAUSING first if something was held meanwhile
- *              a server can not be used                    PAUSING, longer each time
- *   WATCHING   free                                        ORDERED; of a majority PAUSING, then TOGETHER
- *              of a majority: watched for long             PAUSING, then TOGETHER: others may be free, or up, by now
+ *   TOGETHER   a quorum is granted                         OVER (OK), after a moment for the others
+ *              a quorum is out of reach                    UNDOING, after a moment for the others
+ *   ORDERED    a group is granted                          the next group; OVER (OK) after the last
+ *              a group is not granted                      UNDOING
+ *   UNDOING    all released, and the caller gives up       OVER
+ *              all released, a member is contended         WATCHING; PAUSING first if another group was held meanwhile
+ *              all released, a server is unusable          PAUSING, longer each time
+ *   WATCHING   the member is free                          ORDERED; if a majority is enough PAUSING, then TOGETHER
+ *              majority: watched for long                  PAUSING, then TOGETHER: others may be free, or up, by now
  *   PAUSING    its end                                     TOGETHER, ORDERED or WATCHING
  *
- * All at once is the fastest where nobody is in the way. Where somebody is, two callers that ask in parallel may take
- * from each other again and again; one after the other, whoever gets the first group is before those who begin with
- * it, too, and all come to begin with the one that is in demand. Nobody waits while he holds something. A majority is
- * not asked in order, as a server that is down would be in everybody's way: there the random pause decides. */
+ * A round together is the fastest if no member is contended. Under contention, two callers that request all groups in
+ * parallel may take members from each other again and again. In an ordered round, the caller that gets the first group
+ * is ahead of all callers that begin with it, and all come to begin with the contended group. No caller waits while it
+ * holds something. If a majority is enough, rounds are not ordered, because a server that is down would stop every
+ * caller: there the random pause decides. */
 #include "multi.h"
 
 #include <string.h>
 
 #include "planted.h"
 
-/* The longest random pauses: after a conflict, and while servers can not be used. */
+/* The longest random pauses: after a conflict, and while servers are unusable. */
 enum { CONFLICT_PAUSE_MS = 32, ERROR_PAUSE_MS = 1000 };
 
-/* How long a majority waits for one of its members at most. */
+/* How long an acquire of a majority watches one of its members at most. */
 static const int64_t WATCH_LONGEST = 5 * SECOND;
 
 void multi_init(struct multi *multi, struct multi_group *groups, uint32_t count, uint32_t quorum, uint64_t random) {
@@ -37,7 +38,7 @@ void multi_init(struct multi *multi, struct multi_group *groups, uint32_t count,
     multi->quorum = PLANTED(FAULT_MINORITY_IS_ENOUGH) ? quorum - 1 : quorum;
     multi->random = random | 1;
     multi->unreachable_timeout = NEVER;
-    multi->phase = MULTI_PAUSING; /* which is over at once */
+    multi->phase = MULTI_PAUSING; /* a pause that ends at once */
     multi->next_phase = MULTI_TOGETHER;
 }
 
@@ -80,7 +81,7 @@ static void begin_round(struct multi *multi, int64_t now) {
     }
 }
 
-/* The end of the safe time of as many groups as are needed. */
+/* Returns the end of the safe time that a quorum of granted groups has. Returns 0 without a quorum. */
 static int64_t safe_until(const struct multi *multi) {
     int64_t best = 0;
     for (uint32_t i = 0; i < multi->count; i++) {
@@ -115,7 +116,7 @@ static void succeed(struct multi *multi, int64_t now) {
     }
 }
 
-/* Whether a round together is decided, and the others have had their moment. */
+/* Ends a round together once it is decided and the others have had their moment. */
 static void judge(struct multi *multi, int64_t now) {
     uint32_t granted = in_state(multi, GROUP_GRANTED);
     uint32_t open = in_state(multi, GROUP_TRYING) + in_state(multi, GROUP_WANTED);
@@ -135,9 +136,9 @@ static void judge(struct multi *multi, int64_t now) {
     }
 }
 
-/* First the one that was in the way, then the others as they stand. In an order that never changes, a caller would let
- * go again and again before those who wait for his first while they have another, as Redisson's multi locks do (W-15).
- */
+/* Requests the group after `group`: first the contended one, then the others in their order. If the order never
+ * changed, a caller would give way again and again to callers that hold another group and wait for its first one, as
+ * with Redisson's multi locks (W-15). */
 static void go_on_in_order(struct multi *multi, uint32_t group, int64_t now) {
     if (multi->groups[group].state != GROUP_GRANTED) {
         undo(multi);
@@ -169,7 +170,7 @@ void multi_tried(struct multi *multi, uint32_t index, int status, uint32_t membe
         judge(multi, now);
     } else if (multi->phase == MULTI_ORDERED) {
         go_on_in_order(multi, index, now);
-    } else if (group->state == GROUP_GRANTED) { /* nobody wants it any more */
+    } else if (group->state == GROUP_GRANTED) { /* the round has ended meanwhile */
         group->state = GROUP_UNWANTED;
     }
 }
@@ -187,7 +188,8 @@ static int64_t growing(const struct multi *multi, int64_t cap_ms) {
     return bound_ms < cap_ms ? bound_ms : cap_ms;
 }
 
-/* The failure that no further round can mend, of as many groups as make the whole impossible. */
+/* Returns a failure that no further round can mend, if so many groups have one that a quorum is out of reach. Else
+ * returns OK. */
 static int hopeless(const struct multi *multi) {
     uint32_t failed = 0;
     int status = REDLATCH_OK;
@@ -213,7 +215,8 @@ static bool find_answer(const struct multi *multi, bool held_by_others, uint32_t
     return false;
 }
 
-/* What a majority waits for may not be what comes about first: with others it rechecks now and then. */
+/* If a majority is enough, the watched member may not be the first to become free. So the watch has an end, after which
+ * a round requests all groups. */
 static void start_watching(struct multi *multi, int64_t now) {
     uint32_t failed;
     bool troubled = find_answer(multi, false, &failed);
@@ -222,7 +225,7 @@ static void start_watching(struct multi *multi, int64_t now) {
     multi->until = needs_all(multi) ? 0 : now + longest;
 }
 
-/* All is given back: what now. */
+/* All is released: decides whether the acquire is over, pauses or watches. */
 static void reconsider(struct multi *multi, int64_t now) {
     uint32_t group = 0;
     bool busy = find_answer(multi, true, &group);
@@ -296,7 +299,7 @@ void multi_give_up(struct multi *multi, int status) {
 
 /* ------------------------------------------------------------------------------------------------------- actions -- */
 
-/* What is to be done with a group now, if anything. */
+/* Returns what is to be done with a group now, and notes it as begun. */
 static enum multi_action_kind group_action(const struct multi *multi, struct multi_group *group) {
     if (group->state == GROUP_WANTED) {
         group->state = GROUP_TRYING;
@@ -317,7 +320,7 @@ static bool watches(const struct multi *multi) {
     return multi->watch_begun && !multi->watch_over;
 }
 
-/* Goes on where no reply is awaited. */
+/* Changes the phase if the time or the states of the groups say so. */
 static void advance(struct multi *multi, int64_t now) {
     if (multi->phase == MULTI_TOGETHER) {
         judge(multi, now);

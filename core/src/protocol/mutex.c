@@ -6,13 +6,14 @@
  *   REQUESTING  nil, or a token               DONE (OK), or undone and DONE (LOST) if the grant is older than its
  *                                             lease
  *               remaining ms                  PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) if
- *                                             non-blocking; of a group undone first if the request was sent again
+ *                                             non-blocking; of a group, a request that was sent again is
+ *                                             undone first
  *               transient error               PAUSED; DONE if non-blocking
  *               other error                   DONE
  *               time-out or cancel            undo queued behind the request on the same pipeline, DONE
  *   PARKED      message, subscription, timer  REQUESTING; of a kind that polls the timer is the next pause of its
  *                                             back-off
- *               receiver of a local release   HANDED
+ *               receiver of a hand-over       HANDED
  *   PAUSED      timer                         REQUESTING
  *   HANDED      reply of the hand-over        DONE (OK), or REQUESTING
  *               time-out or cancel            undo queued behind the hand-over, DONE
@@ -32,7 +33,7 @@
 #include "queue.h"
 #include "wait_queue.h"
 
-/* What is left of the caller's deadline, in ms; 0 also when there is no end of it, or when it is over: then the caller
+/* Returns the ms until the caller's deadline. Returns 0 if there is no deadline, or if it has passed: then the caller
  * is about to give up. */
 static int64_t wait_left_ms(const struct operation *operation, int64_t now) {
     bool counts = operation->wait_until != NEVER && operation->wait_until > now;
@@ -41,7 +42,7 @@ static int64_t wait_left_ms(const struct operation *operation, int64_t now) {
 
 void acquire_send(struct engine *engine, struct operation *operation, int64_t now) {
     struct command *command = take_command(engine, operation);
-    if (!command) { /* every reserve is bound in ids that may still arrive late */
+    if (!command) { /* all reserved commands are bound in ids that may still arrive late */
         acquire_abort(engine, operation, REDLATCH_NO_REPLY, now);
         return;
     }
@@ -90,8 +91,8 @@ void acquire_begin(struct engine *engine, struct operation *operation, int64_t n
     }
 }
 
-/* One hold of what was granted: all of a lock, one of the names of a set, or one of so many permits, each its own
- * owner. */
+/* Enters one hold of a grant: of a lock, of one name of a set, or of one of several permits, each of which has an owner
+ * of its own. */
 struct hold *acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
                            int64_t lease_ms, uint64_t token, int64_t now) {
     struct hold *hold = take_hold(engine, operation);
@@ -167,7 +168,7 @@ void acquire_result(struct engine *engine, struct operation *operation, struct c
         acquire_end(engine, operation, REDLATCH_PROTOCOL, now);
         return;
     }
-    if (command->repeated && kind_of(command->resource)->has_values) { /* some may be left of what was granted before */
+    if (command->repeated && kind_of(command->resource)->has_values) { /* some values may be left of an earlier grant */
         undo_attempt(engine, operation);
     }
     if (kind_has_permit_ids(operation->lock_kind) && reply->integer == PERMITS_MISSING) {

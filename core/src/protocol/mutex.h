@@ -12,7 +12,7 @@ void acquire_undo(struct engine *engine, struct operation *operation, struct com
 void acquire_granted(struct engine *engine, struct operation *operation, int64_t sent_at, int64_t lease_ms,
                      uint64_t token, int64_t now);
 struct hold *acquire_enter(struct engine *engine, struct operation *operation, uint64_t id, int64_t sent_at,
-                           int64_t lease_ms, uint64_t token, int64_t now); /* a hold of a grant */
+                           int64_t lease_ms, uint64_t token, int64_t now); /* enters one hold of a grant */
 void acquire_send(struct engine *engine, struct operation *operation, int64_t now);
 
 #endif

@@ -1,4 +1,4 @@
-/* Numbers as a server says them, within bounds that can be calculated with whatever stands in its keys.
+/* Numbers from a server, within bounds that are safe to calculate with, whatever its keys contain.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef NUMBERS_H
 #define NUMBERS_H
@@ -9,17 +9,19 @@
 
 #include "records.h"
 
-/* More than thirty years, and as microseconds far from overflow. As in inspect.lua and acquire_fair.lua. */
+/* More than thirty years, and as microseconds far from overflow. inspect.lua and acquire_fair.lua have the same
+ * bound. */
 #define SERVER_MS_MAX INT64_C(1000000000000)
 
-/* A remaining time: no more than SERVER_MS_MAX, no less than its negative. */
+/* Returns a remaining time, clamped to SERVER_MS_MAX and its negative. */
 int64_t server_ms(int64_t ms);
 
-/* A decimal number, negative ones included; one of more than 18 digits becomes the largest of 18. false if it is
- * none. */
+/* Reads a decimal number, which may be negative. One of more than 18 digits becomes the largest of 18 digits. Returns
+ * false if the text is no number. */
 bool server_number(const char *text, size_t size, int64_t *number_out);
 
-/* The number of a string, as tokens and wire numbers are answered. false, and 0: it is none. */
+/* Reads the number in a string: tokens and wire numbers come as strings. Returns false if the reply is no such string.
+ * If it is no string at all, the number is 0. */
 bool read_token(const struct reply *reply, uint64_t *token_out);
 
 #endif

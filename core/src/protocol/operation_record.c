@@ -1,4 +1,4 @@
-/* The records of operations whose result cannot be stated: in which key of the server each is, and for how long.
+/* The records of operations whose outcome cannot be stated: in which key of the server each is, and for how long.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A record is needed as long as its command may arrive once more. As soon as the command was answered and no copy of it
@@ -6,21 +6,21 @@
  * command that it had under way at a time, not one for each operation, and no command is spent on deleting.
  *
  *   the command                                 its key
- *   was not sent                                used again
- *   was answered                                used again; not if it was sent before on a connection that could not be
- *                                               killed: that copy may arrive late
- *   was given up, and is undone                 goes to the undo
- *   undo, answered                              used again; not where connections cannot be killed
- *   was forgotten without a reply              left to its TTL, as what it may still do is not known */
+ *   was not sent                                is used again
+ *   was answered                                is used again; not if the command was sent before on a connection that
+ *                                               could not be killed: that copy may arrive late
+ *   was abandoned, and is undone                is that of the undo
+ *   is an undo, and was answered                is used again; not if connections cannot be killed
+ *   was forgotten without a reply               is left to its TTL: what the command may still do is not known */
 #include "operation_record.h"
 
 #include "planted.h"
 
-/* A record outlives every sending of its command: whoever waits for the server gives up before. */
+/* A record outlives every sending of its command: the caller gives up on the server before. */
 static const int64_t BEYOND_DEADLINE_MS = 30000;
 static const int64_t KILL_DENIED_MS = INT64_C(3600) * 1000;
 
-/* How long the last sending may be under way. */
+/* How long the last sending may be on its way. */
 static const int64_t ON_ITS_WAY = 15 * SECOND;
 
 int64_t record_life_ms(const struct engine *engine, const struct command *command) {
@@ -31,14 +31,14 @@ bool record_is_over(const struct engine *engine, const struct command *command, 
     return now - command->first_sent_at > record_life_ms(engine, command) * MILLISECOND - ON_ITS_WAY;
 }
 
-/* The key that was free last is taken first, so that few are in use. */
+/* Takes the key that was freed last, so that few keys are in use. */
 void record_take_key(struct engine *engine, struct command *command) {
     struct record_keys *keys = &engine->record_keys;
     command->record_key = keys->count > 0 ? keys->numbers[--keys->count] : ++engine->last_id;
 }
 
 void record_answered(struct command *command, const struct reply *reply) {
-    bool sent_before = command->repeated || command->kind == COMMAND_UNDO; /* with an undo, what it undoes */
+    bool sent_before = command->repeated || command->kind == COMMAND_UNDO; /* an undo follows a command that was sent */
     bool copy_may_come = command->server->kill_denied && sent_before && !PLANTED(FAULT_RECORD_OF_LATE_COPY_REUSED);
     command->answered = reply->kind != REPLY_ERROR && !copy_may_come;
 }

@@ -1,5 +1,5 @@
-/* Operations and commands in general: how a command is sent, repeated and taken back, what a reply or an error does
- * to whoever asked, how an acquire is undone, how an operation finishes.
+/* Operations and commands in general: how a command is sent, repeated and abandoned, what a reply or an error does to
+ * its operation, how an acquire is undone, how an operation pauses and finishes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "operations.h"
 
@@ -22,7 +22,8 @@ uint32_t engine_random(struct engine *engine, uint32_t bound) {
     return bound ? high % bound : 0;
 }
 
-/* An inspection is about a name, about a server, or about any. */
+/* Returns the server that an inspection goes to: the one that it names, or else that of its first key. Without a key
+ * any server will do. */
 static struct server *destination_of_question(const struct engine *engine, const struct question *question) {
     if (question->server || !engine->routes) {
         return question->server ? question->server : engine->server;
@@ -58,7 +59,7 @@ struct command *take_oldest_sent(struct pipeline *pipeline) {
     struct command *command = container_of(list_pop(&pipeline->sent), struct command, link);
     pipeline->in_flight--;
     pipeline->unconfirmed -= is_unawaited_release(command);
-    command->held_since = 0; /* if it is sent again, it has all its time again */
+    command->held_since = 0; /* if it is sent again, its time for acknowledgements begins anew */
     return command;
 }
 
@@ -66,7 +67,6 @@ void repeat_command(struct engine *engine, struct command *command, int64_t at) 
     timer_arm(&engine->timers, &command->timer, at);
 }
 
-/* Sends an operation's command. */
 void operation_request(struct engine *engine, struct operation *operation, struct command *command) {
     operation->command = command;
     operation->phase = PHASE_REQUESTING;
@@ -74,7 +74,7 @@ void operation_request(struct engine *engine, struct operation *operation, struc
     arm_operation(engine, operation);
 }
 
-/* Takes back a command that the server cannot have seen; false if it may have. */
+/* Gives a command that was never sent back to the pool. Returns false if it was sent: the server may run it. */
 bool drop_unsent(struct engine *engine, struct command *command) {
     if (command->was_sent) {
         return false;
@@ -83,8 +83,8 @@ bool drop_unsent(struct engine *engine, struct command *command) {
     return true;
 }
 
-/* Takes back the command of an operation that gives up, or returns it: it may have been carried out, and its reply is
- * nobody's. */
+/* Abandons the command of an operation that gives up. Returns it if it was sent: it may run, and nobody waits for its
+ * reply. Else gives it back to the pool, and returns NULL. */
 struct command *operation_abandon(struct engine *engine, struct operation *operation) {
     struct command *command = operation->command;
     operation->command = NULL;
@@ -140,7 +140,7 @@ void finish_lost(struct engine *engine, struct operation *operation, int reason)
     finish(engine, operation, REDLATCH_LOST);
 }
 
-/* The server can not be used for now: to be asked again after a pause that grows. */
+/* The server is unusable for now. The operation requests again after a pause, which grows. */
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now) {
     if (operation->unusable_since == 0) {
         operation->unusable_since = now;
@@ -156,7 +156,8 @@ void operation_pause(struct engine *engine, struct operation *operation, int sta
     arm_operation(engine, operation);
 }
 
-/* Who asked what is answered; NULL when that was given up on. A server that does not refuse is in no trouble. */
+/* Returns the operation that a reply is for. Returns NULL if the operation has given up. A reply that is no error reply
+ * shows that the server is usable. */
 struct operation *operation_answered(const struct command *command, const struct reply *reply) {
     struct operation *operation = command->operation;
     if (!operation) {
@@ -170,7 +171,7 @@ struct operation *operation_answered(const struct command *command, const struct
     return operation;
 }
 
-/* It was told that others hold what it wants. */
+/* The operation found its name held by others. */
 void operation_contended(struct engine *engine, struct operation *operation) {
     engine->stats.contended += !operation->contended;
     operation->contended = true;
@@ -191,7 +192,7 @@ int64_t acquire_lease(const struct engine *engine, const struct operation *opera
 void undo_acquire(struct engine *engine, struct operation *operation, uint64_t id, int64_t repeat_until) {
     struct command *command = take_command(engine, operation);
     if (!command) {
-        return; /* the id lives for one lease at most */
+        return; /* a grant to the id ends with its lease */
     }
     let_command_go(engine, command);
     command->kind = COMMAND_RELEASE;
@@ -200,14 +201,16 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
     command->lease_ms = engine_wire_lease(engine, operation->lease_ms);
     command->repeat_until = repeat_until;
     command->leaves = kind_of(operation->resource)->queues_on_server;
-    /* Nobody waits for the reply, and what follows on this pipeline must not find a place that was given up. */
+    /* Nobody waits for the reply, so a NOSCRIPT would be seen too late: what follows on this pipeline must not find a
+     * position that was given up. */
     command->as_text = command->leaves && !server_of(engine, command->resource)->leave_is_known;
     engine->stats.script_loads += command->as_text;
     engine->stats.compensations++;
     push_command(engine, command);
 }
 
-/* Undoes what was asked with; should the operation ask again, that undo may still be under way. */
+/* Undoes the last request. If the operation requests again, it takes a new id, as the undo may still be in flight
+ * then. */
 void undo_attempt(struct engine *engine, struct operation *operation) {
     undo_acquire(engine, operation, operation->id, 0);
     operation->id = 0;

@@ -8,15 +8,16 @@
 void finish(struct engine *engine, struct operation *operation, int status);
 void finish_lost(struct engine *engine, struct operation *operation, int reason);
 void arm_operation(struct engine *engine, struct operation *operation);
-/* The server that a command is to go to. */
+/* Returns the server that a command goes to. */
 struct server *destination(const struct engine *engine, const struct command *command);
 
 void push_command(struct engine *engine, struct command *command);
 
-/* Whether it is an unconfirmed release, for whose reply nobody waits; of a hand-over the receiver does. */
+/* Returns whether a command is an unconfirmed release whose reply nobody waits for. If it became a hand-over, the
+ * receiver waits for the reply. */
 bool is_unawaited_release(const struct command *command);
 
-/* Takes the oldest command off those that were sent; there is one. */
+/* Takes the oldest command off those that were sent, of which there is one at least. */
 struct command *take_oldest_sent(struct pipeline *pipeline);
 void repeat_command(struct engine *engine, struct command *command, int64_t at);
 bool drop_unsent(struct engine *engine, struct command *command);
@@ -25,7 +26,7 @@ void undo_acquire(struct engine *engine, struct operation *operation, uint64_t i
 void undo_attempt(struct engine *engine, struct operation *operation);
 void operation_request(struct engine *engine, struct operation *operation, struct command *command);
 struct command *operation_abandon(struct engine *engine, struct operation *operation);
-/* One that is parked or paused requests again as soon as timers run. */
+/* If the operation is parked or paused, it requests again as soon as timers run. */
 void operation_recheck_soon(struct engine *engine, struct operation *operation, int64_t now);
 
 void operation_contended(struct engine *engine, struct operation *operation);

@@ -1,4 +1,4 @@
-/* How a waiter waits, and asks again.
+/* How a waiter waits, and how it rechecks.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PARK_H
 #define PARK_H

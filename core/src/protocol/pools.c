@@ -1,5 +1,5 @@
-/* The engine's memory: pools that the driver fills before an operation starts, and what is set aside for each
- * operation, so that no undo, loss or release ever wants for memory.
+/* The engine's memory: pools that the driver fills before an operation starts, and reserves for each operation, so that
+ * no undo, loss or release ever fails without memory.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pools.h"
 
@@ -9,10 +9,11 @@
 #include "operation_record.h"
 #include "planted.h"
 
-/* An acquire may need, at the same time: the command asking, one that undoes it, and room for a retired id or two. */
+/* An acquire may need at the same time: the command of its request, the undo of one, and the releases of a retired id
+ * or two. */
 enum { COMMANDS_PER_ACQUIRE = 4, COMMANDS_PER_OTHER = 2 };
 
-/* Renewals that are sent together. In a cluster each is of one slot, which few holds share. */
+/* Batches that are kept in the pool. In a cluster each is for one slot, which few holds share. */
 enum { BATCHES = 16, BATCHES_OF_CLUSTER = BATCHES_TOGETHER };
 
 static uint32_t commands_for(uint8_t operation_kind) {
@@ -23,13 +24,13 @@ static uint32_t missing(uint32_t wanted, uint32_t there) {
     return wanted > there ? wanted - there : 0;
 }
 
-/* Of a name of unknown kind, one who watches may find that it is told of elsewhere, while the place where it listened
- * lingers. */
+/* A watch of a name of unknown kind may change to another role, while the wait queue of its first role lingers. */
 static uint32_t wait_queues_for(uint8_t operation_kind, uint32_t count) {
     return operation_kind == OPERATION_ACQUIRE ? count : operation_kind == OPERATION_WATCH ? 2 : 0;
 }
 
-/* What an operation on `count` names needs; of a set, each asynchronous grant may have to be given back by itself. */
+/* Returns what an operation on `count` names needs. For a set, each asynchronous grant may have to be given back by
+ * itself. */
 static struct engine_preallocation needs(uint8_t operation_kind, uint32_t count, bool set) {
     uint32_t commands = commands_for(operation_kind);
     bool acquire = operation_kind == OPERATION_ACQUIRE;
@@ -41,7 +42,7 @@ static struct engine_preallocation needs(uint8_t operation_kind, uint32_t count,
     };
 }
 
-/* Commands in the pool that are set aside for something. */
+/* Returns how many commands of the pool are set aside for something. */
 static uint32_t commands_spoken_for(const struct engine *engine) {
     return engine->reserved_commands + engine->returning_commands + engine->expired_entries + engine->refreshes;
 }
@@ -100,8 +101,8 @@ void engine_add_hold(struct engine *engine, struct hold *hold) {
     engine->hold_pool_size++;
 }
 
-/* One wait queue is set aside for each name that may come to need it, however many wait: it is in the pool until it is
- * attached, and again when it has been detached while somebody is still under way. */
+/* Reserves one wait queue for a name that operations may need it for, however many they are. The wait queue is in the
+ * pool until it is attached, and again when it is detached while such an operation goes on. */
 static void use_wait_queue(struct engine *engine, struct operation *operation) {
     struct resource *resource = operation->resource;
     operation->uses_wait_queue = true;
@@ -130,7 +131,7 @@ void reserve_for(struct engine *engine, struct operation *operation) {
     operation->reserved_commands = (uint8_t)need.commands;
     operation->returning_commands = 0;
     operation->reserved_holds = permits && operation->amount > 1 ? (uint32_t)operation->amount : need.holds;
-    bool one = !set && need.wait_queues > 0; /* the first wait queue is its name's */
+    bool one = !set && need.wait_queues > 0; /* one wait queue is reserved for the name itself */
     operation->reserved_wait_queues = (uint8_t)(need.wait_queues - one);
     operation->reserved_entries = (uint8_t)need.entries;
     engine->reserved_commands += operation->reserved_commands;
@@ -164,7 +165,8 @@ void return_reserve(struct engine *engine, struct operation *operation) {
     }
 }
 
-/* What nobody may ever wait for again keeps one of its operation's commands to be released with. */
+/* Sets one of the operation's reserved commands aside for a hold, so that the hold can be released when nobody waits
+ * for it any more. */
 void keep_command_for(struct operation *operation, struct hold *hold) {
     if (operation->reserved_commands > 0 && !hold->command_kept) {
         operation->reserved_commands--;
@@ -177,8 +179,8 @@ void return_kept_command(struct engine *engine, struct hold *hold) {
     hold->command_kept = false;
 }
 
-/* A command out of the operation's reserve, or for nobody out of what is not reserved; NULL only in the second case,
- * when the operation has used up its reserve, or when the engine is broken. */
+/* Takes a command out of the operation's reserve. Without an operation, or if the reserve is used up, takes one that is
+ * not reserved. Returns NULL if there is none, or if the engine is broken. */
 struct command *take_command(struct engine *engine, struct operation *operation) {
     if (operation && operation->reserved_commands > 0) {
         operation->reserved_commands--;
@@ -189,7 +191,7 @@ struct command *take_command(struct engine *engine, struct operation *operation)
         operation->returning_commands--;
         engine->returning_commands--;
     }
-    if (!INVARIANT(&engine->broken, !list_is_empty(&engine->command_pool))) { /* it has all reserves */
+    if (!INVARIANT(&engine->broken, !list_is_empty(&engine->command_pool))) { /* the pool has all reserves */
         return NULL;
     }
     struct command *command = container_of(list_pop(&engine->command_pool), struct command, link);
@@ -218,8 +220,8 @@ static uint32_t smaller(uint32_t one, uint32_t other) {
     return one < other ? one : other;
 }
 
-/* What was bound in undos comes back to the pool, not to the operation: one that goes on for long may have of it again
- * what is set aside for nobody. */
+/* Fills up the reserve of an operation on a set. A command that it used for an undo returns to the pool, not to the
+ * reserve. An operation that goes on for long may reserve such commands again, if nothing else has. */
 static void top_up(struct engine *engine, struct operation *operation) {
     struct engine_preallocation need = needs(operation->kind, operation->set->count, true);
     uint32_t commands = smaller(missing(need.commands, operation->reserved_commands),
@@ -232,8 +234,8 @@ static void top_up(struct engine *engine, struct operation *operation) {
     engine->reserved_entries += entries;
 }
 
-/* The same with room for lines, out of the reserve of an operation on a set; NULL when that is used up, and there is no
- * more in the pool. */
+/* Takes a command with entries out of the reserve of an operation on a set. Returns NULL if the reserve is used up and
+ * cannot be filled up. */
 struct command *take_command_with_entries(struct engine *engine, struct operation *operation) {
     top_up(engine, operation);
     if (operation->reserved_entries == 0 || operation->reserved_commands == 0) {
@@ -264,7 +266,7 @@ static void give_entries(struct engine *engine, struct command *command) {
     }
 }
 
-/* Takes a command back; an operation that goes on has it set aside again. */
+/* Gives a command back to its pool. If its operation goes on, the command is reserved for it again. */
 void give_command(struct engine *engine, struct command *command) {
     struct operation *operation = command->operation;
     timer_disarm(&engine->timers, &command->timer);
@@ -315,8 +317,9 @@ void give_hold(struct engine *engine, struct hold *hold) {
     engine_add_hold(engine, hold);
 }
 
-/* The wait queue of the operation's name, out of what is set aside for the name, or for a set, if there is none yet.
- * NULL only for a set, whose names may each have had theirs before. */
+/* Returns the wait queue of the operation's name. If there is none yet, takes the one that is reserved for the name or
+ * the operation, or one that is not reserved. Returns NULL only for a set, which may have used up its reserve for other
+ * names. */
 struct wait_queue *attach_wait_queue(struct engine *engine, struct operation *operation) {
     struct resource *resource = operation->resource;
     if (!resource->queue) {

@@ -1,7 +1,7 @@
 /* The wait queue of a name. Waiters of this process are granted in order of arrival. Only the foremost talks to Redis,
- * or the concurrent waiters at the front. A release with a waiter hands the hold over inside the process, at most 16
- * times or for 10 ms in a row; then the lock is released, and if other processes listen, they may try first. Waiters of
- * a fair lock are here, too, in the order of their positions (fair.c).
+ * or the concurrent waiters at the front. A release hands the hold over to a waiter of the process, at most 16 times or
+ * for 10 ms in a row; then the lock is released, and if other processes listen, they may try first. Waiters of a fair
+ * lock are in the wait queue, too, in the order of their positions (fair.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "queue.h"
 
@@ -23,20 +23,22 @@ static bool is_concurrent(const struct operation *operation) {
     return kind_of_number(operation->lock_kind)->waiters_go_together;
 }
 
-/* Whether several may go at once, and so each has to see to it that it misses no message. */
+/* Returns whether waiters of the name may be concurrent: then each has to make sure that it misses no message. */
 static bool is_shared(const struct wait_queue *queue) {
     return kind_of(queue->resource)->waiters_go_together;
 }
 
-/* Who may go at the same time as the one in front of it; NULL: it goes alone, or is the last who may. */
+/* Returns the waiter behind `operation` that may request at the same time as it. Returns NULL if `operation` is
+ * exclusive or no concurrent waiter follows. */
 static struct operation *next_concurrent(const struct wait_queue *queue, const struct operation *operation) {
     struct list_link *link = is_concurrent(operation) ? list_next(&queue->waiters, &operation->link) : NULL;
     struct operation *next = link ? container_of(link, struct operation, link) : NULL;
     return next && is_concurrent(next) ? next : NULL;
 }
 
-/* Whether an earlier call of the same owner, with the same intent, stands in the queue or was just granted: then this
- * one re-enters, and does not ask by itself. `operation` may be about to queue. */
+/* For an owner that may have several operations at once: returns whether an earlier acquire of the same kind is in the
+ * queue or was just granted. Then `operation`, which may be about to queue, re-enters that hold and does not request by
+ * itself. */
 bool queue_will_reenter(const struct wait_queue *queue, const struct operation *operation) {
     const struct hold *hold = resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
     if (!operation->named_owner || (hold && hold->stage == HOLD_ALIVE)) {
@@ -52,7 +54,7 @@ bool queue_will_reenter(const struct wait_queue *queue, const struct operation *
     return false;
 }
 
-/* Whether whoever comes now may go at once. */
+/* Returns whether a new waiter may request at once. */
 bool queue_lets_in(const struct wait_queue *queue, const struct operation *operation) {
     bool exclusive = queue->exclusive_count > 0 && !PLANTED(FAULT_READERS_OVERTAKE);
     bool front = !queue_foremost(queue) || (is_concurrent(operation) && !exclusive);
@@ -69,7 +71,7 @@ void queue_enter(struct engine *engine, struct operation *operation) {
     timer_disarm(&engine->timers, &queue->timer);
 }
 
-/* A hold of this process that a waiter can not go beside, or NULL. */
+/* Returns a hold of this process that excludes a waiter. Returns NULL if there is none. */
 static struct hold *hold_in_the_way(const struct operation *operation) {
     struct hold *hold = kind_of(operation->resource)->has_permits ? NULL : operation->resource->holds;
     while (hold &&
@@ -80,7 +82,8 @@ static struct hold *hold_in_the_way(const struct operation *operation) {
     return hold;
 }
 
-/* The first at the front who has not begun; where several go at once, also who may have missed a message. */
+/* Returns the first waiter at the front that has not requested yet. If waiters may be concurrent, also one that may
+ * have missed a message. */
 static struct operation *next_turn(const struct wait_queue *queue, int64_t now) {
     struct operation *operation = queue_foremost(queue);
     for (; operation; operation = next_concurrent(queue, operation)) {
@@ -93,7 +96,8 @@ static struct operation *next_turn(const struct wait_queue *queue, int64_t now) 
     return NULL;
 }
 
-/* Asks, or, when this process itself holds the lock, parks at first: the release will hand it over. */
+/* The waiter requests. If this process itself holds the lock, the waiter parks first: the release will hand the lock
+ * over. */
 static void take_turn(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *hold = operation->phase == PHASE_QUEUED ? hold_in_the_way(operation) : NULL;
     if (hold || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
@@ -107,7 +111,7 @@ static void take_turn(struct engine *engine, struct operation *operation, int64_
     }
 }
 
-/* Somebody left the queue: those behind go on. */
+/* Called after a waiter left the queue. The waiters behind it go on. */
 void queue_advance(struct engine *engine, struct wait_queue *queue, int64_t now) {
     if (list_is_empty(&queue->waiters)) {
         queue_go_idle(engine, queue, now);
@@ -116,8 +120,8 @@ void queue_advance(struct engine *engine, struct wait_queue *queue, int64_t now)
     }
 }
 
-/* Lets those at the front who have not begun look at once: a message may have been spent on the one that left. Each has
- * one turn at most. */
+/* The waiters at the front that have not requested yet request at once, each once at most: the waiter that left may
+ * have used up a message that was meant for them. */
 void queue_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
     const struct resource *resource = queue->resource;
     for (uint32_t turns = queue->waiter_count; turns > 0 && resource->queue == queue; turns--) {
@@ -135,7 +139,7 @@ static void take_off(struct engine *engine, struct operation *operation) {
     bool was_foremost = queue_foremost(queue) == operation;
     list_remove(&operation->link);
     struct operation *next = was_foremost ? queue_foremost(queue) : NULL;
-    if (next) { /* what the one in front was told holds for who waited behind it */
+    if (next) { /* what the foremost found holds for the waiter behind it, too */
         next->contended = next->contended || operation->contended;
     }
     queue->waiter_count--;
@@ -156,7 +160,7 @@ void queue_leave(struct engine *engine, struct operation *operation, int64_t now
     queue_advance(engine, queue, now);
 }
 
-/* Takes the other calls of a hold's owner off the queue that can be begun anew. */
+/* Takes those other acquires of a hold's owner off the queue that can begin again. */
 static void take_off_others(struct engine *engine, struct wait_queue *queue, const struct hold *hold,
                             struct list *others) {
     struct list_link *link = queue->named_owners ? list_first(&queue->waiters) : NULL;
@@ -173,9 +177,10 @@ static void take_off_others(struct engine *engine, struct wait_queue *queue, con
     }
 }
 
-/* After a grant: other calls of the same owner that wait for the lock would wait for themselves; they re-enter. A
- * reader who waits for the write lock gets an error, a writer who waits for the read lock goes past the queue. All
- * leave before the first begins anew, for some come back into the queue. */
+/* Called after a grant. Other acquires of the same owner that wait for the lock would wait for their own hold, so they
+ * begin again: those of the same kind re-enter. An owner of the read lock that waits for the write lock gets an error.
+ * An owner of the write lock that waits for the read lock goes past the queue. All leave the queue before the first
+ * begins again, because some enter it anew. */
 void queue_reenter_others(struct engine *engine, struct wait_queue *queue, struct hold *hold, int64_t now) {
     struct list others;
     struct list_link *link;
@@ -195,7 +200,8 @@ void queue_reenter_others(struct engine *engine, struct wait_queue *queue, struc
     }
 }
 
-/* The waiter of this process that shall have the hold next, or NULL when it is to be released for everybody. */
+/* Returns the waiter of this process that gets the hold next. Returns NULL if the hold is to be released for
+ * everybody. */
 struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64_t now) {
     struct wait_queue *queue = hold->resource->queue;
     struct operation *foremost = queue ? queue_foremost(queue) : NULL;
@@ -213,7 +219,7 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
         queue->yielding = !queues_on_server;
         return NULL;
     }
-    if (queues_on_server) { /* whose turn it is, the server says */
+    if (queues_on_server) { /* the server decides which waiter is next */
         return foremost->has_position ? foremost : NULL;
     }
     if (hold->hand_overs == 0) {
@@ -227,7 +233,7 @@ struct operation *queue_receiver(struct engine *engine, struct hold *hold, int64
     return foremost;
 }
 
-/* Those at the front who wait look no later than when other processes had their turn, and not before. */
+/* The parked waiters at the front recheck when other processes have had their turn, no later and no sooner. */
 static void wait_for_others(struct engine *engine, struct wait_queue *queue) {
     struct operation *operation = queue_foremost(queue);
     for (; operation; operation = next_concurrent(queue, operation)) {
@@ -238,7 +244,7 @@ static void wait_for_others(struct engine *engine, struct wait_queue *queue) {
     }
 }
 
-/* Nobody of the queue asks for a moment, in which others have their turn. */
+/* Yields: no waiter of the queue requests for a moment, in which other processes have their turn. */
 static void yield(struct engine *engine, struct wait_queue *queue, int64_t now) {
     if (queue->yield_until <= now) {
         queue->yield_until = now + MILLISECOND + engine_random(engine, 2000);
@@ -246,14 +252,15 @@ static void yield(struct engine *engine, struct wait_queue *queue, int64_t now) 
     wait_for_others(engine, queue);
 }
 
-/* A real release of ours was answered: `told` subscribers heard of it, -1 if unknown. If others did, they go first, and
- * so does a set that stands beside: it is in nobody's queue, and has no other turn while there is always one. */
+/* Called when a release that handed nothing over is done. `receivers` subscribers got its message, -1 if unknown. If
+ * the queue yields and other processes got the message, they go first. So does a set that waits beside the queue: a set
+ * is in no queue, and would have no turn as long as there is a waiter. */
 void queue_after_release(struct engine *engine, struct resource *resource, int64_t receivers, int64_t now) {
     struct wait_queue *queue = resource->queue;
     if (!queue) {
         return;
     }
-    queue->sequence++; /* an ask under way may have been answered before the release */
+    queue->sequence++; /* a request in flight may have been answered before the release */
     struct operation *foremost = queue_foremost(queue);
     bool yielding = queue->yielding;
     queue->yielding = false;
@@ -261,20 +268,20 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     if (set_goes) {
         yield(engine, queue, now);
     }
-    if (set_goes || receivers < 0) { /* if it is not told, nobody hears of it */
+    if (set_goes || receivers < 0) { /* without a message nothing else wakes a set */
         set_recheck_next(engine, queue, now);
     }
     if (set_goes || !foremost || (foremost->phase != PHASE_PARKED && !is_shared(queue))) {
         return;
     }
-    if (kind_of(resource)->queues_on_server) { /* whoever is next has been called, if it listens */
+    if (kind_of(resource)->queues_on_server) { /* the first of the server queue was woken, if it is subscribed */
         if (!foremost->wake_channel || foremost->wake_channel->state != SUBSCRIPTION_ACTIVE) {
             acquire_recheck(engine, foremost, now);
         }
         return;
     }
     int64_t own = queue->subscription.state == SUBSCRIPTION_ACTIVE ? 1 : 0;
-    bool unheard = kind_of(resource)->polls; /* of others, who may wait all the same */
+    bool unheard = kind_of(resource)->polls; /* other waiters have no subscription, but may wait */
     if (yielding && (receivers < 0 || receivers > own || unheard)) {
         yield(engine, queue, now);
     } else if (!is_shared(queue) || !hold_in_the_way(foremost)) {
@@ -282,8 +289,8 @@ void queue_after_release(struct engine *engine, struct resource *resource, int64
     }
 }
 
-/* Whoever is parked at the front looks, where several may go when others had their turn: a lock may be free without a
- * message that says so. */
+/* The parked waiters at the front recheck: the lock may be free without a message that says so. If they may be
+ * concurrent, they do so after other processes have had their turn. */
 void queue_recheck(struct engine *engine, struct wait_queue *queue, int64_t now) {
     struct operation *foremost = queue_foremost(queue);
     if (foremost && is_shared(queue)) {
@@ -297,16 +304,15 @@ void queue_recheck(struct engine *engine, struct wait_queue *queue, int64_t now)
     }
 }
 
-/* A release was heard of. `1`, a writer's, is for all who can go together, `0` for the foremost (wire format 1.6): when
- * that one is in, the others follow. */
+/* A message of a release was received. `1`, of a write lock, is for all concurrent waiters; `0` is for the foremost
+ * (wire format 1.6), and when that one is granted, the others follow. */
 void queue_notified(struct engine *engine, struct wait_queue *queue, int64_t number, int64_t now) {
     struct operation *foremost = queue_foremost(queue);
     bool parked = foremost && foremost->phase == PHASE_PARKED;
     if (!foremost || (!parked && !is_shared(queue))) {
         return;
     }
-    if (queue->yielding || queue->yield_until > now) { /* the echo of our own release, ahead of its reply; or not
-                                                              before others had their turn, but then */
+    if (queue->yielding || queue->yield_until > now) { /* our own message, before its reply; or others go first */
         yield(engine, queue, now);
     } else if (is_shared(queue) && number != 0) {
         queue_advance(engine, queue, now);
@@ -315,14 +321,15 @@ void queue_notified(struct engine *engine, struct wait_queue *queue, int64_t num
     }
 }
 
-/* The wire number that lets a reader in past a writer: its owner's own write lock; 0: there is none. */
+/* Returns the wire number that lets a reader in past a writer: that of its owner's own write lock. Returns 0 if there
+ * is none. */
 uint64_t read_write_pass(const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
     const struct hold *held = lock_kind == REDLATCH_READ ? resource_live_hold_of(resource, REDLATCH_WRITE, owner)
                                                          : NULL;
     return held ? held->id : 0;
 }
 
-/* Whether the owner of a write lock has, or is about to have or to give back, the read lock as well. */
+/* Returns whether the owner of a write lock has, is about to have or is giving back the read lock, too. */
 bool read_write_is_downgrade(const struct hold *hold) {
     const struct hold *other = hold->resource->holds;
     while (other && (other->owner != hold->owner || other->lock_kind != REDLATCH_READ)) {

@@ -1,4 +1,4 @@
-/* The local waiters of a name: who goes next.
+/* The wait queue of a name: which waiter requests next, and which one gets a hold by a hand-over.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef QUEUE_H
 #define QUEUE_H

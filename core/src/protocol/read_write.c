@@ -1,5 +1,5 @@
 /* The two modes of a read-write lock. Their machine is the mutex's (mutex.c, hold.c), and they share one queue
- * (queue.c): the readers at its front request together; a writer requests alone, and whoever came later waits.
+ * (queue.c): the readers at its front request together; a writer requests alone, and waiters that came later wait.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   an owner who holds   and acquires the read lock        and acquires the write lock
@@ -27,8 +27,8 @@
 #include "pools.h"
 #include "queue.h"
 
-/* Puts a reader who writes before everybody else, but behind other reads of the same owner, wherever they are: what the
- * first of them is granted, the others raise. */
+/* Moves a reader whose owner holds the write lock to the front, but behind other reads of the same owner, wherever they
+ * are: the first of them is granted a hold, and the others raise its hold count. */
 static void pass_queue(struct wait_queue *queue, struct operation *operation) {
     list_remove(&operation->link);
     struct list_link *before = queue->waiters.ring.next;
@@ -43,7 +43,7 @@ static void pass_queue(struct wait_queue *queue, struct operation *operation) {
 
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *same = resource_live_hold_of(operation->resource, operation->lock_kind, operation->owner);
-    if (same) { /* a set brought it while this one was asking */
+    if (same) { /* a set was granted it while this one was requesting */
         hold_acquire(engine, same, operation, now);
         return;
     }
@@ -70,7 +70,8 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
     }
 }
 
-/* What keeps an owner from writing who reads: WOULD_DEADLOCK, LOST of a read lock that is known to be lost, or OK. */
+/* Returns why an owner of the read lock cannot acquire the write lock: WOULD_DEADLOCK, or LOST if its read lock is
+ * known to be lost. Returns OK if nothing prevents it. */
 int read_write_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
                        int64_t now) {
     if (lock_kind != REDLATCH_WRITE || resource_live_hold_of(resource, REDLATCH_WRITE, owner)) {

@@ -1,4 +1,4 @@
-/* Waiters of a fair lock keep their positions. A batch names them to the server every third of the fair timeout; a
+/* How waiters of a fair lock keep their positions. A batch names them to the server every third of the fair timeout; a
  * client without a heartbeat for that timeout loses its positions. The reply says which positions have ended. A waiter
  * that is alone in its queue needs no refresh: its rechecks do the same.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -14,7 +14,7 @@
 enum { REFRESH_BATCH_SIZE = 100 };
 _Static_assert((int)REFRESH_BATCH_SIZE <= (int)REPLY_ELEMENTS_MAX, "each of them may be answered to have no place");
 
-/* A batch without anybody in it yet; NULL without memory. */
+/* Returns a refresh that names no waiter yet. Returns NULL if there is no memory. */
 static struct command *open_batch(struct engine *engine, struct wait_queue *queue) {
     struct command *command = take_command(engine, NULL);
     if (command) {
@@ -42,7 +42,7 @@ void refresh_waiters(struct engine *engine, struct wait_queue *queue, int64_t no
             command = open_batch(engine, queue);
         }
         if (!command) {
-            break; /* the next time; the foremost shows meanwhile that this client lives */
+            break; /* the next time; until then the foremost renews the heartbeat */
         }
         operation->batch = command->count;
         size++;
@@ -52,8 +52,9 @@ void refresh_waiters(struct engine *engine, struct wait_queue *queue, int64_t no
     }
 }
 
-/* Whoever has no place any more asks for another, in the order of the queue; one that asks already will be told itself,
- * and one that is to be handed the lock asks when it does not get it. */
+/* The reply names the waiters whose positions have ended. Those that are parked request new ones, in the order of the
+ * queue. A waiter that is requesting learns it from its own reply. One that is to be handed the lock requests if it
+ * does not get it. */
 void refresh_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct wait_queue *queue = command->resource->queue;
     bool lost = false;
@@ -67,7 +68,7 @@ void refresh_replied(struct engine *engine, struct command *command, const struc
             fair_take_position(engine, operation, now);
             lost = true;
         } else if (operation && operation->phase == PHASE_HANDED) {
-            operation->woken = true; /* it asks when the hand-over fails */
+            operation->woken = true; /* it requests if the hand-over fails */
         }
     }
     if (lost) {

@@ -1,4 +1,4 @@
-/* Waiters behind the foremost keep their positions.
+/* The refresh of the positions of fair waiters.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REFRESH_H
 #define REFRESH_H

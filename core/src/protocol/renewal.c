@@ -1,7 +1,7 @@
-/* The watchdog. Leases are renewed in batches, in the order of their times; each hold of a batch has its own outcome. A
- * hold in a batch is not renewed by another one. A hold that ends meanwhile is taken out of its batch. After a batch
- * that was refused or lost another one follows, until each hold's deadline. While a slot migrates its names may be on
- * two nodes, which both refuse a batch of them: for a while each name is renewed by itself.
+/* The watchdog. Leases are renewed in batches, in the order in which they are due; each hold of a batch has its own
+ * outcome. A hold is in one batch at a time. A hold that ends meanwhile is taken out of its batch. After a batch that
+ * got an error reply or is in doubt another one follows, until each hold's deadline. While a slot migrates its names
+ * may be on two nodes, which both refuse a batch of them: for a while each name is renewed by itself.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "renewal.h"
 
@@ -16,7 +16,8 @@
 #include "routes.h"
 #include "wire.h"
 
-/* A script takes some microseconds for each value of a group, in which the server does nothing else. */
+/* How many values of groups a batch may have: the script takes some microseconds for each, in which the server does
+ * nothing else. */
 enum { VALUES_MAX = 1000 };
 
 enum { VERIFICATIONS_IN_LEASE = 10, TRIES_IN_MILLISECOND = 250 };
@@ -24,8 +25,8 @@ enum { VERIFICATIONS_IN_LEASE = 10, TRIES_IN_MILLISECOND = 250 };
 /* How soon a renewal that was not acknowledged is repeated. */
 static const int64_t UNACKNOWLEDGED_PAUSE = 100 * MILLISECOND;
 
-/* A renewal may have been carried out too late for its hold, which has been reported lost: nobody shall wait for that
- * lease. false if there was no memory. */
+/* Releases a hold that was reported lost while its renewal was under way: the server may have renewed it, and nobody
+ * shall wait for that lease. Returns false if there was no memory. */
 static bool release_renewed(struct engine *engine, const struct renewal *entry) {
     struct command *command = take_command(engine, NULL);
     if (!command) {
@@ -42,14 +43,14 @@ static bool release_renewed(struct engine *engine, const struct renewal *entry) 
     return true;
 }
 
-/* Ends a batch: what expired is given back. Where there is no memory for that, the batch asks for the rest once more,
- * and by then engine_preallocation_needed has seen to it. */
+/* Ends a batch. Each expired entry is released on the server. An entry whose release finds no memory stays in the batch
+ * and is queried again; until then engine_preallocation_needed allocates the memory. */
 static void end_entries(struct engine *engine, struct command *command, int64_t now) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < command->batch_count; i++) {
         struct renewal *entry = &command->batch[i];
         if (entry->expired && !release_renewed(engine, entry)) {
-            command->batch[kept++] = *entry; /* which only asks: see renewal_forget */
+            command->batch[kept++] = *entry; /* its lease is 0: see renewal_forget */
             continue;
         }
         engine->expired_entries -= entry->expired;
@@ -63,7 +64,7 @@ static void end_entries(struct engine *engine, struct command *command, int64_t 
     }
 }
 
-/* Adds a hold to a batch. A hold that is no longer renewed is only asked about (a lease of 0). */
+/* Adds a hold to a batch. A hold that is no longer renewed is only queried (a lease of 0). */
 static void add_entry(struct engine *engine, struct command *command, struct hold *hold, int64_t now) {
     int64_t lease_ms = 0;
     if (hold_is_renewed(hold)) {
@@ -84,7 +85,7 @@ static void add_entry(struct engine *engine, struct command *command, struct hol
     hold_arm(engine, hold);
 }
 
-/* A batch for holds that are renewed as this one is; NULL without memory. */
+/* Returns a new batch for holds that are renewed as this one is. Returns NULL if there is no memory. */
 static struct command *open_batch(struct engine *engine, const struct hold *hold) {
     struct list_link *pooled = list_pop(&engine->batch_pool);
     if (!pooled) {
@@ -104,25 +105,28 @@ static struct command *open_batch(struct engine *engine, const struct hold *hold
     return command;
 }
 
-/* Whether a hold can go with others of a slot: in a cluster all names of a script are in one, and on one node. */
+/* Returns whether a hold can be in a batch with another one: in a cluster all names of a script are in one slot, and on
+ * one node. */
 static bool shares(const struct renewal *other, const struct hold *hold, int64_t now) {
     bool separate = now < hold->separate_until || now < other->hold->separate_until;
     return (other->name->slot == hold->resource->slot && !separate) || PLANTED(FAULT_SLOTS_IN_ONE_RENEWAL);
 }
 
-/* Whether a batch that is being gathered is renewed as the hold is. */
+/* Returns whether a hold can go into a batch that is being gathered. */
 static bool goes_with(const struct command *batch, const struct hold *hold, int64_t now) {
     return renewed_alike(batch->lock_kind, hold->lock_kind) &&
            (batch->batch_count == 0 || shares(&batch->batch[0], hold, now));
 }
 
-/* Whether a hold has to wait for another batch; one that has more values than a batch may have goes alone. */
+/* Returns whether a hold finds no room in a batch. A hold that has more values than a batch may have goes into a batch
+ * of its own. */
 static bool is_full(const struct command *batch, const struct hold *hold) {
     return batch->batch_count == RENEWAL_BATCH_SIZE ||
            (batch->batch_count > 0 && batch->batch_values + hold->resource->value_count > VALUES_MAX);
 }
 
-/* The hold whose time is next, if that is near; NULL if it is not, or something else is. */
+/* Returns the hold whose timer is the next, if it is due for a renewal by `near`. Returns NULL if another timer is the
+ * next one, or if the next one is later. */
 static struct hold *next_due(const struct engine *engine, int64_t near, int64_t now) {
     struct timer *timer = engine->timers.root;
     if (!timer || timer->kind != TIMER_HOLD || timer->at > near) {
@@ -139,7 +143,8 @@ struct gathered {
     size_t count;
 };
 
-/* The batch that a hold goes with, which is mostly that of the hold before; NULL if there can be no further one. */
+/* Returns the batch that a hold goes into, which is mostly that of the hold before. Opens one if there is none. Returns
+ * NULL if there can be no further batch. */
 static struct command *batch_for(struct engine *engine, struct gathered *gathered, const struct hold *hold,
                                  int64_t now) {
     for (size_t i = gathered->count; i > 0; i--) {
@@ -154,8 +159,8 @@ static struct command *batch_for(struct engine *engine, struct gathered *gathere
     return batch;
 }
 
-/* When a hold tries again that found no batch: each some time after the one before. Else very many that are due would
- * all try every millisecond, and hardly any be renewed. */
+/* Returns when a hold that found no batch tries again: each some time after the one before. Otherwise very many holds
+ * that are due would all try every millisecond, and hardly any would be renewed. */
 static int64_t next_try(struct engine *engine, int64_t now) {
     int64_t soonest = now + MILLISECOND;
     int64_t after = engine->renewals_try_at + MILLISECOND / TRIES_IN_MILLISECOND;
@@ -163,7 +168,7 @@ static int64_t next_try(struct engine *engine, int64_t now) {
     return engine->renewals_try_at;
 }
 
-/* Makes a batch of the hold whose time has come and of those whose time is near; one for each way of renewing, and in a
+/* Gathers the hold that is due, and those that are due soon, into batches: one for each way of renewing, and in a
  * cluster for each slot, or each name of a slot that migrates. */
 void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
     struct gathered gathered = {.count = 0};
@@ -181,8 +186,8 @@ void renewal_gather(struct engine *engine, struct hold *first, int64_t now) {
     }
 }
 
-/* Whether a hold's last lease was asked for only until the hold has to be over: its renewals come ever closer, and each
- * takes a good part of so short a lease. */
+/* Returns whether a hold's last lease was cut to end at max_hold_at. The renewals of such a hold come ever closer, and
+ * each takes a good part of so short a lease, so a late one is not reported. */
 static bool is_cut_by_max_hold(const struct hold *hold) {
     return hold->max_hold_at != NEVER &&
            hold->confirmed_at + hold->lease_ms * MILLISECOND >= hold->max_hold_at - 2 * MILLISECOND;
@@ -209,7 +214,7 @@ static void entry_confirmed(struct engine *engine, struct hold *hold, const stru
     schedule_renewal(hold, sent_at, entry->lease_ms);
 }
 
-/* The batch brought nothing: its holds are due again at `at`. */
+/* The batch renewed nothing: its holds are due again at `at`. */
 void renewal_again(struct engine *engine, struct command *command, int64_t at, int64_t now) {
     for (uint32_t i = 0; i < command->batch_count; i++) {
         struct renewal *entry = &command->batch[i];
@@ -226,20 +231,20 @@ void renewal_again(struct engine *engine, struct command *command, int64_t at, i
     end_entries(engine, command, now);
 }
 
-/* The server has the hold; the number is what was left of its lease, -1 if it has none. */
+/* Returns whether the server has the hold. The number in the reply is what was left of its lease, -1 if it has none. */
 static bool is_found(const struct reply *reply) {
     return reply->kind == REPLY_INTEGER && reply->integer >= -1;
 }
 
-/* Where acknowledgements are wanted, a lease counts as renewed only if it was written: one that was longer may not be
- * acknowledged. */
+/* Returns whether a renewal wrote the lease, which it does not if as much was left. With acknowledgements, a lease
+ * counts as renewed only if it was written: an earlier one that lasts longer may not be acknowledged. */
 static bool is_written(const struct renewal *entry, int64_t left_ms) {
     return left_ms < entry->lease_ms;
 }
 
-/* A hold that was confirmed on a server that was left: this one has it, but a longer lease may not have been
- * replicated. It is believed no longer than this server says: what was left, or the lease of the renewal if that is
- * longer. */
+/* Called for a hold that was last confirmed by the server before a move. This server has the hold, but a longer lease
+ * may not have been replicated. So the hold is believed no longer than this server says: for what was left, or for the
+ * lease of the renewal if that is longer. */
 static void believe_this_server(const struct server *server, struct hold *hold, const struct renewal *entry,
                                 int64_t left_ms, int64_t sent_at) {
     int64_t moved_at = entry->name->moved_at;
@@ -255,7 +260,7 @@ static void believe_this_server(const struct server *server, struct hold *hold, 
     }
 }
 
-/* The server has the hold, whose lease does not count as renewed. */
+/* The server has the hold, but its lease does not count as renewed. */
 static void not_renewed(struct engine *engine, struct hold *hold, int64_t again_at, int64_t now) {
     hold->batch = NULL;
     hold->renew_at = hold_is_renewed(hold) ? again_at : NEVER;
@@ -270,7 +275,7 @@ static void entry_replied(struct engine *engine, const struct command *command, 
     bool kept = PLANTED(FAULT_LOSS_UNREPORTED) || (PLANTED(FAULT_MISSING_IS_KEPT) && entry->lease_ms == 0);
     bool good = found || kept;
     if (good) {
-        hold_check_deadline(engine, hold, now); /* a reply that comes after it brings nothing back */
+        hold_check_deadline(engine, hold, now); /* a reply after the deadline brings nothing back */
         if (!entry->live) {
             return;
         }
@@ -297,8 +302,8 @@ static void entry_replied(struct engine *engine, const struct command *command, 
     hold_command_done(engine, hold, now);
 }
 
-/* The keys of a batch are on two nodes: its holds go by themselves, for a lease, as nobody says when the migration
- * ends. Returns whether there are several, which then go at once. */
+/* The keys of a batch are on two nodes. For one lease each of its holds is renewed in a batch of its own, since no node
+ * says when the migration ends. Returns whether there are several holds: then they are renewed at once. */
 static bool renew_separately(const struct engine *engine, struct command *command, int64_t now) {
     for (uint32_t i = 0; i < command->batch_count && command->batch_count > 1; i++) {
         if (command->batch[i].live) {
@@ -340,7 +345,7 @@ void renewal_verify(struct engine *engine, struct resource *resource, int64_t at
     }
 }
 
-/* The server may have forgotten everything: every hold is asked about then, those with a fixed lease too. */
+/* Verifies all holds on a server at `at`, also those with a fixed lease: the server may have forgotten everything. */
 void renewal_verify_all(struct engine *engine, const struct server *server, int64_t at) {
     for (uint32_t i = 0; i < engine->resources.bucket_count; i++) {
         struct resource *resource = engine->resources.buckets[i];
@@ -352,8 +357,8 @@ void renewal_verify_all(struct engine *engine, const struct server *server, int6
     }
 }
 
-/* A connection ended. Whatever the reason, the holds are asked about at once, not at the next renewal; but where a
- * server closes whatever is idle, no more often than a few times in a lease. */
+/* Called when a connection ended, whatever the reason. The holds are verified at once, not at the next renewal. That
+ * happens ten times in a lease at most, since some servers close each idle connection. */
 void renewal_verify_soon(struct engine *engine, struct server *server, int64_t now) {
     if (PLANTED(FAULT_HOLDS_NOT_VERIFIED)) {
         return;
@@ -376,7 +381,7 @@ void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
         hold->claim->status = REDLATCH_UNCLAIMED;
         hold->claim->granted--;
         hold->claim = NULL;
-        hold->deferred_releases += hold->deferred_releases != RELEASE_ALL; /* further levels have owners of their own */
+        hold->deferred_releases += hold->deferred_releases != RELEASE_ALL; /* nested acquires have their own callers */
         if (!hold->busy) {
             hold_release_deferred(engine, hold, now);
         }

@@ -4,10 +4,10 @@
  *   a command of a name that moved    what becomes of it
  *   not sent, or to be sent again     goes to the new server, in order
  *   sent, no reply yet                redirected by the old server; in doubt when its connection ends
- *   redirected                        goes to the new server; one that was given up on is dropped
- *   the same, for once                goes to the importer; back if that cannot be reached at once
- *   in doubt                          as after a restart of the server: the new one may have less than the old one had,
- *                                     and nothing that is under way to the old one reaches it */
+ *   redirected by MOVED               goes to the new server; an abandoned command is dropped
+ *   redirected by ASK                 goes to the importer; goes back if that cannot be reached at once
+ *   in doubt                          is resolved as after a restart: the new server may have less data than the old
+ *                                     one, and no copy on its way to the old one can reach it */
 #include "reroute.h"
 
 #include "in_doubt.h"
@@ -22,10 +22,11 @@
 /* Two nodes that redirect to each other, or one to itself, are not followed for ever. */
 enum { REDIRECTIONS_MAX = 8 };
 
-/* A name that moved again so soon is one that nodes do not agree about: who pauses as they do not goes on pausing. */
+/* If a name moves again so soon, the nodes do not agree about it: an operation that pauses because of that goes on
+ * pausing. */
 static const int64_t AGREED_AFTER = 100 * MILLISECOND;
 
-/* Whoever waits for a name that moves may miss a message, or waits for what is lost. */
+/* Waiters of a name that moves recheck: they may miss a message, or wait for a hold that is lost. */
 static void recheck_waiters(struct engine *engine, int64_t now) {
     for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
         struct operation *operation = container_of(link, struct operation, all);
@@ -54,7 +55,7 @@ void engine_routes_changed(struct engine *engine, int64_t now) {
             const struct server *left = resource->server;
             resource->server = server;
             resource->moved_at = PLANTED(FAULT_MOVE_NOT_NOTED) ? 0 : now;
-            resource_keep(resource); /* its wait queue may end with its subscription */
+            resource_keep(resource); /* its wait queue may be detached with its last subscription */
             renewal_verify(engine, resource, now);
             if (resource->queue && !PLANTED(FAULT_CHANNELS_STAY)) {
                 queue_channels_lost(engine, resource->queue, left, now);
@@ -69,7 +70,7 @@ static bool is_undo(const struct command *command) {
     return command->kind == COMMAND_RELEASE && command->count == 0 && !command->hold && !command->operation;
 }
 
-/* Takes the commands off a list whose names are elsewhere, but for those that an importer is to get. */
+/* Takes those commands off a list whose names are on another server, except those that go to an importer. */
 static void take_moved(const struct engine *engine, struct list *list, const struct server *server,
                        struct list *moved) {
     for (struct list_link *link = list_first(list), *next; link; link = next) {
@@ -83,7 +84,8 @@ static void take_moved(const struct engine *engine, struct list *list, const str
     }
 }
 
-/* What a planted fault does with a command in doubt, instead of resolving it; false: there is none. */
+/* Does with a command in doubt what a planted fault does, instead of resolving it. Returns false without such a
+ * fault. */
 static bool resolve_wrongly(struct engine *engine, struct command *command) {
     if (PLANTED(FAULT_DOUBT_COUNTS_AS_CARRIED_OUT)) {
         give_command(engine, command);
@@ -138,11 +140,12 @@ void engine_importer_failed(struct engine *engine, struct pipeline *importer) {
             list_remove(link);
             push_command(engine, command);
         }
-        command->importing = false; /* it may serve the slot now, which does not last */
+        command->importing = false; /* of one that stays: the importer serves the slot now, which may change */
     }
 }
 
-/* Takes the oldest unanswered command off its pipeline: it was not carried out. NULL if there is nothing to send. */
+/* Takes the oldest unanswered command off its pipeline. The command was not run. Returns NULL if it is not sent
+ * again. */
 static struct command *take_redirected(struct engine *engine, struct pipeline *pipeline, int64_t now) {
     struct command *command = take_oldest_sent(pipeline);
     engine->stats.round_trips++;

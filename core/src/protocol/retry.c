@@ -10,10 +10,12 @@ static const uint8_t retries[COMMAND_KINDS] = {
 #include "commands.def"
 };
 
-/* A place in a queue that is not left may keep others waiting for this long; a lease ends sooner by itself. */
+/* How long the release of a position is repeated. A position that is not left may keep other waiters waiting for this
+ * long; a lease ends by itself before. */
 static const int64_t LEAVE_FOR = 300 * SECOND;
 
-/* Until its lease has ended, counted from the first error reply. */
+/* Returns whether an error is transient and the lease of the command, counted from the first error reply, has not ended
+ * yet. */
 static bool lease_lasts(struct command *command, struct error_reply error, int64_t now) {
     if (command->give_up_at == 0) {
         command->give_up_at = now + (command->leaves ? LEAVE_FOR : command->lease_ms * MILLISECOND);
@@ -34,7 +36,7 @@ bool is_retried(const struct engine *engine, struct command *command, struct err
     }
     bool goes_on = retries[command->kind] == RETRY_OPERATION || retries[command->kind] == RETRY_WHILE_HELD;
     if (error.status == REDLATCH_NOT_REPLICATED && !goes_on) {
-        return false; /* has waited for replicas already */
+        return false; /* it has waited for replicas already */
     }
     bool once_more = error.may_have_executed && !command->repeated;
     bool wanted = once_more || (error.transient && command->operation);
@@ -44,7 +46,7 @@ bool is_retried(const struct engine *engine, struct command *command, struct err
     case RETRY_OPERATION:
         return error.transient && !command->operation->non_blocking;
     case RETRY_WHILE_RECORDED:
-        return error.transient && !record_is_over(engine, command, now); /* which means that it did not run */
+        return error.transient && !record_is_over(engine, command, now); /* transient means that it did not run */
     case RETRY_UNTIL_IN_THE_WAY:
         return wanted || (error.transient && is_in_nobodys_way(command));
     case RETRY_WHILE_HELD:

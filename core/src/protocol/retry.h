@@ -6,23 +6,23 @@
 #include "engine.h"
 #include "error_reply.h"
 
-/* For how long a command is sent again whose error may pass. */
+/* How long a command is sent again after a transient error. */
 enum retry {
     RETRY_NEVER,
-    RETRY_WHILE_SEPARATED,  /* as long as somebody waits for it and its slot migrates, with its keys on two nodes */
-    RETRY_OPERATION,        /* for as long as its operation waits, which pauses; a new command asks again */
+    RETRY_WHILE_SEPARATED,  /* as long as its operation waits and a migration keeps the keys on two nodes */
+    RETRY_OPERATION,        /* as long as its operation waits: it pauses, and requests with a new command */
     RETRY_WHILE_RECORDED,   /* as long as its record is sure to live */
-    RETRY_UNTIL_IN_THE_WAY, /* as long as somebody waits for it, then until the hold needs another command */
-    RETRY_WHILE_HELD,       /* as long as there is the hold: nothing else can be said before its id is known */
-    RETRY_UNTIL_RELEASED, /* as long as somebody waits for it, then for its lease; a partial release until it is in the
-                             way */
+    RETRY_UNTIL_IN_THE_WAY, /* as long as its operation waits, then until the hold needs another command */
+    RETRY_WHILE_HELD,       /* as long as there is the hold: no other command can be sent before its id is known */
+    RETRY_UNTIL_RELEASED,   /* as long as its operation waits, then for its lease; a partial one until in the way */
     RETRY_UNTIL_LEASE_ENDS
 };
 
-/* Whether a refused command is worth another attempt. What may have run is asked about once more. */
+/* Returns whether a command is sent again after an error reply. A command that may have run is sent once more, to learn
+ * its result. */
 bool is_retried(const struct engine *engine, struct command *command, struct error_reply error, int64_t now);
 
-/* Sends it again after a pause that grows. */
+/* Sends the command again after a pause, which grows. */
 void retry_later(struct engine *engine, struct command *command, struct error_reply error, int64_t now);
 
 #endif

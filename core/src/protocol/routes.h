@@ -1,4 +1,4 @@
-/* Which server a command goes to: in a cluster each name is in one of 16 384 slots, and each slot is one server's.
+/* Which server a command goes to: in a cluster each name is in one of 16 384 slots, and each slot is on one server.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ROUTES_H
 #define ROUTES_H
@@ -7,17 +7,18 @@
 
 enum { SLOT_COUNT = 16384 };
 
-/* The slot of a key: CRC16 of its hash tag, which is what stands between the first { and the next }, if that is not
- * empty, else of the whole key. All keys of a name are in its slot; its channels are if channel_is_in_slot says so. */
+/* Returns the slot of a key: CRC16 of its hash tag, which is what stands between the first { and the next }, if that is
+ * not empty, else of the whole key. All keys of a name are in its slot; its channels are if channel_is_in_slot says
+ * so. */
 uint16_t key_slot(const char *key, size_t size);
 
-/* Where commands about a name go. The resource of a cluster follows engine->routes (reroute.h). */
+/* Returns the server that commands about a name go to. In a cluster the resource follows engine->routes (reroute.h). */
 static inline struct server *server_of(const struct engine *engine, const struct resource *resource) {
     return engine->routes ? resource->server : engine->server;
 }
 
-/* Whether messages of a name stay within the shard of a server: SPUBLISH reaches those who said SSUBSCRIBE there, and
- * nobody else. The server refuses both for a channel of another slot, so such channels go by PUBLISH everywhere. */
+/* Returns whether messages of a name stay within the shard of a server: SPUBLISH reaches only those that sent
+ * SSUBSCRIBE there. The server refuses both for a channel of another slot, so such channels use PUBLISH everywhere. */
 static inline bool shards_messages_of(const struct server *server, const struct resource *resource) {
     return server->shards_messages && resource->channel_in_slot;
 }

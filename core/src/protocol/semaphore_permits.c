@@ -5,8 +5,8 @@
  *
  *   phase       event                         next
  *   QUEUED      becomes foremost              REQUESTING
- *   REQUESTING  permits                       DONE (OK), and the next one requests; given back if a host never collects
- *                                             the event
+ *   REQUESTING  permits                       DONE (OK), and the next waiter requests; given back if a host never
+ *                                             collects the event
  *               none                          PARKED; REQUESTING again if a message came since; DONE (TIMEOUT) if
  *                                             non-blocking
  *               no such semaphore             the same; DONE (NOT_FOUND) with must_exist
@@ -28,7 +28,7 @@
 
 void semaphore_send(struct engine *engine, struct operation *operation, int64_t now) {
     struct command *command = take_command(engine, operation);
-    if (!command) { /* every reserve is bound in undos under way */
+    if (!command) { /* all reserved commands are bound in undos that are under way */
         acquire_abort(engine, operation, REDLATCH_NO_REPLY, now);
         return;
     }
@@ -47,16 +47,16 @@ static void granted(struct engine *engine, struct operation *operation, int64_t 
     acquire_end(engine, operation, REDLATCH_OK, now);
     if (operation->asynchronous) {
         operation->unclaimed = true;
-        operation->reserved_commands = 1; /* to give them back with: what was replied to returns to the pool */
+        operation->reserved_commands = 1; /* to give them back with; the answered command returns to the pool */
         engine->reserved_commands++;
         timer_arm(&engine->timers, &operation->timer, now + engine->settings.claim_timeout_ms * MILLISECOND);
     }
 }
 
-/* Nobody collects what was granted. */
+/* Gives back permits whose event nobody collects. */
 void semaphore_unclaimed(struct engine *engine, struct operation *operation, int status) {
     struct command *command = take_command(engine, operation);
-    if (!INVARIANT(&engine->broken, command)) { /* set aside when they were granted */
+    if (!INVARIANT(&engine->broken, command)) { /* reserved when they were granted */
         return;
     }
     command->operation = NULL;

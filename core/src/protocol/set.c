@@ -5,6 +5,8 @@
  *   NEW         a hold of the owner has a command      WAITING
  *               in flight
  *               a hold of the owner is lost            DONE (LOST)
+ *               a name that the owner holds is not     DONE (ALREADY_HELD)
+ *               reentrant
  *               the owner reads a name and requests    DONE (WOULD_DEADLOCK)
  *               to write it
  *   WAITING     the command has its reply              as NEW
@@ -47,8 +49,8 @@ enum { FIRST_RAISED_IS_GONE = -3 };
 
 static void send_request(struct engine *engine, struct operation *operation, int64_t now);
 
-/* Waits for its name no longer. Unless it was granted that alone, what made it look may have been meant for the next,
- * too. */
+/* The set stops waiting for its name. Unless it was granted the name as an exclusive lock, the message that made it
+ * recheck may have been meant for the next set, too, which rechecks. */
 static void leave(struct engine *engine, struct operation *operation, bool granted, int64_t now) {
     struct wait_queue *queue = operation->resource->queue;
     if (!list_is_linked(&operation->link)) {
@@ -68,7 +70,7 @@ void set_step_aside(struct engine *engine, struct operation *operation, int64_t 
 
 void set_end(struct engine *engine, struct operation *operation, int status, int64_t now) {
     if (operation->phase == PHASE_WAITING) {
-        list_remove(&operation->link); /* from those that wait for a hold */
+        list_remove(&operation->link); /* from `waiting` of a hold */
     }
     leave(engine, operation, false, now);
     finish(engine, operation, status);
@@ -108,7 +110,7 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
 static void send_request(struct engine *engine, struct operation *operation, int64_t now) {
     const struct name_set *set = operation->set;
     struct command *command = take_command_with_entries(engine, operation);
-    if (!command) { /* every reserve is bound in ids that may still arrive late */
+    if (!command) { /* all reserved commands are bound in ids that may still arrive late */
         set_end(engine, operation, REDLATCH_NO_REPLY, now);
         return;
     }
@@ -133,8 +135,8 @@ static void send_request(struct engine *engine, struct operation *operation, int
 
 /* ---------------------------------------------------------------------------------------------------------- undo -- */
 
-/* What an ask may have brought is given back: by `undo`, which may be the ask itself once nothing of it can come. Its
- * lines have the names and ids already. */
+/* Makes `undo` release what a request may have acquired. It may be the command of the request itself, if that cannot be
+ * granted any more. Its entries have the names and ids already. */
 static void turn_into_undo(struct engine *engine, struct operation *operation, struct command *undo,
                            int64_t repeat_until) {
     undo->kind = COMMAND_RELEASE_MANY;
@@ -156,8 +158,8 @@ static void turn_into_undo(struct engine *engine, struct operation *operation, s
     push_command(engine, undo);
 }
 
-/* Queues the undo of an ask behind it, on its pipeline; what the ask's lines had to do with holds, the undo's have.
- * Without memory what was granted lives for one lease at most. */
+/* Queues the undo of a request behind it, on its pipeline. The entries of the undo take over the holds of the request's
+ * entries. Without memory, what was granted ends with its lease. */
 void set_undo(struct engine *engine, struct operation *operation, struct command *command) {
     struct command *undo = take_command_with_entries(engine, operation);
     if (!undo) {
@@ -172,8 +174,8 @@ void set_undo(struct engine *engine, struct operation *operation, struct command
     turn_into_undo(engine, operation, undo, 0);
 }
 
-/* The ids of the ask are released, and others asked with. If a late copy may still arrive, they are released for as
- * long as they may live. */
+/* Releases the ids of a request, and requests with new ones. If a late copy may still arrive, the ids are released
+ * every second for one lease. */
 void set_acquire_retire(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct operation *operation = command->operation;
     operation->command = NULL;
@@ -184,7 +186,7 @@ void set_acquire_retire(struct engine *engine, struct command *command, enum res
 
 /* ------------------------------------------------------------------------------------------------------- replies -- */
 
-/* Whether the grant came too late, or a hold that it was to raise is not there any more. */
+/* Returns whether a grant came too late, or a hold that it was to raise is gone. */
 static bool is_stale(struct engine *engine, const struct command *command, int64_t now) {
     bool stale = now >= lease_deadline(command->sent_at, command->lease_ms) && !PLANTED(FAULT_LATE_GRANT_IS_KEPT);
     for (uint32_t i = 0; i < command->entry_count; i++) {
@@ -197,7 +199,7 @@ static bool is_stale(struct engine *engine, const struct command *command, int64
     return stale;
 }
 
-/* Enters the holds; `reply` has a token for each name that has them. */
+/* Enters the holds of a grant. `reply` has a token for each name of a kind with tokens. */
 static void enter(struct engine *engine, struct operation *operation, struct command *command,
                   const struct reply *reply, int64_t now) {
     size_t next_token = 1;
@@ -244,7 +246,7 @@ static void granted(struct engine *engine, struct operation *operation, struct c
     }
 }
 
-/* A name is held by others: waits beside its queue. */
+/* A name is held by others: the set waits beside its queue. */
 static void contended_by(struct engine *engine, struct operation *operation, const struct entry *entry, int64_t ttl_ms,
                          int64_t now) {
     uint32_t seen = entry->seen;
@@ -257,7 +259,7 @@ static void contended_by(struct engine *engine, struct operation *operation, con
         leave(engine, operation, false, now);
         operation->resource = entry->name;
         if (!attach_wait_queue(engine, operation)) {
-            operation_pause(engine, operation, 0, now); /* no memory to listen with: looks now and then */
+            operation_pause(engine, operation, 0, now); /* no memory for a wait queue: requests again after pauses */
             return;
         }
         watch_join(engine, operation);
@@ -288,7 +290,7 @@ void set_result(struct engine *engine, struct operation *operation, struct comma
     if (gone && entry->hold) {
         hold_lose(engine, entry->hold, REDLATCH_REASON_MISSING, now);
     }
-    if (command->repeated) { /* of an earlier grant a name may be taken away, and others be there yet */
+    if (command->repeated) { /* of an earlier grant one name may be lost, and others still be held */
         set_undo(engine, operation, command);
         operation->id = 0;
     }
@@ -303,13 +305,13 @@ void set_result(struct engine *engine, struct operation *operation, struct comma
 
 /* ----------------------------------------------------------------------------------------------------------- end -- */
 
-/* Holds that a request was to raise are busy with it until it is settled. */
+/* The holds that a request was to raise are busy with it until it is done. */
 void set_acquire_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     acquire_replied(engine, command, reply, now);
     entries_command_done(engine, command, now);
 }
 
-/* A request that is taken back takes its entries along. */
+/* A request that was not sent goes back to the pool with its entries, so their holds go on before that. */
 void set_acquire_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
     struct command *command = operation->command;
     bool was_sent = command && command->was_sent;

@@ -1,17 +1,17 @@
-/* The release of several names of one server, a level of each, by one script.
+/* The release of several names of one server by one script: the hold count of each is lowered by one.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   phase       event                       next
  *   NEW         a hold is busy              WAITING
  *               none of the holds is there  DONE (LOST if one was lost, else NOT_OWNED)
- *   WAITING     that is settled             as NEW
- *   REQUESTING  answered                    DONE (OK; LOST or NOT_OWNED if that is so of one of them)
+ *   WAITING     it is not busy any more     as NEW
+ *   REQUESTING  reply                       DONE (OK; LOST or NOT_OWNED if that is true of one of them)
  *               transient error             sent again after a pause
  *               other error                 DONE
- *               caller has had enough       DONE; the release goes on in the background
+ *               the caller gives up         DONE; the release goes on in the background
  *
- * A name whose last level this is goes through the stages of hold.c. Nobody of this process gets one of the names by a
- * hand-over: those who wait for all of them shall have their turn. */
+ * A hold whose count becomes 0 goes through the stages of hold.c. No hold is handed over inside the process, so that
+ * sets which wait for all of the names have their turn. */
 #include "set_release.h"
 
 #include "entries.h"
@@ -25,12 +25,12 @@
 #include "queue.h"
 #include "retry.h"
 
-/* Of the two things that may be wrong with one of the names, a loss is told. */
+/* Returns the status to report of two names: LOST goes before NOT_OWNED. */
 static int worse(int status, int other) {
     return status == REDLATCH_LOST || other == REDLATCH_OK ? status : other;
 }
 
-/* A hold on its way out: no longer renewed. */
+/* The last release of a hold begins: it is not renewed any more. */
 static void let_go(struct engine *engine, struct hold *hold) {
     return_kept_command(engine, hold);
     if (!PLANTED(FAULT_RENEWAL_OUTLIVES_RELEASE)) {
@@ -61,7 +61,8 @@ static void add_entries(struct engine *engine, struct operation *operation, stru
     }
 }
 
-/* The owner is told of holds that were lost, or that it does not have. */
+/* Lowers the counts of holds that were lost, which this release reports. Returns LOST or NOT_OWNED if that is true of a
+ * name, else OK. */
 static int take_lost(struct engine *engine, struct operation *operation, int64_t now) {
     int status = REDLATCH_OK;
     for (uint32_t i = 0; i < operation->set->count; i++) {
@@ -84,9 +85,9 @@ void set_release(struct engine *engine, struct operation *operation, int64_t now
         hold_wait_for(engine, busy, operation);
         return;
     }
-    operation->verdict = take_lost(engine, operation, now); /* first: what is on its way out is not the owner's */
+    operation->verdict = take_lost(engine, operation, now); /* first: add_entries hides what it releases */
     struct command *command = take_command_with_entries(engine, operation);
-    if (!INVARIANT(&engine->broken, command)) { /* the first one of its reserve */
+    if (!INVARIANT(&engine->broken, command)) { /* it is the first one of the reserve */
         return;
     }
     add_entries(engine, operation, command);
@@ -100,7 +101,7 @@ void set_release(struct engine *engine, struct operation *operation, int64_t now
 
 /* ------------------------------------------------------------------------------------------------------- replies -- */
 
-/* One of the names was lost. */
+/* Notes that one of the names was lost. */
 static int note_lost(const struct command *command, int reason) {
     if (command->operation) {
         command->operation->reason = (uint8_t)reason;
@@ -108,7 +109,7 @@ static int note_lost(const struct command *command, int reason) {
     return REDLATCH_LOST;
 }
 
-/* The reply about a name that was to be free. */
+/* The reply about a name whose hold count becomes 0. */
 static int freed(struct engine *engine, struct command *command, const struct entry *entry, int64_t found,
                  int64_t now) {
     struct hold *hold = entry->hold;
@@ -116,7 +117,7 @@ static int freed(struct engine *engine, struct command *command, const struct en
     bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
     int reason = hold ? hold_reason(hold, now) : REDLATCH_REASON_MISSING;
     bool untold = hold && hold->stage == HOLD_GONE &&
-                  entry->released_count == 0; /* what was lost while it was to be raised */
+                  entry->released_count == 0; /* an undo: the loss is still to be reported by a release */
     if (hold) {
         hold->busy = NULL;
     }
@@ -131,7 +132,7 @@ static int freed(struct engine *engine, struct command *command, const struct en
     return found > 0 || resolved ? REDLATCH_OK : note_lost(command, reason);
 }
 
-/* The reply about a name of which levels stay. */
+/* The reply about a name whose hold goes on. */
 static int lowered(struct engine *engine, const struct command *command, const struct entry *entry, int64_t found,
                    int64_t now) {
     struct hold *hold = entry->hold;
@@ -158,8 +159,8 @@ static int lowered(struct engine *engine, const struct command *command, const s
     return REDLATCH_OK;
 }
 
-/* The last word is an error reply: what was to be free runs out; what was to be lowered stays, and says so when it is
- * next spoken of. */
+/* The release ends with an error reply. A hold whose count becomes 0 ends here, and its lease on the server runs out. A
+ * hold that goes on keeps its count, if the caller gets the error; its next command states the count. */
 static void give_up(struct engine *engine, struct command *command, int status, int64_t now) {
     struct operation *operation = command->operation;
     if (operation) {
@@ -176,7 +177,7 @@ static void give_up(struct engine *engine, struct command *command, int status, 
         hold->busy = NULL;
         if (entry->count == 0) {
             hold_end(engine, hold, now);
-            queue_after_release(engine, entry->name, -1, now); /* who waited for it has no other to wait for */
+            queue_after_release(engine, entry->name, -1, now); /* no message comes to its waiters */
             continue;
         }
         if (!operation && !hold_lower_count(engine, hold, entry->released_count, now)) {
@@ -197,8 +198,8 @@ static void error_received(struct engine *engine, struct command *command, const
     }
 }
 
-/* Of what is to be released again and again, only the ids that were never granted: a hold that goes on is not spoken of
- * once more. false if there are none. */
+/* Takes the entries of holds that go on out of an undo that is repeated: only ids that were never granted are released
+ * again. Returns false if no entry is left. */
 static bool keep_retired(struct engine *engine, struct command *command) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < command->entry_count; i++) {
@@ -212,7 +213,7 @@ static bool keep_retired(struct engine *engine, struct command *command) {
     return kept > 0;
 }
 
-/* What was found under a name; one number is that of each. */
+/* Returns what the script found under a name. A reply of one number is for each name. */
 static int64_t found_of(const struct reply *reply, uint32_t entry) {
     const struct reply *element = reply->kind == REPLY_ARRAY ? &reply->elements[entry] : reply;
     return element->kind == REPLY_INTEGER ? element->integer : 0;
@@ -241,7 +242,7 @@ void set_release_replied(struct engine *engine, struct command *command, const s
     }
 }
 
-/* Goes on in the background. */
+/* The release goes on in the background. */
 void set_release_abort(struct engine *engine, struct operation *operation, int status, int64_t now) {
     if (operation->phase != PHASE_WAITING) {
         operation->command->operation = NULL;

@@ -1,5 +1,5 @@
-/* Force release, query, inspection, and what ends or extends the hold of an owner of any process: one command each,
- * which nothing follows.
+/* Force release, query, inspection, and the release and extension of a hold by its owner's id, in any process: one
+ * command each, which nothing follows.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "single_command.h"
 
@@ -15,7 +15,7 @@
 
 void single_begin(struct engine *engine, struct operation *operation, uint8_t command_kind) {
     struct command *command = take_command(engine, operation);
-    if (!INVARIANT(&engine->broken, command)) { /* the first one of its reserve */
+    if (!INVARIANT(&engine->broken, command)) { /* it is the first one of the reserve */
         return;
     }
     command->kind = command_kind;
@@ -28,7 +28,8 @@ void single_abort(struct engine *engine, struct operation *operation, int status
     finish(engine, operation, status);
 }
 
-/* Who is to have the reply; NULL if that was given up on, ended with an error reply, or waits for another one. */
+/* Returns the operation that gets the reply. Returns NULL if the operation gave up, ends with this error reply, or has
+ * its command sent again. */
 static struct operation *answered(struct engine *engine, struct command *command, const struct reply *reply,
                                   int64_t now) {
     struct operation *operation = command->operation;

@@ -1,15 +1,15 @@
-/* Subscriptions: a channel is asked for and left. A driver carries out the changes; what it reports is in messages.c.
+/* Subscriptions: how a channel is requested and left. A driver carries out the changes; messages.c takes its reports.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   state     event                                   next
- *   NONE      somebody parks                          WANTED
- *   WANTED    confirmed                               ACTIVE, and whoever is parked looks
+ *   NONE      a waiter parks                          WANTED
+ *   WANTED    confirmed                               ACTIVE, and parked waiters recheck
  *             the access rules forbid it              DENIED, and waiters poll
- *             nobody waits, and it was never sent     NONE
+ *             no waiter is left, and it was not sent  NONE
  *   ACTIVE    the connection broke, the name moved,   WANTED
- *             or it was ended unasked
- *             nobody waits for the linger time        LEAVING
- *   LEAVING   confirmed, or refused                   NONE; WANTED if somebody waits again
+ *             or the server ended it
+ *             no waiter for the linger time           LEAVING
+ *   LEAVING   confirmed, or refused                   NONE; WANTED if a waiter came meanwhile
  */
 #include "subscription.h"
 
@@ -28,7 +28,7 @@ void subscription_change(struct engine *engine, struct subscription *subscriptio
     if (state == SUBSCRIPTION_WANTED) {
         struct server *server = server_of(engine, subscription->queue->resource);
         if (subscription->server != server) {
-            list_remove(&subscription->link); /* it was to be requested of another one */
+            list_remove(&subscription->link); /* it was to be requested from another server */
         }
         subscription->server = server;
     }
@@ -60,7 +60,7 @@ void subscription_want(struct engine *engine, struct subscription *subscription)
     }
 }
 
-/* Leaves a channel that nobody wants to hear; one that is not confirmed yet can not be left yet. */
+/* Leaves a channel that no waiter needs. A channel that was requested and is not confirmed yet cannot be left yet. */
 void subscription_leave(struct engine *engine, struct subscription *subscription) {
     if (subscription->state == SUBSCRIPTION_ACTIVE) {
         subscription_count(engine, subscription, -1);

@@ -1,4 +1,4 @@
-/* The wait queue of a name as a record: who is foremost, who stands beside it, and when nobody needs it any more.
+/* The wait queue of a name as a record: its foremost waiter, the watches and sets beside it, and when it is detached.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "wait_queue.h"
 
@@ -11,7 +11,7 @@ struct operation *queue_foremost(const struct wait_queue *queue) {
     return first ? container_of(first, struct operation, link) : NULL;
 }
 
-/* The waiter of that number, or NULL. */
+/* Returns the waiter with a wire number, or NULL. */
 struct operation *queue_find(const struct wait_queue *queue, uint64_t id) {
     struct list_link *link = list_first(&queue->waiters);
     for (; link; link = list_next(&queue->waiters, link)) {
@@ -23,7 +23,8 @@ struct operation *queue_find(const struct wait_queue *queue, uint64_t id) {
     return NULL;
 }
 
-/* Nobody queues any more: unless somebody watches, the subscription lingers, and a wait queue without one goes. */
+/* Called when no waiter is left. Unless there are watchers, the subscription lingers, and a wait queue without one is
+ * detached. */
 void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now) {
     bool all_closed = wake_channels_close_unused(engine, queue);
     queue->yielding = false;
@@ -41,12 +42,12 @@ void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now)
     case SUBSCRIPTION_ACTIVE:
         timer_arm(&engine->timers, &queue->timer, now + engine->settings.linger_ms * MILLISECOND);
         break;
-    default: /* LEAVING: goes when that is confirmed */
+    default: /* LEAVING: detached when that is confirmed */
         break;
     }
 }
 
-/* Stands beside the queue of the operation's name, whose wait queue is there. */
+/* Puts a watch or a set beside the wait queue of its name, which is attached. */
 void watch_join(struct engine *engine, struct operation *operation) {
     struct wait_queue *queue = operation->resource->queue;
     timer_disarm(&engine->timers, &queue->timer); /* the end of a linger time */
@@ -64,7 +65,7 @@ void watch_leave(struct engine *engine, struct operation *operation, int64_t now
     }
 }
 
-/* Whether a set waits for a name. */
+/* Returns whether a set waits for a name. */
 bool set_is_waiting(const struct wait_queue *queue) {
     for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
         if (container_of(link, struct operation, link)->set) {
@@ -74,7 +75,7 @@ bool set_is_waiting(const struct wait_queue *queue) {
     return false;
 }
 
-/* The first of the sets that wait for a name looks, since it may be free. */
+/* The first parked set that waits for a name rechecks, since the name may be free. */
 void set_recheck_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
     for (struct list_link *link = list_first(&queue->watchers); link; link = list_next(&queue->watchers, link)) {
         struct operation *operation = container_of(link, struct operation, link);

@@ -13,7 +13,8 @@ void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now)
 struct operation *queue_foremost(const struct wait_queue *queue);
 struct operation *queue_find(const struct wait_queue *queue, uint64_t id);
 
-/* The waiter that a hand-over is for; NULL: the command is none, or that one gave up. */
+/* Returns the waiter that a hand-over is for. Returns NULL if the command is no hand-over, or if that waiter gave
+ * up. */
 struct operation *receiver_of(const struct command *command);
 
 #endif

@@ -15,7 +15,8 @@ void wake_channel_forget(struct subscription *channel) {
     channel->was_active = false;
 }
 
-/* Room for a further channel; NULL until one that was left is confirmed. */
+/* Returns room for a further channel. If there is none, leaves the channels of waiters that are gone and returns NULL;
+ * there is room once that is confirmed. */
 static struct subscription *find_room(struct engine *engine, struct wait_queue *queue) {
     for (int i = 0; i < WAKE_CHANNELS; i++) {
         if (queue->wake_channels[i].state == SUBSCRIPTION_NONE) {
@@ -26,7 +27,7 @@ static struct subscription *find_room(struct engine *engine, struct wait_queue *
     return NULL;
 }
 
-/* Whether one of the first `count` waiters that have a place does not listen yet. */
+/* Returns whether one of the first `count` waiters has a position and is not subscribed yet. */
 static bool some_do_not(const struct wait_queue *queue, int count) {
     struct list_link *link = list_first(&queue->waiters);
     for (; link && count > 0; link = list_next(&queue->waiters, link), count--) {
@@ -38,8 +39,8 @@ static bool some_do_not(const struct wait_queue *queue, int count) {
     return false;
 }
 
-/* Has the foremost listen: all that there is room for, if one of the first `near` does not. As waiters go, the next
- * ones begin to listen several at a time, which spares the thread that listens most of its work. */
+/* Subscribes the foremost waiters, as far as there is room, if one of the first `near` is not subscribed. As waiters
+ * leave, the next ones subscribe several at a time, which spares the thread that reads messages most of its work. */
 void wake_channels_listen(struct engine *engine, struct wait_queue *queue, int near) {
     if (!some_do_not(queue, near)) {
         return;
@@ -58,7 +59,7 @@ void wake_channels_listen(struct engine *engine, struct wait_queue *queue, int n
     }
 }
 
-/* The waiter is gone, or will have another number. */
+/* Called when a waiter is gone, or will have another number. */
 void wake_channels_drop(struct engine *engine, struct operation *operation) {
     struct subscription *channel = operation->wake_channel;
     (void)engine;
@@ -73,7 +74,7 @@ void wake_channels_drop(struct engine *engine, struct operation *operation) {
     }
 }
 
-/* Leaves the channels of those that are gone; whether all have been left. */
+/* Leaves the channels of waiters that are gone. Returns whether all channels have been left. */
 bool wake_channels_close_unused(struct engine *engine, struct wait_queue *queue) {
     bool all_closed = true;
     for (int i = 0; i < WAKE_CHANNELS; i++) {

@@ -1,4 +1,4 @@
-/* The channels on which the foremost waiters of a fair lock are called.
+/* The channels on which the foremost waiters of a fair lock are woken.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WAKE_CHANNELS_H
 #define WAKE_CHANNELS_H

@@ -24,13 +24,13 @@
 
 static const int64_t FREE = -2;
 
-/* So much less a kind: the name is held, and told of on that kind's channel. */
+/* A reply of OTHER_KIND less a kind: the name is held, and its messages are on the channel of that kind. */
 static const int64_t OTHER_KIND = -10;
 
 void watch_send(struct engine *engine, struct operation *operation, int64_t now) {
     (void)now;
     struct command *command = take_command(engine, operation);
-    if (!INVARIANT(&engine->broken, command)) { /* of its two, one at most has not come back yet */
+    if (!INVARIANT(&engine->broken, command)) { /* of its two commands, one at most is not back yet */
         return;
     }
     command->kind = COMMAND_WATCH;
@@ -42,7 +42,7 @@ void watch_end(struct engine *engine, struct operation *operation, int status, i
     watch_leave(engine, operation, now);
     finish(engine, operation, status);
     if (operation->roles[0]) {
-        operation->resource = operation->roles[0]; /* which the caller has, too */
+        operation->resource = operation->roles[0]; /* the one that the caller has */
     }
     for (int i = 0; i < WATCH_ROLES && operation->roles[i]; i++) {
         resource_drop(engine, operation->roles[i]);
@@ -56,8 +56,8 @@ void watch_begin(struct engine *engine, struct operation *operation, int64_t now
     watch_send(engine, operation, now);
 }
 
-/* Goes to where a name of that kind is told of; stays where there is no such place, or no memory for one, and looks
- * now and then. */
+/* Moves a watch to the role that a kind has. If there is no such role, or no wait queue for it, the watch stays and
+ * rechecks by its timer. */
 static void change_role(struct engine *engine, struct operation *operation, int64_t kind, int64_t now) {
     struct resource *role = operation->resource;
     for (int i = 0; i < WATCH_ROLES && operation->roles[i]; i++) {
@@ -74,8 +74,8 @@ static void change_role(struct engine *engine, struct operation *operation, int6
     }
 }
 
-/* What is left until the name may be free; one that is watched as a kind of its own answers as an acquire of several
- * does: 0, or 1 and the ms. */
+/* Reads the ms until the name may be free, or FREE. Some kinds are watched by the script of acquires of several names,
+ * which replies 0, or 1 and the ms. Returns false if the reply is neither. */
 static bool read_answer(const struct reply *reply, int64_t *left_ms_out) {
     const struct reply *elements = reply->elements;
     if (reply->kind != REPLY_ARRAY) {
@@ -110,7 +110,8 @@ void watch_result(struct engine *engine, struct operation *operation, struct com
     }
 }
 
-/* Whoever is parked; of those that would take the name with others, one is enough if it was freed. */
+/* Lists the watches and sets that are parked. If the name was freed, lists one set only, since each set would take the
+ * name. */
 static void list_turns(const struct wait_queue *queue, bool freed, struct list *turns) {
     bool one_rechecks = false;
     list_init(turns);
@@ -126,8 +127,8 @@ static void list_turns(const struct wait_queue *queue, bool freed, struct list *
     }
 }
 
-/* They are listed first, so that each has one turn. What one does may end the turn of others: who leaves, and who was
- * made to recheck meanwhile, has none any more. */
+/* They are listed first, so that each rechecks once. The recheck of one may end the turn of others: those that have
+ * left, or have rechecked meanwhile, do not recheck again. */
 static void recheck(struct engine *engine, struct wait_queue *queue, bool freed, int64_t now) {
     struct list turns;
     struct list_link *link;

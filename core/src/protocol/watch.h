@@ -1,4 +1,4 @@
-/* Waiting for a name to be free.
+/* Waiting until a name is free.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WATCH_H
 #define WATCH_H

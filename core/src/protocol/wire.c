@@ -10,14 +10,14 @@
 #include "operation_record.h"
 #include "routes.h"
 
-/* Levels of a reader that have timeout keys. */
+/* How many acquires of a reader have timeout keys. */
 enum { TIMEOUTS_MAX = 1000 };
 
 enum script_id command_script(const struct command *command) {
     return template_of_command(command)->script;
 }
 
-/* Whether the messages of all names of a command stay within the shard of its server. */
+/* Returns whether the messages of all names of a command stay within the shard of its server. */
 static bool shards_messages(const struct command *command) {
     bool shards = command->entries || shards_messages_of(command->server, command->resource);
     for (uint32_t i = 0; command->entries && shards && i < command->entry_count; i++) {
@@ -36,7 +36,7 @@ bool renewed_alike(uint8_t lock_kind, uint8_t other_kind) {
     return template_of(lock_kind, COMMAND_RENEW)->script == template_of(other_kind, COMMAND_RENEW)->script;
 }
 
-/* How many values of groups a command names. */
+/* Returns how many values of groups a command names. */
 static uint32_t count_values(const struct command *command) {
     uint32_t count = command->kind == COMMAND_RENEW || !command->resource ? 0 : command->resource->value_count;
     for (uint32_t i = 0; command->kind == COMMAND_RENEW && i < command->batch_count; i++) {
@@ -45,12 +45,13 @@ static uint32_t count_values(const struct command *command) {
     return count;
 }
 
-/* Whether a line raises a hold, or leaves levels of it: then its form is a capital letter, and it states them. */
+/* Returns whether an entry raises a hold, or leaves a hold count above 0. Then its member type is a capital letter, and
+ * the entry states the count. */
 static bool states_count(const struct command *command, const struct entry *entry) {
     return entry->count > (command->kind == COMMAND_ACQUIRE_MANY ? 1 : 0);
 }
 
-/* The lines of an acquire or a release of several names. */
+/* Counts the keys and arguments of an acquire or a release of several names. */
 static void count_set(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {
     *key_count_out = 0;
     *argument_count_out = command->kind == COMMAND_ACQUIRE_MANY ? 2 : 1;
@@ -63,7 +64,8 @@ static void count_set(const struct command *command, uint32_t *key_count_out, ui
     }
 }
 
-/* The waiters of a batch, one after the other (after NULL the first): those that are still here when it is written. */
+/* Returns the next waiter of a refresh after `before`; the first one if `before` is NULL. Waiters that have left before
+ * the refresh is written are skipped. */
 static const struct operation *refresh_next(const struct command *command, const struct operation *before) {
     const struct wait_queue *queue = command->resource->queue;
     const struct list_link *link = NULL;
@@ -103,7 +105,7 @@ void command_counts(const struct command *command, uint32_t *key_count_out, uint
     }
 }
 
-/* Decimal digits of a number; returns their count. */
+/* Writes the decimal digits of a number. Returns their count. */
 static size_t decimal(uint64_t number, char text[20]) {
     char reversed[20];
     size_t size = 0;
@@ -125,8 +127,8 @@ size_t owner_text(const struct engine *engine, uint64_t id, char text[REDLATCH_O
     return size;
 }
 
-/* A prefix and a name that shares its slot with the plain name (wire format 1.2); or the name in braces, whatever it
- * is. */
+/* Sets the parts of a prefix and a name, which is in braces unless it contains one: the key is in the slot of the plain
+ * name (wire format 1.2). With always_braced it is in braces all the same. */
 static void derived_parts(const char *prefix, const struct resource *resource, bool always_braced,
                           struct argument_part parts[4]) {
     bool tagged = !always_braced && memchr(resource->name, '{', resource->name_size) != NULL;
@@ -186,7 +188,7 @@ static void put_derived(struct argument_sink *sink, const char *prefix, const st
     sink->append(sink, parts, 4);
 }
 
-/* A client's heartbeat as a waiter of a fair lock. */
+/* Writes the key of the client's heartbeat for a fair lock. */
 static void put_heartbeat(const struct engine *engine, struct argument_sink *sink, const struct resource *resource) {
     struct argument_part parts[6];
     derived_parts("redlatch_waiting:", resource, false, parts);
@@ -195,7 +197,7 @@ static void put_heartbeat(const struct engine *engine, struct argument_sink *sin
     sink->append(sink, parts, 6);
 }
 
-/* The letters of fair locks alone. */
+/* Writes an argument for the letters that only fair locks have. */
 static void write_fair_letter(const struct engine *engine, const struct command *command, char letter,
                               struct argument_sink *sink) {
     switch (letter) {
@@ -221,16 +223,17 @@ static void write_fair_letter(const struct engine *engine, const struct command 
         put_number(sink, command->leaves);
         break;
     default:
-        (void)INVARIANT(NULL, false); /* a letter that the table of forms does not explain */
+        (void)INVARIANT(NULL, false); /* a letter that command_templates.h does not explain */
     }
 }
 
-/* The id of an owner of any process. */
+/* Returns the owner id of RELEASE_OWNER and EXTEND_OWNER. */
 static const char *named_owner(const struct command *command) {
     return INVARIANT(NULL, command->operation) ? command->operation->owner_id : ""; /* it is not abandoned */
 }
 
-/* The key in which an operation's outcome is recorded; our own, so it has our name (design: limits). */
+/* Writes the key in which the outcome of an operation is recorded. Only redlatch uses it, so its prefix is our own
+ * (wire format 1.5). */
 static void put_record(const struct engine *engine, struct argument_sink *sink, const struct command *command) {
     char text[REDLATCH_OWNER_SIZE];
     struct argument_part parts[6];
@@ -240,7 +243,7 @@ static void put_record(const struct engine *engine, struct argument_sink *sink, 
     sink->append(sink, parts, 6);
 }
 
-/* The timeout key of a level of a reader, or of the last one that has a key (wire format 2.5). */
+/* Writes the timeout key of the nth acquire of a reader, or of the last one that has a key (wire format 2.5). */
 static void put_timeout(struct argument_sink *sink, const struct resource *resource, const char *owner, uint64_t nth) {
     char digits[20];
     nth = nth < TIMEOUTS_MAX ? nth : TIMEOUTS_MAX;
@@ -253,7 +256,7 @@ static void put_timeout(struct argument_sink *sink, const struct resource *resou
     sink->append(sink, parts, 8);
 }
 
-/* The letters of timeout keys; false for another letter. */
+/* Writes a timeout key for its letter. Returns false for another letter. */
 static bool write_timeout_letter(const struct engine *engine, const struct command *command, char letter,
                                  struct argument_sink *sink) {
     char own[REDLATCH_OWNER_SIZE];
@@ -284,8 +287,8 @@ static bool write_timeout_letter(const struct engine *engine, const struct comma
     return true;
 }
 
-/* The key of a permit semaphore's leases: the name, in braces unless it has some itself, and a suffix (wire format
- * 1.2). */
+/* Writes the key of a permit semaphore's leases: the name, in braces unless it has some itself, and a suffix (wire
+ * format 1.2). */
 static void put_leases(struct argument_sink *sink, const struct resource *resource) {
     struct argument_part parts[5];
     derived_parts("", resource, false, parts);
@@ -314,14 +317,14 @@ static void put_amount(struct argument_sink *sink, int64_t amount) {
     put(sink, text, size + sign);
 }
 
-/* The id of an owner of any process, and what is added to it. */
+/* Writes the owner id of RELEASE_OWNER and EXTEND_OWNER with a suffix. */
 static void put_owner_id(struct argument_sink *sink, const struct command *command, const char *added) {
     const char *id = named_owner(command);
     struct argument_part parts[] = {{id, strlen(id)}, {added, strlen(added)}};
     sink->append(sink, parts, 2);
 }
 
-/* The letters of owners; false for another letter. */
+/* Writes an argument for the letters of owners. Returns false for another letter. */
 static bool write_owner_letter(const struct engine *engine, const struct command *command, char letter,
                                struct argument_sink *sink) {
     switch (letter) {
@@ -355,7 +358,7 @@ static bool write_owner_letter(const struct engine *engine, const struct command
     }
 }
 
-/* The letters of what is counted; false for another letter. */
+/* Writes an argument for the letters of counts and permits. Returns false for another letter. */
 static bool write_count_letter(const struct engine *engine, const struct command *command, char letter,
                                struct argument_sink *sink) {
     switch (letter) {
@@ -440,7 +443,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
     }
 }
 
-/* All but one of the letters, which may be none. */
+/* Writes the arguments for all letters but `left_out`, which may be NUL for none. */
 static void write_letters_but(const struct engine *engine, const struct command *command, const char *letters,
                               char left_out, struct argument_sink *sink) {
     for (; *letters; letters++) {
@@ -455,7 +458,7 @@ static void write_letters(const struct engine *engine, const struct command *com
     write_letters_but(engine, command, letters, '\0', sink);
 }
 
-/* The lines of a renewal, each written as a command of its own would be. */
+/* Writes the entries of a renewal, each as a command of its own would be written. */
 static void write_entries(const struct engine *engine, const struct command *command, bool keys,
                           struct argument_sink *sink) {
     for (uint32_t i = 0; i < command->batch_count; i++) {
@@ -466,7 +469,7 @@ static void write_entries(const struct engine *engine, const struct command *com
     }
 }
 
-/* The forms of the lines of an acquire or a release of several names. */
+/* Writes the member types of the entries of an acquire or a release of several names. */
 static void put_member_types(const struct command *command, struct argument_sink *sink) {
     char letters[ENTRIES_MAX];
     for (uint32_t i = 0; i < command->entry_count; i++) {
@@ -477,7 +480,7 @@ static void put_member_types(const struct command *command, struct argument_sink
     put(sink, letters, command->entry_count);
 }
 
-/* The lines themselves, each written as a command of its own would be. */
+/* Writes the entries themselves, each as a command of its own would be written. */
 static void write_set(const struct engine *engine, const struct command *command, bool keys,
                       struct argument_sink *sink) {
     struct command single = {0};
