@@ -25,8 +25,8 @@ struct culprit {
     const struct finding *finding;  /* the result of an explanation; NULL if there is none */
 };
 
-/* Sets the error. For a RedLock its text says on how many servers the call failed; else on which server, unless the
- * text has that already. */
+/* Sets the error. Its text says on how many servers a RedLock failed; else on which server, unless it has that
+ * already. */
 static int set_error(const struct composite *composite, const struct culprit *culprit, const char *verb, int status,
                      int64_t wait_ms) {
     struct client *client = culprit->group->client;

@@ -22,13 +22,12 @@ struct composite_op {
     struct client *first;
     struct request *done; /* its event reports the end; it belongs to the client from then on */
     uint8_t kind;         /* enum operation_kind */
-    atomic_bool posted;   /* there is something to step: a subrequest is done, or the call was cancelled */
+    atomic_bool posted;   /* a subrequest is done, or the call was cancelled */
     atomic_bool cancelled;
     bool over;                 /* its event is queued */
     bool collected;            /* its event was collected */
     int64_t claim_by;          /* a grant that is not collected by then is given back */
-    int64_t subrequests_until; /* other than acquire: when subrequests without a reply are given up; NEVER while that is
-                                  open */
+    int64_t subrequests_until; /* other than acquire: when missing replies are given up; NEVER while that is open */
     int64_t started_at;
     struct composite_explanation *explanation; /* of its failure, while the server is queried; else NULL */
     const struct finding *finding;             /* the result of the explanation; NULL if there is none */

@@ -196,10 +196,10 @@ struct client {
     bool event_polling;            /* a thread is inside redlatch_client_next_event */
     struct list events;            /* completed asynchronous calls */
     struct list tagged[TAG_LISTS]; /* started acquires and waits, by tag, until their events are collected */
-    char located_uuid[36];         /* the client whose owner an explanation located last, and where it runs */
+    char located_uuid[36]; /* the uuid of the client that an explanation located last; located_at is where that runs */
     struct process_location located_at;
     int64_t locations_from;            /* no CLIENT LIST is requested before */
-    int64_t holders_from;              /* no explanation asks for the holder after a timeout before */
+    int64_t holders_from;              /* no explanation of a timeout asks for the holder before */
     int64_t explained_from;            /* no explanation is requested before: the server denied one */
     redlatch_lock_state event_state;   /* the state that the last event points to */
     struct error_text event_errors[2]; /* the messages of the last event and of redlatch_client_wait_lost: by enum

@@ -19,8 +19,8 @@ bool io_is_callers(const struct pipeline_io *io);
 /* Returns whether the pipeline is lent to operations that wait for acknowledgements, asynchronous ones included. */
 bool io_is_lent(const struct pipeline_io *io);
 
-/* Returns whether the background thread reads the pipeline for the host: the system has no sets of descriptors, so the
- * host cannot poll the socket. */
+/* Returns whether the background thread reads the pipeline for the host, which cannot poll the socket: the system has
+ * no sets. */
 static inline bool io_is_read_for_host(const struct pipeline_io *io) {
     const struct client *client = io->client;
     return io->pipeline->role == PIPELINE_HOST && client->event_signal.fd >= 0 && client->event_set < 0;
@@ -43,12 +43,11 @@ void io_watch_unread(struct pipeline_io *io, int64_t now);
 /* Returns when a CLOSED connection may be opened again. */
 int64_t io_retry_at(const struct pipeline_io *io);
 
-/* Reports to the engine that no connection could be made. NO_REPLY becomes UNREACHABLE: only the greeting had no reply,
- * no command was sent. */
+/* Reports that no connection could be made. NO_REPLY becomes UNREACHABLE: only the greeting was sent, no command. */
 void io_failed(struct pipeline_io *io, int status, int64_t now);
 
-/* Called after an event that may have changed the routes of a cluster. Commands go to the nodes that serve their names
- * now. The connections of nodes that no longer serve any slot are given up. */
+/* Called when the routes of a cluster may have changed. Commands follow their names. The connections of nodes that no
+ * longer serve a slot are given up. */
 void io_follow_routes(struct client *client, int64_t now);
 
 /* Gives up all connections of the node, except that of `except`, because the client moved to another server. */

@@ -1,8 +1,8 @@
-/* The reader role of a pipeline. One thread at a time reads a connection, for all callers. While it has the role, no
- * other thread closes the connection.
+/* The reader role of a pipeline. One thread at a time reads a connection, for all callers. While a thread has the role,
+ * no other thread closes the connection.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   NONE        reader_pass          COMING: the caller whose command has waited longest is woken; NONE without one
+ *   NONE        reader_pass          COMING: the caller whose command has waited longest is woken; NONE if none waits
  *   COMING      reader_pass          NONE, if that caller's command is done
  *   NONE,       reader_take          CALLER: a blocking call; COMPOSITE: a thread that waits for several clients;
  *   COMING                           BACKGROUND: the background thread, which reads what is left unread
@@ -11,7 +11,7 @@
  *   COMPOSITE,
  *   BACKGROUND
  *
- * The host's thread reads the host's pipeline with the mutex, while nobody has the role. */
+ * The host's thread reads the host's pipeline with the mutex, while no thread has the role. */
 #include "reader.h"
 
 #include "client_lock.h"

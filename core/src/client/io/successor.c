@@ -38,8 +38,7 @@ static void give_up(struct successor *next, const char *why, int64_t now) {
     connection_fail(&next->connection, why, now);
 }
 
-/* Opens the successor's connection, to the address of the old one. After a move that has none, and the successor uses
- * the addresses of the pipelines. */
+/* Opens the successor's connection, to the address of the old one; after a move, to those of the pipelines. */
 static void open_connection(struct node *node, int64_t now) {
     const struct connection *old = &node->subscriber.connection;
     struct connection *connection = &node->subscriber.next.connection;
