@@ -30,7 +30,7 @@ void busy_poll_learn(struct busy_poll *busy_poll, bool polled, int64_t elapsed);
 struct yielding {
     int32_t credit;    /* how often yielding paid, less how often it did not, within bounds */
     uint32_t rest;     /* how often to sleep at once before yielding is tried again; 0: yield */
-    uint32_t failures; /* rests since `credit` was last at its bound */
+    uint32_t failures; /* rests since `credit` was last at its upper bound */
     bool trying;       /* the rest is over for one caller, which will report whether yielding paid */
 };
 

@@ -4,9 +4,9 @@
  *
  * Threads. The fields below `mutex` are used with the mutex held. One thread at a time reads a pipeline's connection:
  * the thread that has the reader role. While a thread has the role, no other thread opens, reads or closes the
- * connection. A blocking caller reads if there is one, else the host inside redlatch_client_next_event, else the
- * background thread. The reader steps the machines of all callers. A caller whose operation is done is woken on its
- * own futex, after the mutex was dropped. */
+ * connection. A blocking caller reads the callers' pipelines, and the host inside redlatch_client_next_event reads its
+ * own. The background thread reads its own, and those that are left unread. The reader steps the machines of all
+ * callers. A caller whose operation is done is woken on its own futex, after the mutex was dropped. */
 #ifndef CLIENT_H
 #define CLIENT_H
 

@@ -16,7 +16,7 @@ struct listener {
     struct endpoint sentinel;
     struct uri where; /* the sentinel, for lookups and messages */
     struct lookup *lookup;
-    int next; /* counts the sentinels that were tried: the next one's index is its remainder */
+    int next; /* the sentinel to try next: an index, modulo their number */
     int64_t received_at;
     int64_t pinged_at; /* when a PING was sent; 0: no reply to one is due */
 };

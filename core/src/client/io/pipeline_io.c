@@ -222,7 +222,7 @@ static void continue_opening(struct pipeline_io *io) {
     }
 }
 
-/* Notes since when no thread reads although something is under way. The background thread reads after UNREAD_LIMIT. */
+/* Notes since when something is under way unread. The background thread reads it at once or after UNREAD_LIMIT. */
 void io_watch_unread(struct pipeline_io *io, int64_t now) {
     struct client *client = io->client;
     if (io->ended && !io_is_read(io)) {
