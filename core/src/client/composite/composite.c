@@ -1,4 +1,4 @@
-/* The members of multi locks and RedLocks: counting.
+/* The references of composite locks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "composite.h"
 

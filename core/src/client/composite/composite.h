@@ -1,7 +1,7 @@
-/* What a multi lock or a RedLock stands for: its members, by the clients they belong to.
+/* A composite lock: the members of a multi lock or a RedLock, in groups by their clients.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The holds are those of the members, in the engines of their clients. */
+ * Its holds are the members' holds, in the engines of their clients. */
 #ifndef COMPOSITE_H
 #define COMPOSITE_H
 
@@ -9,31 +9,32 @@
 
 struct composite_hold;
 
-/* The members of one client, by name: what an operation on all of them needs. */
+/* The members of one client, in a cluster of one slot, sorted by name. One operation acquires all of them. */
 struct composite_group {
     struct client *client; /* kept */
     struct name_set *set;  /* its resources are kept */
-    uint32_t first_given;  /* the place of the first of them among the members as they were given */
+    uint32_t first_given;  /* the lowest index that a member of the group had in the caller's array */
 };
 
 struct composite {
     _Atomic uint32_t references;
-    struct client *first;         /* of the first member: there it is told of; one of the groups' */
+    struct client *first;         /* the first member's client, where events of the composite lock are reported; kept as
+                                     that of a group */
     struct resource *first_name;  /* the first member's */
-    struct composite_hold *holds; /* these two are composite_holds.c's */
+    struct composite_hold *holds; /* this and next_held are used by composite_holds.c only */
     struct composite *next_held;
     bool majority;
     uint32_t quorum; /* groups that must be granted: all, or a majority */
     uint32_t member_count;
     uint32_t group_count;
-    struct composite_group groups[]; /* in the order in which everybody asks: by server */
+    struct composite_group groups[]; /* sorted by server: all clients acquire in this order */
 };
 
-/* NULL is allowed. Dropped without any client's mutex. */
+/* NULL is allowed. composite_drop is called without the mutex of any client. */
 struct composite *composite_keep(struct composite *composite);
 void composite_drop(struct composite *composite);
 
-/* Frees the memory of one that was not made to its end. */
+/* Frees only the memory of a composite lock: its references are dropped, or were not taken yet. */
 void composite_dispose(struct composite *composite);
 
 #endif

@@ -19,7 +19,7 @@
 #include "outputs.h"
 #include "subrequest.h"
 
-/* Makes the run and the call whose event will tell of it; NULL without memory. */
+/* Makes the operation, and the request whose event will report its end. Returns NULL if there was no memory. */
 static struct composite_op *new_op(const struct redlatch_lock *lock, const struct lock_start *what) {
     struct composite_op *op = composite_op_new(lock, what->owner, what->lease_ms, what->wait_ms, NULL);
     struct request *done = op ? calloc(1, sizeof *done) : NULL;
@@ -34,7 +34,7 @@ static struct composite_op *new_op(const struct redlatch_lock *lock, const struc
     done->operation.kind = what->kind;
     done->operation.asynchronous = true;
     if (what->kind == OPERATION_QUERY || what->kind == OPERATION_FORCE) {
-        op->owner = 0; /* for nobody in particular */
+        op->owner = 0; /* these have no owner */
     }
     done->operation.owner = op->owner;
     done->operation.resource = lock->resource;
@@ -73,7 +73,7 @@ int composite_start(const struct redlatch_lock *lock, const struct lock_start *w
 
 /* ------------------------------------------------------------------------------------------------------ stepping -- */
 
-/* Keeps the words of a failure for the event. */
+/* Keeps the error text of a failure for the event. */
 static void note_error_text(struct composite_op *op, int status) {
     struct client *client = op->first;
     error_text_swap(&op->error);
@@ -90,7 +90,7 @@ static void note_error_text(struct composite_op *op, int status) {
     error_text_swap(&op->error);
 }
 
-/* Tells of the end by an event. */
+/* Reports the end by an event. */
 static void complete(struct composite_op *op, int status) {
     struct client *client = op->first;
     struct request *done = op->done;
@@ -118,7 +118,7 @@ static void complete(struct composite_op *op, int status) {
     client_unlock(client);
 }
 
-/* Nobody collected the grant. */
+/* Gives back a grant that was not collected in time. */
 static void give_back(struct composite_op *op) {
     struct client *client = op->first;
     client_lock(client);
@@ -191,7 +191,7 @@ int64_t composite_next_time(const struct client *client) {
     return next;
 }
 
-/* Takes what is over, and was collected or needs not be waited for, off the list. */
+/* Takes the operations that are over and collected off the list. */
 static struct composite_op *take_over(struct client *client) {
     struct composite_op *over = NULL;
     client_lock(client);
@@ -211,7 +211,7 @@ static struct composite_op *take_over(struct client *client) {
 
 void composite_step_all(struct client *client) {
     client_lock(client);
-    struct composite_op *op = client->composite_ops; /* runs are put before it, and taken off by this thread alone */
+    struct composite_op *op = client->composite_ops; /* others are put before it, and only this thread takes them off */
     client_unlock(client);
     for (; op; op = op->next) {
         int64_t now = system_now();
@@ -269,7 +269,7 @@ void composite_discard_ops(struct client *client) {
             client_unlock(client);
             free(op->done);
         } else if (!op->collected) {
-            op->done->op = NULL; /* it is among the events yet */
+            op->done->op = NULL; /* its event is still queued */
         }
         composite_op_free(op);
     }

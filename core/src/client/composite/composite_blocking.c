@@ -1,4 +1,4 @@
-/* The blocking calls on multi locks and RedLocks.
+/* Calls on multi locks and RedLocks that make one subrequest for each group or member, and the blocking acquires.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "composite_blocking.h"
 
@@ -16,10 +16,10 @@
 #include "subrequest.h"
 #include "subrequests_wait.h"
 
-/* How much longer a question waits for the servers of a minority. */
+/* How much longer a query or a force release waits for the servers of a minority. */
 static const int64_t ANSWER_WAIT = SECOND / 4;
 
-/* The end of a run: notes what was granted. */
+/* Ends an acquire: notes what was granted, or sets the error. */
 static int finish(struct composite_op *op) {
     if (op->multi.status == REDLATCH_OK) {
         composite_note_granted(op->composite, op->owner);
@@ -46,7 +46,7 @@ int composite_acquire(const struct redlatch_lock *lock, uint64_t owner, int64_t 
     return finish(op);
 }
 
-/* Goes on with a resumable wait, or starts it: AGAIN when `until` has come before the result. */
+/* Goes on with a resumable wait, or starts it. Returns AGAIN if `until` has come before the result. */
 static int advance(struct redlatch_wait *wait, int64_t until) {
     if (!wait->op) {
         wait->op = composite_op_new(&wait->lock, wait->owner, wait->lease_ms, wait->wait_ms, wait->cancel);
@@ -63,7 +63,7 @@ void composite_prepare_wait(struct redlatch_wait *wait) {
     wait->advance = advance;
 }
 
-/* ---------------------------------------------------------------------------- one task for each client or member -- */
+/* ------------------------------------------------------------------------- a subrequest for each group or member -- */
 
 static uint32_t count_status(const struct subrequest *subrequests, uint32_t count, int status) {
     uint32_t found = 0;
@@ -81,7 +81,8 @@ static uint32_t count_active(const struct subrequest *subrequests, uint32_t coun
     return active;
 }
 
-/* Drives all until enough of them went well and the others had their moment, and `more`, or none is left. */
+/* Drives all subrequests until none is left. Once `enough` of them have succeeded, the others have the time of
+ * multi_moment, and `more`; then they are ended. */
 static void drive_all(struct subrequest *subrequests, uint32_t count, uint32_t enough, int64_t started_at,
                       int64_t more) {
     struct subrequest_set waiting_set = {.subrequests = subrequests, .count = count};
@@ -100,8 +101,8 @@ static void drive_all(struct subrequest *subrequests, uint32_t count, uint32_t e
     }
 }
 
-/* What is wrong with the whole, when too few of its parts went well: a loss is told before all else, and what one of
- * the servers said before what none of them knows of. */
+/* Returns the status of the call when too few subrequests have succeeded. LOST comes before all others, and NOT_OWNED
+ * comes after all others. */
 static int worst(const struct subrequest *subrequests, uint32_t count) {
     int status = REDLATCH_NOT_OWNED;
     for (uint32_t i = 0; i < count; i++) {
@@ -115,8 +116,8 @@ static int worst(const struct subrequest *subrequests, uint32_t count) {
     return status;
 }
 
-/* Whether a group takes no part in a release of the highest of the owner's `levels`, and then what came of it. A server
- * that was away at a re-entry has fewer: what it holds belongs to the levels before. */
+/* Returns whether a group takes no part in a release, and then the outcome for it. A server that was unreachable at a
+ * nested acquire has a lower hold count: what it holds belongs to the earlier acquires. */
 static bool is_left_out(const struct composite_group *group, uint64_t owner, uint32_t hold_count, int *status_out) {
     bool held;
     if (composite_group_count(group, owner, &held) >= hold_count) {
@@ -126,7 +127,7 @@ static bool is_left_out(const struct composite_group *group, uint64_t owner, uin
     return true;
 }
 
-/* Starts a kind of operation on every group, or on every member by itself; the tasks are the caller's to free. */
+/* Starts a subrequest on every group, or on every member. The caller frees them. */
 static struct subrequest *start_all(const struct composite *composite, const struct subrequest_spec *pattern,
                                     bool by_group, uint32_t *count_out) {
     uint32_t count = by_group ? composite->group_count : composite->member_count;
@@ -137,7 +138,7 @@ static struct subrequest *start_all(const struct composite *composite, const str
     }
     uint32_t next = 0;
     bool may_hold_fewer = composite->majority &&
-                          pattern->kind == OPERATION_RELEASE; /* what needs all has as many of all */
+                          pattern->kind == OPERATION_RELEASE; /* a multi lock has the same hold count in all groups */
     uint32_t hold_count = may_hold_fewer ? composite_count(composite, pattern->owner) : 0;
     for (uint32_t i = 0; i < composite->group_count; i++) {
         const struct composite_group *group = &composite->groups[i];
@@ -158,12 +159,12 @@ static struct subrequest *start_all(const struct composite *composite, const str
     return subrequests;
 }
 
-/* Each reply counts, also of a minority. */
+/* Returns whether each reply counts, also those of a minority. */
 static bool waits_for_answers(uint8_t kind) {
     return kind == OPERATION_QUERY || kind == OPERATION_FORCE;
 }
 
-/* The same, driven to the end. */
+/* Starts the subrequests, as start_all, and drives them until they are done. */
 static struct subrequest *drive_subrequests(const struct composite *composite, const struct subrequest_spec *pattern,
                                             bool by_group, uint32_t *count_out) {
     int64_t started_at = system_now();
@@ -175,7 +176,7 @@ static struct subrequest *drive_subrequests(const struct composite *composite, c
     return subrequests;
 }
 
-/* OK when it went well with as many as are needed. */
+/* Returns OK if as many subrequests have succeeded as are needed, else the worst status. */
 static int outcome(const struct composite *composite, const struct subrequest *subrequests, uint32_t count) {
     uint32_t needed = composite->majority ? composite->quorum : count;
     return count_status(subrequests, count, REDLATCH_OK) >= needed ? REDLATCH_OK : worst(subrequests, count);
@@ -196,8 +197,8 @@ static bool any_forced(const struct subrequest *subrequests, uint32_t count) {
     return forced;
 }
 
-/* Somebody holds it, so that nobody else can: of a multi lock one member, of a RedLock as many as make it impossible.
- * The one told of is the one that holds it longest. */
+/* Returns the state of the composite lock. It is locked if others cannot acquire it: one member of a multi lock is
+ * held, or so many of a RedLock that no quorum is left. The answer is that of the member that stays held longest. */
 static struct lock_answer composite_answer(const struct composite *composite, const struct subrequest *subrequests,
                                            uint32_t count) {
     struct lock_answer answer = {.locked = false};

@@ -1,4 +1,4 @@
-/* The words for failed calls on multi locks and RedLocks: of which member, on which server.
+/* Error texts of failed calls on multi locks and RedLocks: they name the member and the server.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "composite_errors.h"
 
@@ -14,18 +14,19 @@
 #include "multi.h"
 #include "subrequest.h"
 
-/* Who is to blame, and how many servers failed like that one. */
+/* The member that a failure is about, and how many servers failed with the same status. */
 struct culprit {
     const struct composite_group *group;
     uint32_t member;
     uint32_t failed;
     const struct request *request;
-    struct redlatch_cancel *cancel; /* of the caller; NULL */
-    bool started;                   /* the words are for an event: no thread may wait for what the server says of it */
-    const struct finding *finding;  /* what it has said; NULL */
+    struct redlatch_cancel *cancel; /* of the caller; may be NULL */
+    bool started;                   /* the text is for an event: the thread must not wait for an explanation */
+    const struct finding *finding;  /* the result of an explanation; NULL if there is none */
 };
 
-/* Of a majority, on how many servers; else on which one, unless that has been said. */
+/* Sets the error. Its text says on how many servers a RedLock failed; else on which server, unless it has that
+ * already. */
 static int set_error(const struct composite *composite, const struct culprit *culprit, const char *verb, int status,
                      int64_t wait_ms) {
     struct client *client = culprit->group->client;
@@ -39,7 +40,7 @@ static int set_error(const struct composite *composite, const struct culprit *cu
     }
     client_lock(client);
     client->callers++;
-    if (!culprit->started) { /* a caller waits, who may as well ask */
+    if (!culprit->started) { /* a caller waits, so the explanation may wait for the server */
         request.finding = explain(client, &failed, culprit->cancel, status, wait_ms, &finding);
     }
     resource_request_failed(member->resource, &request, verb, status, wait_ms);
@@ -57,7 +58,8 @@ static int set_error(const struct composite *composite, const struct culprit *cu
     return fail_for(status, reason);
 }
 
-/* An acquire that was ended since a hold of the whole is lost: of which member, if one is known to be. */
+/* Sets the error of an acquire that ended because the owner's hold is lost. The reason is that of a lost member, if one
+ * is known. */
 static int lost_before(const struct composite_op *op) {
     redlatch_hold hold = {.state = REDLATCH_NOT_HELD};
     composite_hold_status(op->composite, op->owner, &hold);

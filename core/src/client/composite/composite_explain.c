@@ -1,4 +1,4 @@
-/* What a started acquire over several clients finds out for its message when it has failed.
+/* The explanation of a started acquire over several clients that has failed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "composite_explain.h"
 
@@ -17,12 +17,12 @@ struct composite_explanation {
     struct inquiry inquiry;
 };
 
-/* Whatever was watched for, it is not any more. */
+/* Returns the subrequest for the questions. It is that of the watch, which is not active any more. */
 static struct subrequest *request_of(const struct composite_op *op) {
     return &op->group_requests[op->composite->group_count];
 }
 
-/* Asks the next question. false if it could not be, or there is no time left for its reply. */
+/* Asks the next question. Returns false if it could not start, or if no time is left for its reply. */
 static bool ask(struct composite_op *op) {
     struct composite_explanation *requested = op->explanation;
     int64_t left_ms = (requested->inquiry.until - system_now()) / MILLISECOND;

@@ -1,4 +1,4 @@
-/* Who holds a multi lock or a RedLock.
+/* The holds of multi locks and RedLocks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "composite_holds.h"
 
@@ -9,7 +9,7 @@
 #include "composite.h"
 #include "planted.h"
 
-/* One owner's hold of all, from its first level to its last. */
+/* One owner's hold of a composite lock, from the first grant to the last release. */
 struct composite_hold {
     struct composite_hold *next; /* of the same composite lock */
     uint64_t owner;
@@ -19,8 +19,8 @@ struct composite_hold {
     uint64_t members[]; /* serials of the members' holds, group by group; 0: not held, or lost */
 };
 
-/* Below it: every composite lock's holds, the list of composite locks that have any, and every client's losses to be
- * told. Taken with or without a client's mutex; nothing else is taken inside. */
+/* Protects the holds of all composite locks, the list of composite locks that have any, and the losses that clients are
+ * to report. It is taken with or without a client's mutex. No other mutex is taken while it is held. */
 static pthread_mutex_t holds_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct composite *held_composites;
 
@@ -62,7 +62,7 @@ static void remove_hold(struct composite *composite, struct composite_hold **lin
     free(hold);
 }
 
-/* How many groups are held whole. */
+/* Returns how many groups have all their members held. */
 static uint32_t groups_held(const struct composite *composite, const struct composite_hold *hold) {
     uint32_t held = 0;
     const uint64_t *member = hold->members;
@@ -76,8 +76,8 @@ static uint32_t groups_held(const struct composite *composite, const struct comp
     return held;
 }
 
-/* The serials of the holds that the owner has of a group's members; 0 for one that is being given back, as a group that
- * did not get all levels in time gives back what it got. */
+/* Reads the serials of the holds that the owner has of a group's members. A hold that is being given back counts as 0:
+ * a group of a RedLock that was not granted in time gives back what it got. */
 static void read_members(const struct composite_group *group, uint64_t owner, uint64_t *members) {
     for (uint32_t i = 0; i < group->set->count; i++) {
         const struct set_member *member = &group->set->members[i];
@@ -86,7 +86,7 @@ static void read_members(const struct composite_group *group, uint64_t owner, ui
     }
 }
 
-/* Whether the holds are others than those that were noted: given back by another handle, and acquired again. */
+/* Returns whether none of the noted holds is left: another handle released them, and they were acquired again. */
 static bool is_another(const struct composite *composite, const struct composite_hold *noted, const uint64_t *members) {
     for (uint32_t i = 0; i < composite->member_count; i++) {
         if (noted->members[i] && members[i] == noted->members[i]) {
@@ -105,7 +105,7 @@ static void notify_loss(struct composite *composite, const struct composite_hold
     for (int queue = LOSS_EVENTS; queue <= LOSS_THREADS; queue++) {
         struct loss_event *loss = atomic_load(&first->losses_watched[queue]) ? calloc(1, sizeof *loss) : NULL;
         if (!loss) {
-            continue; /* nobody asks, or there is no memory: the hold says so itself, and its release */
+            continue; /* the host does not ask, or no memory: the hold's state and its release show the loss */
         }
         bool abandoned = reason == REDLATCH_REASON_ABANDONED;
         loss->event.kind = abandoned ? REDLATCH_EVENT_ABANDONED : REDLATCH_EVENT_LOST;
@@ -126,7 +126,8 @@ static void notify_loss(struct composite *composite, const struct composite_hold
     system_signal(&first->background_signal);
 }
 
-/* over_ms: for how long the lease had been over of the member that was struck last. */
+/* Marks the hold as lost if too few groups are left. over_ms: for how long the lease of the last lost member was
+ * over. */
 static void judge(struct composite *composite, struct composite_hold *hold, int32_t reason, int64_t over_ms) {
     uint32_t least = PLANTED(FAULT_MINORITY_LOSES_ALL) ? composite->group_count : composite->quorum;
     if (!hold->lost && groups_held(composite, hold) < least) {
@@ -135,7 +136,7 @@ static void judge(struct composite *composite, struct composite_hold *hold, int3
     }
 }
 
-/* A member's hold is lost, which may be one of these. */
+/* A member's hold was lost. Clears it in each of the composite lock's holds that has it. */
 static void strike(struct composite *composite, const struct client *client, const struct hold *lost) {
     for (struct composite_hold *hold = composite->holds; hold; hold = hold->next) {
         uint64_t *member = hold->members;
@@ -184,7 +185,8 @@ bool composite_next_loss(struct client *client, enum loss_queue queue, redlatch_
 
 /* ----------------------------------------------------------------------------------------------------- the holds -- */
 
-/* Enters what the members' holds are called now; of the first level with the number `serial`. */
+/* Notes the serials of the members' holds. The first grant makes the composite lock's hold, with the number
+ * `serial`. */
 static void note(struct composite *composite, uint64_t owner, struct composite_hold *room, const uint64_t *members,
                  uint64_t serial) {
     struct composite_hold **link = link_of(composite, owner);
@@ -210,7 +212,7 @@ static void note(struct composite *composite, uint64_t owner, struct composite_h
     }
     hold->count++;
     memcpy(hold->members, members, composite->member_count * sizeof *members);
-    judge(composite, hold, REDLATCH_REASON_EXPIRED, 0); /* what was lost before it was noted */
+    judge(composite, hold, REDLATCH_REASON_EXPIRED, 0); /* members may have been lost before */
 }
 
 void composite_note_granted(struct composite *composite, uint64_t owner) {

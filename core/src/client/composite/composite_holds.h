@@ -1,43 +1,42 @@
-/* Who holds a multi lock or a RedLock: what belongs to all members together. The number that names such a hold, and
- * whether it was lost.
+/* The holds of composite locks: the serial and the hold count of each, and whether it was lost.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A hold of the whole is lost when too few of its members' holds are left. That is seen by whoever steps the engine of
- * the client that lost one, and told on the client of the first member, without its mutex: its background thread wakes
- * who waits.
+ * A hold of a composite lock is lost when too few of its members' holds are left. The thread that steps the engine of a
+ * client that lost a member's hold finds that out. It reports the loss at the client of the first member, without that
+ * client's mutex. The background thread of that client then notifies the host.
  */
 #ifndef COMPOSITE_HOLDS_H
 #define COMPOSITE_HOLDS_H
 
 #include "composite.h"
 
-/* A level was granted. The mutex of no client is held, or, for one that is all of it, that client's. NULL is allowed: a
- * single name's holds are noted by its engine. */
+/* Notes an acquire that was granted. If the composite lock has one group, the mutex of its client is held; else that of
+ * no client. NULL is allowed: the engine alone notes a hold of a single name. */
 void composite_note_granted(struct composite *composite, uint64_t owner);
 
-/* A level was released, or nothing was left to release. */
+/* Notes a release with its status. After NOT_OWNED, nothing is left to release. */
 void composite_note_released(struct composite *composite, uint64_t owner, int status);
 
-/* Whether an owner's hold was lost, and not every level of it has been released since. */
+/* Returns whether the owner's hold was lost, and not all its acquires have been released since. */
 bool composite_is_lost(struct composite *composite, uint64_t owner);
 
-/* The number that names an owner's hold; 0 if none is known. */
+/* Returns the serial of the owner's hold; 0 if none is known. */
 uint64_t composite_serial(struct composite *composite, uint64_t owner);
 
-/* The composite lock is being freed: what is held of it goes on as holds of its members. */
+/* Forgets the holds of a composite lock that is being freed. The members' holds go on. */
 void composite_forget_holds(struct composite *composite);
 
-/* The engine lost holds that were granted as part of a whole. With the client's mutex. */
+/* Takes from the engine the losses of holds that were granted as part of a set. With the client's mutex. */
 void composite_take_losses(struct client *client);
 
-/* Losses of wholes that are to be told to the events or the waiting threads of a client. */
+/* The losses of composite locks' holds that are to be reported by events of the client, or to its waiting threads. */
 bool composite_has_loss(struct client *client, enum loss_queue queue);
 bool composite_next_loss(struct client *client, enum loss_queue queue, redlatch_event *event);
 
-/* In a child: a client is set up anew, without holds. */
+/* Called in a forked child when it sets a client up anew, without holds. */
 void composite_forget_client(const struct client *client);
 
-/* Around a fork, so that a child does not inherit the lock of this room taken. */
+/* Called around a fork. They take and release the mutex of the holds, so that the child does not inherit it locked. */
 void composite_before_fork(void);
 void composite_after_fork(void);
 

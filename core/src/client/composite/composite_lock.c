@@ -1,4 +1,4 @@
-/* Multi locks and RedLocks as locks: what each call on one does.
+/* The operations of multi locks and RedLocks as lock handles.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "composite_lock.h"
 
@@ -14,7 +14,7 @@
 #include "preallocate.h"
 #include "single_lock.h"
 
-/* What a handle that is itself the owner held of a client's members. */
+/* Gives back what a handle that is itself an owner holds of a client's members. */
 static void give_back(const struct composite_group *group, uint64_t owner) {
     struct client *client = group->client;
     client_lock(client);
@@ -29,7 +29,7 @@ static void give_back(const struct composite_group *group, uint64_t owner) {
             lost = lost || hold->stage == HOLD_GONE;
         }
     }
-    if (lost) { /* and now nobody is left to be told by release */
+    if (lost) { /* no release of this owner will return the loss */
         engine_owner_end(&client->engine, owner, now);
     }
     client_finish_step(client, now);
@@ -57,7 +57,7 @@ static void hold_status(const struct redlatch_lock *lock, uint64_t owner, redlat
     hold_out->serial = serial ? serial : hold_out->serial;
 }
 
-/* Of names of one client: acquired and released by one operation. */
+/* Releases a set: one operation acquires or releases all names of one client. */
 static int release_set(const struct redlatch_lock *lock, uint64_t owner) {
     int status = single_lock_release_of(lock, owner, &owner);
     composite_note_released(lock->composite, owner, status);

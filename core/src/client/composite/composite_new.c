@@ -1,4 +1,4 @@
-/* Multi locks and RedLocks as handles: made from their members, sorted by server and name.
+/* Makes the handles of multi locks and RedLocks from their members, sorted by server and name.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static int compare_names(const struct resource *one, const struct resource *othe
     return order ? order : (one->name_size > other->name_size) - (one->name_size < other->name_size);
 }
 
-/* By server, by client, by slot, by name: for everybody the same as long as each has one client for a server. */
+/* Orders by server, client, slot and name. All processes have the same order if each has one client for a server. */
 static int compare_members(const void *one, const void *other) {
     const struct redlatch_lock *left = *(const struct redlatch_lock *const *)one;
     const struct redlatch_lock *right = *(const struct redlatch_lock *const *)other;
@@ -75,7 +75,8 @@ static int check_members(redlatch_lock *const *members, size_t count) {
     return REDLATCH_OK;
 }
 
-/* Members that lie beside each other once they are sorted: no name of a server twice, of a RedLock no server. */
+/* Checks two neighbours among the sorted members: a name of a server is a member once, and so is a server of a
+ * RedLock. */
 static int check_neighbours(const struct redlatch_lock *one, const struct redlatch_lock *other, bool majority) {
     bool same_server = compare_servers(one->client, other->client) == 0 || one->client == other->client;
     char shown[64];
@@ -97,7 +98,7 @@ static int check_neighbours(const struct redlatch_lock *one, const struct redlat
     return REDLATCH_OK;
 }
 
-/* Clients reach the same server by different addresses: as far as that is known by now. */
+/* Checks that clients do not reach the same server by different addresses, as far as the run ids are known by now. */
 static int check_run_ids(const struct composite *composite) {
     for (uint32_t i = 0; i < composite->group_count; i++) {
         for (uint32_t j = 0; j < i; j++) {
@@ -114,7 +115,7 @@ static int check_run_ids(const struct composite *composite) {
     return REDLATCH_OK;
 }
 
-/* How many of the members go together: those of a client, in a cluster those of a slot. */
+/* Returns how many of the members form the first group: those of a client, in a cluster those of a slot. */
 static uint32_t group_size(struct redlatch_lock *const *sorted, size_t count) {
     uint32_t size = 1;
     while (size < count && sorted[size]->client == sorted[0]->client &&
@@ -132,7 +133,8 @@ static uint32_t index_of(const struct redlatch_lock *lock, redlatch_lock *const 
     return index;
 }
 
-/* The next group, of the members at `sorted`; its resources are not counted yet. false without memory. */
+/* Adds the next group, of the members at `sorted`. Its references are not counted yet. Returns false if there was no
+ * memory. */
 static bool add_group(struct composite *composite, struct redlatch_lock *const *sorted, uint32_t size,
                       redlatch_lock *const *given) {
     struct composite_group *group = &composite->groups[composite->group_count];

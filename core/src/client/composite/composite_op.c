@@ -1,4 +1,4 @@
-/* An acquire over several clients, on the thread of its caller.
+/* An acquire over several clients: carries out what its machine wants, on the caller's or the background thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "composite_op.h"
 
@@ -14,7 +14,7 @@
 #include "subrequest.h"
 #include "subrequests_wait.h"
 
-/* How long giving back is waited for; then it goes on in the background. */
+/* How long an acquire waits for the releases of what it gives back. After that they go on in the background. */
 enum { UNDO_WAIT_MS = 250 };
 
 struct composite_op *composite_op_new(const struct redlatch_lock *lock, uint64_t owner, int64_t lease_ms,
@@ -47,7 +47,7 @@ struct composite_op *composite_op_new(const struct redlatch_lock *lock, uint64_t
     op->group_requests = subrequests;
     op->waiting_set = (struct subrequest_set){.subrequests = subrequests, .count = count + 1, .cancel = cancel};
     op->count_before = composite_count(composite, op->owner);
-    uint64_t random; /* of the client's own, for jitter that others do not draw */
+    uint64_t random; /* from the client's uuid, so that other clients draw another jitter */
     memcpy(&random, composite->first->engine.uuid, sizeof random);
     multi_init(&op->multi, groups, count, composite->quorum, random ^ (uint64_t)now ^ (op->owner << 32));
     op->multi.unreachable_timeout = lock->client->engine.settings.unreachable_timeout_ms * MILLISECOND;
@@ -109,7 +109,7 @@ static void start_watch(struct composite_op *op, const struct multi_action *acti
     subrequest_start(&op->group_requests[op->composite->group_count], group->client, &spec);
 }
 
-/* A try that nobody waits for any more. It may have been granted a moment ago. */
+/* Ends a try that is not waited for any more. It may have been granted a moment ago. */
 static void end_try(struct composite_op *op, uint32_t index) {
     struct subrequest *subrequest = &op->group_requests[index];
     if (subrequest->active) {
@@ -118,7 +118,7 @@ static void end_try(struct composite_op *op, uint32_t index) {
     }
 }
 
-/* What a group was granted before its try was ended is given back where nobody waits for that. */
+/* Releases in the background what a group was granted. */
 static void give_back_rest(struct composite_op *op, uint32_t index) {
     while (op->granted[index] > 0) {
         start_release(op, index);
@@ -133,7 +133,7 @@ static void tried(struct composite_op *op, uint32_t index) {
     bool granted = subrequest->status == REDLATCH_OK;
     op->granted[index] += granted;
     if (granted && op->composite->majority &&
-        subrequest->count <= op->count_before) { /* it was not among those granted before */
+        subrequest->count <= op->count_before) { /* the group lacks an earlier acquire: it needs another */
         start_try(op, index);
         if (!subrequest->active) {
             tried(op, index);
@@ -191,7 +191,7 @@ static void carry_out(struct composite_op *op, const struct multi_action *action
         start_watch(op, action);
         break;
     }
-    if (!subrequest->active) { /* the client did not let it */
+    if (!subrequest->active) { /* it could not start */
         subrequest->request.operation.kind = action->kind == MULTI_RELEASE ? OPERATION_RELEASE : OPERATION_ACQUIRE;
         composite_op_take(op, subrequest);
     }
@@ -200,7 +200,7 @@ static void carry_out(struct composite_op *op, const struct multi_action *action
 bool composite_op_step(struct composite_op *op) {
     if (!op->given_up && composite_is_lost(op->composite, op->owner)) {
         composite_op_give_up(op,
-                             REDLATCH_LOST); /* though other servers might grant it now: release has to tell first */
+                             REDLATCH_LOST); /* other servers might grant it, but release has to return LOST first */
     }
     for (;;) {
         struct multi_action action = multi_next(&op->multi, system_now());
@@ -221,7 +221,7 @@ static bool is_cancelled(const struct composite_op *op) {
     return op->cancel && (atomic_load(&op->cancel->futex) & CANCEL_FIRED);
 }
 
-/* Nothing is under way: sleeps until there is something to do, or the caller is done with waiting. */
+/* Sleeps while nothing is under way, until `until` or until the call is cancelled. */
 static void sleep_until(struct composite_op *op, int64_t until) {
     _Atomic uint32_t nobody = 0;
     _Atomic uint32_t *futex = op->cancel ? &op->cancel->futex : &nobody;
@@ -254,7 +254,7 @@ static void wait_for_answer(struct composite_op *op, int64_t until) {
 
 void composite_op_give_up(struct composite_op *op, int status) {
     op->given_up = true;
-    op->waiting_set.cancel = NULL; /* what is given back is waited for */
+    op->waiting_set.cancel = NULL; /* the releases are waited for even if the call was cancelled */
     multi_give_up(&op->multi, status);
 }
 

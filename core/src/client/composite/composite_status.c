@@ -1,4 +1,4 @@
-/* How an owner stands with the members of a multi lock or a RedLock.
+/* The state of an owner's hold of a multi lock or a RedLock.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "composite_status.h"
 
@@ -11,7 +11,7 @@
 #include "outputs.h"
 #include "wire.h"
 
-/* How an owner stands with the members of one client: as with one lock that is held as badly as the worst of them. */
+/* The state of an owner's holds of one group, as if it were one lock: that of the member in the worst state. */
 struct group_status {
     int state;
     int reason;
@@ -47,7 +47,8 @@ static void add_hold(struct group_status *status, const struct engine *engine, c
     }
 }
 
-/* Of a RedLock a server may give back what it got, as it did not get all levels in time: it is no part of the whole. */
+/* Returns whether a RedLock's hold on a server is being given back, because the server did not grant all acquires in
+ * time. It is no part of the RedLock's hold. */
 static bool is_given_back(const struct composite *composite, const struct hold *hold) {
     return composite->majority && hold && hold->stage != HOLD_GONE && hold_count_left(hold) == 0;
 }
@@ -80,7 +81,7 @@ static int by_deadline(const void *one, const void *other) {
     return (left->deadline < right->deadline) - (left->deadline > right->deadline);
 }
 
-/* What holds of as many groups as are needed, given each of them. */
+/* Sums up the groups: what a quorum of them has is the state of the composite lock's hold. */
 static void sum_up(const struct composite *composite, struct group_status *groups, redlatch_hold *answer, int64_t now) {
     uint32_t held = 0;
     uint32_t sure = 0;

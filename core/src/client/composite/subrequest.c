@@ -1,4 +1,4 @@
-/* Calls that one thread makes of several clients at once.
+/* Starts, drives, collects and ends subrequests.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "subrequest.h"
 
@@ -69,8 +69,8 @@ void subrequest_stop_reading(struct subrequest *subrequest, int64_t now) {
     }
 }
 
-/* What was granted, or what was in the way. Whatever it was, no hold knows of the operation any more: of what was given
- * back, as nobody collected it in time, a part may be lost. */
+/* Notes the outcome: what was granted, or which member was contended. Whatever the outcome is, engine_claimed makes all
+ * holds forget the operation. A grant that was not collected in time was given back, so a part of it may be lost. */
 static void note(struct subrequest *subrequest) {
     struct operation *operation = &subrequest->request.operation;
     subrequest->active = false;
@@ -95,7 +95,7 @@ static void note(struct subrequest *subrequest) {
 
 bool subrequest_drive(struct subrequest *subrequest, int64_t until) {
     struct client *client = subrequest->client;
-    client_lock(client); /* also of one that was closed meanwhile: the call has ended with CLOSED then */
+    client_lock(client); /* also if it was closed meanwhile: then the request has ended with CLOSED */
     client->callers++;
     drive_until(&subrequest->request, until);
     bool done = subrequest->request.operation.phase == PHASE_DONE;

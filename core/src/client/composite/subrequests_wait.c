@@ -1,9 +1,9 @@
-/* Several calls on one thread: it waits for all their pipelines with one poll.
+/* Waits for several subrequests on one thread: one poll waits for all their pipelines.
  * SPDX-License-Identifier: Apache-2.0
  *
- * It takes the reader role of each pipeline that is open and that nobody reads, and has it until the call is done or it
- * turns away. Calls whose pipeline is another's to read, or has to be opened first, are driven by themselves for a
- * moment, in turn with the poll. */
+ * The thread takes the reader role of each open pipeline that no other thread reads. It keeps the roles until the wait
+ * ends or a separate subrequest has its turn. A separate subrequest is one whose pipeline another thread reads, or
+ * whose connection has to be opened first. It is driven for a moment, in turn with the poll. */
 #include "subrequests_wait.h"
 
 #include <poll.h>
@@ -16,18 +16,18 @@
 #include "reader.h"
 #include "subrequest.h"
 
-/* How long the poll and a call by itself have before it is the other's turn; longer once something is known to be slow.
- */
+/* How long the poll and a separate subrequest have in turn. After SHORT_TURNS turns something is known to be slow, and
+ * the turns are longer. */
 static const int64_t SHORT_TURN = MILLISECOND;
 static const int64_t LONG_TURN = 8 * MILLISECOND;
 enum { SHORT_TURNS = 64 };
 
-/* What is polled: the tasks that read, and the cancel object. */
+/* What is polled: the subrequests that read, and the cancel object. */
 struct watch_list {
     struct pollfd fds[REDLATCH_MEMBERS_MAX + 2];
     struct subrequest *subrequests[REDLATCH_MEMBERS_MAX + 2];
     uint32_t count;
-    uint32_t separate; /* tasks that are to be driven by themselves */
+    uint32_t separate; /* separate subrequests */
     int64_t until;
 };
 
@@ -39,8 +39,8 @@ static bool is_cancelled(const struct subrequest_set *set) {
     return set->cancel && (atomic_load(&set->cancel->futex) & CANCEL_FIRED);
 }
 
-/* Takes the reader role of the task's pipeline, or keeps it: there is something to read, and a connection to read from.
- */
+/* Takes or keeps the reader role of the subrequest's pipeline, if there is something to read, a connection, and no
+ * other reader. Returns whether the pipeline is to be polled. */
 static bool start_reading(struct subrequest *subrequest, int64_t now) {
     struct pipeline_io *io = drive_io(&subrequest->request);
     if (subrequest->reads && subrequest->reads != io) { /* the name has moved */
@@ -55,11 +55,11 @@ static bool start_reading(struct subrequest *subrequest, int64_t now) {
         subrequest->reads = io;
         reader_take(io, READER_COMPOSITE);
     }
-    io_flush(io); /* what was left to the reader; the mutex is dropped for a moment */
+    io_flush(io); /* writes what was left to the reader; drops the mutex for a moment */
     return io->connection.state == CONNECTION_READY;
 }
 
-/* Ends a call whose time is over; else makes ready to read for it. true when it is done. */
+/* Ends a subrequest whose deadline has come, else prepares to read for it. Returns whether it is done. */
 static bool prepare(struct subrequest *subrequest, struct watch_list *list) {
     struct client *client = subrequest->client;
     struct operation *operation = &subrequest->request.operation;
@@ -83,7 +83,7 @@ static bool prepare(struct subrequest *subrequest, struct watch_list *list) {
     return done;
 }
 
-/* Looks at the sockets without sleeping, if that is likely to pay; how many are readable. */
+/* Polls the sockets in a loop without sleeping, if that is likely to pay; then sleeps. Returns how many are ready. */
 static int busy_poll(struct watch_list *list, int64_t start) {
     struct client *client = list->subrequests[0]->client;
     struct busy_poll *busy_poll = &list->subrequests[0]->reads->busy_poll;
@@ -112,7 +112,7 @@ static int busy_poll(struct watch_list *list, int64_t start) {
     return ready;
 }
 
-/* Reads what has come for a task, and for others who share its pipeline. */
+/* Reads what has come for a subrequest, and for others that share its pipeline. */
 static void take(struct subrequest *subrequest, short events) {
     struct client *client = subrequest->client;
     struct pipeline_io *io = subrequest->reads;
@@ -124,7 +124,7 @@ static void take(struct subrequest *subrequest, short events) {
     client_unlock(client);
 }
 
-/* Waits for the sockets and the cancel object. */
+/* Waits for the sockets and the cancel object, and reads. */
 static void wait_and_take(const struct subrequest_set *set, struct watch_list *list) {
     list->fds[list->count] = (struct pollfd){set->cancel ? set->cancel->signal.fd : -1, POLLIN, 0};
     busy_poll(list, system_now());
@@ -132,11 +132,11 @@ static void wait_and_take(const struct subrequest_set *set, struct watch_list *l
         take(list->subrequests[i], list->fds[i].revents);
     }
     if (set->cancel && list->fds[list->count].revents && !is_cancelled(set)) {
-        system_unsignal(set->cancel->signal.fd); /* left by a firing whose word an earlier wait has seen already */
+        system_unsignal(set->cancel->signal.fd); /* left by a firing whose bit in the futex an earlier wait has taken */
     }
 }
 
-/* The next one, in turn, that does not read. */
+/* Returns the next subrequest, in turn, that does not read. */
 static struct subrequest *next_separate(struct subrequest_set *set) {
     for (uint32_t i = 0; i < set->count; i++) {
         uint32_t at = (set->turn + i) % set->count;
@@ -148,7 +148,7 @@ static struct subrequest *next_separate(struct subrequest_set *set) {
     return NULL;
 }
 
-/* Makes ready to read for all that can be read for; one that is done, if any is. */
+/* Prepares to read for all active subrequests. Returns one that is done, if there is one. */
 static struct subrequest *prepare_all(struct subrequest_set *set, struct watch_list *list) {
     for (uint32_t i = 0; i < set->count; i++) {
         struct subrequest *subrequest = &set->subrequests[i];

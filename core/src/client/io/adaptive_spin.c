@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "adaptive_spin.h"
 
-/* The longest time that counts as one of a reply: one slow script shall not count for long. */
+/* A longer reply counts as this time, so that one slow script does not distort the estimate for long. */
 static const int64_t REPLY_TIME_MAX = 400;
 
-/* What is not used is tried again after this many turns, and more rarely with every try in vain: one that hands the
- * processor to a stranger costs milliseconds. */
+/* The way that is not used is tried again after TRY_EVERY turns, and after twice as many with each try in vain: a try
+ * that hands the processor to another program costs milliseconds. */
 enum { TRY_EVERY = 64, DOUBLINGS_MAX = 6, CREDIT_MAX = 8 };
 
 static uint32_t turns_after(uint32_t failures) {
@@ -55,7 +55,7 @@ bool yielding_pays(const struct yielding *yielding) {
     return yielding->rest == 0;
 }
 
-/* After a rest one caller tries, and the others rest on until it is known what that brought. */
+/* After a rest one caller tries to yield. The others rest on until it has reported whether that paid. */
 bool yielding_chosen(struct yielding *yielding) {
     if (yielding->rest == 0) {
         return true;
@@ -72,8 +72,8 @@ int64_t yielding_limit(uint32_t callers) {
     return 500 + INT64_C(20) * callers;
 }
 
-/* While all callers but two wait for locks, hardly anybody takes the processor, and to wake it once it sleeps takes
- * longer than the reply. */
+/* If all callers but two wait for locks, hardly any thread takes the processor. Once the processor sleeps, waking it
+ * takes longer than the reply: so the reader yields more often. */
 int yielding_times(uint32_t callers, uint64_t waiters) {
     return callers <= waiters + 2 ? 128 : 32;
 }
@@ -87,7 +87,7 @@ void yielding_learn(struct yielding *yielding, bool paid, int64_t elapsed, int64
         return;
     }
     if (yielding->rest > 0 && !yielding->trying) {
-        return; /* the same mishap, told by another caller */
+        return; /* another caller reported the same failure */
     }
     yielding->trying = false;
     yielding->credit = elapsed < limit ? yielding->credit - 1 : -1;

@@ -1,4 +1,4 @@
-/* AUTH on connections that stand, and what becomes of a refused one.
+/* AUTH on connections that stand, and what follows its refusal.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "authentication.h"
 
@@ -22,7 +22,8 @@ void authentication_say(struct pipeline_io *io) {
     if (credentials_say(credentials, &io->connection.output)) {
         io->connection.credentials = credentials->version;
         io->authentication.pending = true;
-        bool own_reply_came = io->kept != NULL; /* of the first one, which waits for those to WAIT and WAITAOF */
+        bool own_reply_came = io->kept != NULL; /* the first command's reply has come and waits for those to WAIT and
+                                                   WAITAOF */
         io->authentication.ahead = io->pipeline->in_flight - own_reply_came;
     }
 }
@@ -45,7 +46,7 @@ void authentication_forget(struct pipeline_io *io) {
     io->authentication.pending = false;
 }
 
-/* Tells the host, once for each version. */
+/* Notes a refusal for the host, once for each version. */
 static void note_refused(struct client *client, uint32_t version, const char *detail) {
     struct refused_credentials *refused = &client->refused;
     if ((refused->version == version && !PLANTED(FAULT_REFUSED_REPORTED_AGAIN)) || PLANTED(FAULT_REFUSED_UNREPORTED)) {
@@ -72,7 +73,7 @@ void authentication_replied(struct pipeline_io *io, const struct reply *reply) {
     connection_note_error(connection, &shown);
     connection_describe(connection->settings, where, sizeof where);
     snprintf(detail, sizeof detail, "%s: the server returned an error: %.150s", where, connection->detail);
-    connection->detail[0] = '\0'; /* of one that stands */
+    connection->detail[0] = '\0'; /* it is for a connection that failed; this one stands */
     note_refused(client, connection->credentials, detail);
 }
 
@@ -89,6 +90,6 @@ bool authentication_failed(struct client *client, const struct connection *conne
 
 void authentication_succeeded(struct client *client, const struct connection *connection) {
     if (client->refused.version == connection->credentials) {
-        client->refused.version = 0; /* whatever is refused from now on is news */
+        client->refused.version = 0; /* the next refusal is reported again */
     }
 }

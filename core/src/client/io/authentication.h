@@ -1,6 +1,6 @@
-/* User and password of a client that change while its connections stand: AUTH among the commands of a pipeline, its
- * reply among theirs. A connection whose AUTH is refused stays what it was. Everything here belongs to the client's
- * mutex.
+/* Credentials that change while connections stand. AUTH is sent among the commands of a pipeline, and its reply comes
+ * among theirs. A connection whose AUTH is refused stays authenticated as before. Everything here is used with the
+ * client's mutex.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef AUTHENTICATION_H
 #define AUTHENTICATION_H
@@ -10,41 +10,42 @@
 struct client;
 struct pipeline_io;
 
-/* An AUTH on its way, of which a pipeline has one at a time. */
+/* An AUTH whose reply is due. A pipeline has one at a time. */
 struct authentication {
     bool pending;
-    uint32_t ahead; /* replies to commands that come before its own */
+    uint32_t ahead; /* replies to commands that come before the reply to AUTH */
 };
 
-/* What a server refused, to be told once for each change of user and password. */
+/* A refusal by the server, reported to the host once for each version of the credentials. */
 struct refused_credentials {
     uint32_t version; /* of the credentials that were refused last; 0: none */
-    bool pending[2];  /* not told yet: by enum loss_queue */
+    bool pending[2];  /* not reported yet: by enum loss_queue */
     char detail[400];
 };
 
-/* Whether the connection is READY and was greeted, or authenticated last, with other credentials than the client's. */
+/* Returns whether AUTH is to be sent: the connection is READY, and the credentials that it sent last are not the
+ * client's. */
 bool authentication_is_due(const struct pipeline_io *io);
 
-/* Puts AUTH into the connection's buffer. Without memory it stays due. */
+/* Puts AUTH into the connection's buffer. If there is no memory, AUTH stays due. */
 void authentication_say(struct pipeline_io *io);
 
-/* The buffer was handed to the kernel: it keeps no password. */
+/* Called after the buffer was handed to the kernel. Wipes an AUTH from it, so that it keeps no password. */
 void authentication_sent(struct pipeline_io *io);
 
-/* Whether the next reply is that to AUTH. */
+/* Returns whether the next reply is that to AUTH. */
 bool authentication_is_next(const struct pipeline_io *io);
 void authentication_replied(struct pipeline_io *io, const struct reply *reply);
 
-/* Another reply has come, or the connection has ended. */
+/* Called when a reply to a command has come, and when the connection has ended. */
 void authentication_passed(struct pipeline_io *io);
 void authentication_forget(struct pipeline_io *io);
 
-/* An attempt to connect failed: notes it for the host if user or password were refused. True if they were replaced
- * since, so that another attempt is to be made. */
+/* Called when an attempt to connect failed. If the server refused the credentials, returns true if the host has changed
+ * them since: another attempt is made at once. Otherwise notes the refusal for the host. */
 bool authentication_failed(struct client *client, const struct connection *connection);
 
-/* A connection stands. */
+/* Called when the server has accepted a connection's credentials. A refusal of the same version is reported again. */
 void authentication_succeeded(struct client *client, const struct connection *connection);
 
 #endif

@@ -1,7 +1,7 @@
-/* The background thread: the client's own thread. It renews leases, listens for messages, runs the engine's timers and
- * reads pipelines that nobody else reads. It watches all pipelines for the end of their connections, whoever reads
- * them: of what else happens to a socket a watcher is not woken. It sleeps without end while there is nothing to keep,
- * and never runs the host's code.
+/* The background thread: the client's own thread. It renews leases, receives messages, runs the engine's timers and
+ * reads pipelines that no other thread reads. It watches all connections for their end, also those that other threads
+ * read; replies on these do not wake it. While nothing is held or waited for, it sleeps without end. It never runs the
+ * host's code.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "background.h"
@@ -20,7 +20,8 @@
 #include "subscriber.h"
 #include "successor.h"
 
-/* Whether the background thread should read a pipeline now: its own always, another one when it was left unread. */
+/* Returns whether the background thread should read a pipeline now: its own always, another one if it was left
+ * unread. */
 static bool should_read(const struct pipeline_io *io, int64_t now) {
     bool other = io_is_read(io) && io->reader != READER_BACKGROUND;
     if (other || (io_is_callers(io) && reader_is_found(io))) {
@@ -82,8 +83,7 @@ static int64_t earlier(int64_t one, int64_t other) {
     return one < other ? one : other;
 }
 
-/* The descriptors that the thread sleeps on, those that are open. The first two are those of its signal and its alarm.
- */
+/* The open descriptors that the thread sleeps on. The first two are those of its signal and its alarm, open or not. */
 struct polled {
     struct pollfd *fds;
     size_t count, room;
@@ -95,13 +95,13 @@ static void add(struct polled *polled, int fd, short events) {
     }
 }
 
-/* Those of no node, and of each node: both of its connections for messages, and one for each pipeline. */
+/* Descriptors of no node; and of each node: its two connections for messages, and one connection for each pipeline. */
 enum { POLLED_OF_CLIENT = 4, POLLED_OF_NODE = 2 + PIPELINE_COUNT };
 
-/* How soon the thread looks again while there is no memory for what it is to poll. */
+/* How soon the thread works again after there was no memory for the list of descriptors. */
 static const int64_t NO_ROOM_PAUSE = 10 * MILLISECOND;
 
-/* Makes room for all nodes; false without memory. */
+/* Makes room for the descriptors of all nodes. Returns false if there was no memory. */
 static bool make_room(const struct client *client, struct polled *polled) {
     size_t needed = POLLED_OF_CLIENT;
     for (const struct node *node = &client->node; node; node = node->next) {
@@ -119,15 +119,15 @@ static bool make_room(const struct client *client, struct polled *polled) {
     return true;
 }
 
-/* Whether to watch for the end of a connection that is not to be read now. Where replies would wake the thread, too,
- * only those count to which no reply is due. */
+/* Returns whether to watch for the end of a connection that this thread does not read now. Where replies would wake the
+ * thread, too, only connections that no thread reads and that have no reply due are watched. */
 static bool watches_end(const struct pipeline_io *io) {
     bool watched = io->reader != READER_BACKGROUND && !io->ended && io->connection.state == CONNECTION_READY;
     return watched && (SYSTEM_POLL_END != POLLIN || (!io_is_read(io) && !io_has_work(io)));
 }
 
-/* What to poll and when to recheck. Nothing is stepped here and the mutex is not dropped: whatever happens from now
- * on kicks the background thread. */
+/* Collects the descriptors to poll, and returns when to wake. Nothing is stepped here and the mutex is not dropped, so
+ * each later event kicks the background thread. */
 static int64_t survey(struct client *client, struct polled *polled, int64_t now) {
     int64_t wake = earlier(composite_next_time(client), engine_next_timer(&client->engine));
     wake = earlier(wake, earlier(server_search_next_time(client, now), listener_next_time(client)));
@@ -145,7 +145,7 @@ static int64_t survey(struct client *client, struct polled *polled, int64_t now)
             wake = earlier(wake, io_next_time(io));
             add(polled, io->connection.fd, io_poll_events(io));
         } else if (should_read(io, now)) {
-            wake = now; /* since it was stepped */
+            wake = now; /* it became due after its step */
         } else if (io->unread_since) {
             wake = earlier(wake, io->unread_since + UNREAD_LIMIT);
         }
@@ -165,7 +165,7 @@ static int64_t survey(struct client *client, struct polled *polled, int64_t now)
     return wake;
 }
 
-/* Notes which connections have ended. One that is read by somebody else is left to that one, and watched no more. */
+/* Notes which connections have ended. These are watched no more. If another thread reads one, that thread closes it. */
 static void note_ends(struct client *client, const struct polled *polled) {
     for (size_t i = 0; i < polled->count; i++) {
         const struct pollfd *fd = &polled->fds[i];
@@ -177,7 +177,7 @@ static void note_ends(struct client *client, const struct polled *polled) {
     }
 }
 
-/* Everything that is due. */
+/* Does everything that is due. */
 static void work(struct client *client) {
     client_preallocate(client, OPERATION_QUERY); /* without memory, renewals try again every millisecond */
     int64_t now = system_now();
@@ -199,11 +199,12 @@ static void work(struct client *client) {
     }
 }
 
-/* What a suspend of the machine may put off: its end is seen so much later. */
+/* A sleep that is not longer needs no alarm. If the machine is suspended meanwhile, the thread wakes this much too late
+ * at most. */
 static const int64_t SHORT_SLEEP = SECOND;
 
-/* Sleeps until a descriptor is ready, or `wake` has come. Leases run out while the machine is suspended, so a long
- * sleep ends by an alarm, which is set only when the time changes; for a short one its own end will do. */
+/* Sleeps until a descriptor is ready or `wake` has come. Leases run out while the machine is suspended, so an alarm
+ * ends a long sleep; it is set only when the time changes. A short sleep ends by the timeout of poll. */
 static void sleep_until(struct client *client, const struct polled *polled, int64_t wake) {
     if (client->background_alarm >= 0 && wake - system_now() > SHORT_SLEEP) {
         bool set = client->alarm_at == wake || system_alarm_set(client->background_alarm, wake);

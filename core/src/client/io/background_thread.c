@@ -1,11 +1,11 @@
-/* The background thread as a thread: it starts when it is first needed, and ends when its client is closed. What it
- * does is set from above (background.c).
+/* Starts the background thread when it is first needed, and ends it when its client is closed. The thread runs
+ * client->background_main, which is background_run (background.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "background_thread.h"
 
 #include "client_lock.h"
 
-/* Starts the background thread if it does not run yet; false if the system refuses. With the mutex. */
+/* Starts the background thread if it does not run yet. Returns false if the system refuses. With the mutex. */
 bool background_start(struct client *client) {
     if (client->background_started) {
         return true;
@@ -17,7 +17,7 @@ bool background_start(struct client *client) {
     return client->background_started;
 }
 
-/* Waits for the end of the background thread, of a client that is stopping. Without the mutex. */
+/* Waits until the background thread of a client that is stopping has ended. Without the mutex. */
 void background_stop(struct client *client) {
     client_lock(client);
     bool started = client->background_started;

@@ -1,4 +1,4 @@
-/* The background thread as a thread.
+/* Starts and stops the background thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef BACKGROUND_THREAD_H
 #define BACKGROUND_THREAD_H

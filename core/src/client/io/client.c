@@ -1,4 +1,4 @@
-/* Counting and guarding of clients.
+/* Reference counts, memory and state of clients.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "client.h"
 
@@ -95,12 +95,12 @@ void client_free_records(struct client *client) {
     }
 }
 
-/* Everything at the end of a client, in whatever state it is. */
+/* Frees the engine's memory at the end of a client, whatever state it is in. */
 static void free_memory(struct client *client) {
     struct engine *engine = &client->engine;
     struct timer *timer;
     while ((timer = timer_heap_pop(&engine->timers, NEVER)) != NULL) {
-        if (timer->kind == TIMER_COMMAND) { /* on no list while it waits to be repeated */
+        if (timer->kind == TIMER_COMMAND) { /* a command that waits to be repeated is on no list */
             free_command(container_of(timer, struct command, timer));
         }
     }
@@ -119,7 +119,7 @@ void client_drop(struct client *client) {
         return;
     }
     if (client_is_inherited(client)) {
-        return; /* it refuses forks, or was being closed: its mutex may be held for ever in this process */
+        return; /* it refuses forks or was being closed: its mutex may stay locked in this process */
     }
     system_signal_close(&client->background_signal); /* until now a call that was leaving may have used it */
     client_close_descriptor(&client->background_alarm);

@@ -1,11 +1,12 @@
-/* The inside of a client: one lock around the engine, a connection for each pipeline and one for messages, and a
+/* The inside of a client: one mutex around the engine, a connection for each pipeline and one for messages, and a
  * background thread.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Threads. Everything below `mutex` belongs to whoever holds it. A pipeline's connection is read by one thread at a
- * time, the one that has its reader role; only that thread opens, reads or closes it. The role passes: a blocking
- * caller, else the host inside redlatch_client_next_event, else the background thread. Whoever reads steps any machine;
- * callers whose operation is done are woken on a futex of their own, after the mutex has been dropped. */
+ * Threads. The fields below `mutex` are used with the mutex held. One thread at a time reads a pipeline's connection:
+ * the thread that has the reader role. While a thread has the role, no other thread opens, reads or closes the
+ * connection. A blocking caller reads the callers' pipelines, and the host inside redlatch_client_next_event reads its
+ * own. The background thread reads its own, and those that are left unread. The reader steps the machines of all
+ * callers. A caller whose operation is done is woken on its own futex, after the mutex was dropped. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -28,21 +29,23 @@
 
 struct redlatch_cancel;
 
-/* One call: the engine's operation and how to wake or notify who made it. On the caller's stack, in a resumable
- * wait, or on the heap for an asynchronous call. */
+/* One call: the engine's operation, and how its caller is woken or gets its event. It is on the caller's stack, in a
+ * resumable wait, or on the heap for an asynchronous call. */
 struct request {
     struct operation operation;
     struct client *client;
-    _Atomic uint32_t *futex; /* slept on; own_word, or the cancel object's; odd while the caller is awake, or woken */
+    _Atomic uint32_t *futex; /* the caller sleeps on it: own_futex, or the cancel object's; odd while the caller is
+                                awake or woken */
     _Atomic uint32_t own_futex;
     struct redlatch_cancel *cancel;
     struct lock_answer answer;
     int64_t wait_ms;             /* how long it is to wait for others */
-    struct finding *finding;     /* what a failed one found out for its message; of a started one on the heap. NULL */
-    bool inside;                 /* a thread is in it and will read if it is woken */
-    struct composite *composite; /* asynchronous, and about all its members: kept; else NULL */
-    struct composite_op *op;     /* asynchronous, and part of it; else NULL */
-    struct inquiry *inquiry;     /* asynchronous, and what it asks of a name or a page; else NULL */
+    struct finding *finding;     /* what the explanation of a failure found; of a started call on the heap; NULL if
+                                    there is none */
+    bool inside;                 /* a thread drives the call, and becomes the reader if it is woken */
+    struct composite *composite; /* asynchronous, on a composite lock of one client: kept; else NULL */
+    struct composite_op *op;     /* asynchronous, part of a composite operation; else NULL */
+    struct inquiry *inquiry;     /* asynchronous: its question about a name or a page of a scan; else NULL */
     uint64_t tag;                /* asynchronous */
     struct list_link tagged;     /* asynchronous acquire or wait: in the client's list for its tag */
     int32_t event;               /* asynchronous: enum redlatch_event_kind */
@@ -50,24 +53,24 @@ struct request {
 
 enum { LABEL_SIZE_MAX = 64 };
 
-/* Where a party of a report runs; all zero if unknown. */
+/* Where a party of a report runs. All fields are zero if that is unknown. */
 struct process_location {
     char host[72];
-    char label[72]; /* of its client; empty: none */
+    char label[72]; /* of its client; empty if it has none */
     int64_t pid;
 };
 
 enum { STAGING_SIZE = 16384, WAKE_MAX = 64, TAG_LISTS = 256 };
 
-/* Left unread for this long although something is under way, a pipeline is read by the background thread. */
+/* The background thread reads a pipeline that has something under way and was not read for this long. */
 #define UNREAD_LIMIT (5 * MILLISECOND)
 
-/* Who reads a pipeline: the table stands in reader.c. */
+/* Who reads a pipeline. The table at the head of reader.c has the transitions. */
 enum reader {
     READER_NONE,
-    READER_COMING,    /* a caller has been woken to take the role */
+    READER_COMING,    /* a caller was woken to take the role */
     READER_CALLER,    /* a blocking call */
-    READER_AT_SOCKET, /* the same, which waits for the socket without the mutex */
+    READER_AT_SOCKET, /* a blocking call that waits for the socket without the mutex */
     READER_COMPOSITE, /* a thread that waits for several clients */
     READER_BACKGROUND /* the background thread */
 };
@@ -79,62 +82,63 @@ struct pipeline_io {
     struct pipeline *pipeline;
     struct connection connection;
     struct reply_holder holder;
-    enum reader reader;    /* who reads; changed by reader.c */
-    bool writing;          /* somebody writes, without the mutex; nobody else touches the output then */
-    bool wanted;           /* the background thread is to open it ahead of need */
-    bool moves;            /* the client is on another server: the connection is given up by who may */
-    bool searched;         /* its addresses are those of a search, and were not used since */
-    bool must_lookup;      /* addresses that served another pipeline were of no use */
-    struct lookup *lookup; /* of the server's name, under way; else NULL */
+    enum reader reader; /* who reads; only reader.c changes it */
+    bool writing;       /* a thread writes without the mutex; until it is done, no other thread touches the output */
+    bool wanted;        /* the background thread is to open it before an operation needs it */
+    bool moves;         /* the client moved: the thread that reads or writes this connection closes it */
+    bool searched;      /* a search found its addresses; since then no connection stood and no failure was reported */
+    bool must_lookup;   /* its addresses are to be looked up anew, not taken from another pipeline */
+    struct lookup *lookup; /* the lookup of the server's name under way; else NULL */
     int64_t lookup_until;
-    bool ended;           /* the background thread has seen the end of the connection, and nobody has read it yet */
-    const char *failure;  /* why the connection is to be given up by who may; NULL */
+    bool ended;           /* the background thread saw the end of the connection, and no thread has read it since */
+    const char *failure;  /* why the thread that reads or writes is to give the connection up; else NULL */
     bool in_set;          /* its descriptor is in the host's pollable set */
-    int64_t unread_since; /* nobody reads although something is under way; 0: not so */
-    int64_t received_at;  /* when a reply was last complete */
-    int64_t doubted_at;   /* of a cluster: when the topology was last searched for since none came */
+    int64_t unread_since; /* since when no thread reads although something is under way; else 0 */
+    int64_t received_at;  /* when the last reply was complete */
+    int64_t doubted_at;   /* of a cluster: when the topology was last requested because no reply came */
     struct authentication authentication;
-    int64_t starved_until;                  /* there was no memory to write with: to be tried again then; 0: not so */
-    struct busy_poll busy_poll;             /* of a reader alone */
-    struct yielding yielding;               /* of a reader for many */
-    void *kept;                             /* the reply before them, until they have come; NULL: it was handed over */
-    struct acknowledgement acknowledgement; /* what they said so far */
-    char staging[STAGING_SIZE];             /* the reader's */
+    int64_t starved_until;      /* there was no memory to write with: writing is tried again then; else 0 */
+    struct busy_poll busy_poll; /* of a reader that is the only caller */
+    struct yielding yielding;   /* of a reader among several callers */
+    void *kept;                 /* a reply that is kept until those to its WAIT and WAITAOF have come; else NULL */
+    struct acknowledgement acknowledgement; /* what those said so far */
+    char staging[STAGING_SIZE];             /* used by the reader */
 };
 
-/* The connection for messages; the background thread's alone. */
+/* The connection for messages. Only the background thread opens, reads and closes it. */
 struct subscriber {
     struct connection connection;
     struct reply_holder holder;
     struct successor next;
-    bool moves;             /* the client is on another server: the connection is to be given up */
-    int64_t received_at;    /* when a message was last complete */
-    int64_t pinged_at;      /* 0: no reply owed */
-    int64_t read_at;        /* more came than one step reads: the rest is not read before; 0: not so */
-    bool held;              /* channels wait for server.changes_from */
-    struct list unanswered; /* what was sent, by its subscription's link, and the last two of these, in order */
+    bool moves;             /* the client moved to another server: this connection is to be given up */
+    int64_t received_at;    /* when the last message was complete */
+    int64_t pinged_at;      /* when a PING was sent; 0: no reply to one is due */
+    int64_t read_at;        /* a step read its whole buffer: the next read is not before; else 0 */
+    bool held;              /* changes wait for server.changes_from */
+    struct list unanswered; /* in order: the subscriptions, by their link `sent`, and the two links below, whose
+                               commands the server has not answered */
     struct list_link ping;
-    struct list_link farewell; /* the oldest UNSUBSCRIBE from a channel whose name went to another node */
+    struct list_link farewell; /* the oldest unanswered UNSUBSCRIBE from a channel whose name went to another node */
 };
 
-/* One server that the client has to do with, and the connections to it. */
+/* One server that the client uses, and the connections to it. */
 struct node {
-    struct node *next; /* of the same client */
+    struct node *next; /* in the client's list */
     struct client *client;
-    struct server server; /* what the engine knows of it */
+    struct server server; /* what the engine knows of the server */
     struct current_server current;
     struct pipeline_io ios[PIPELINE_COUNT];
     struct subscriber subscriber;
 
     /* of a cluster */
     struct endpoint endpoint;
-    struct uri where; /* the same, for look-ups and messages */
+    struct uri where; /* the same, for lookups and messages */
     struct connection_settings settings;
-    bool serves; /* slots, as the routes are now */
-    bool served; /* as they were before */
+    bool serves; /* has slots, by the current routes */
+    bool served; /* had slots at the last io_follow_routes */
 };
 
-/* A loss of a hold of several members, to be told. */
+/* The loss of a composite lock's hold, not reported yet. */
 struct loss_event {
     struct loss_event *next;
     redlatch_event event;
@@ -143,21 +147,22 @@ struct loss_event {
 struct client {
     struct client *next; /* in the process's list */
     _Atomic uint32_t references;
-    _Atomic uint32_t fork_generation; /* of the process that it is of; set last (reopen.c) */
+    _Atomic uint32_t fork_generation; /* of the process that the client belongs to; set last (reopen.c) */
     bool refuses_forks;
     enum sharded_messages sharded_messages; /* of a cluster */
     struct inherited_holds inherited;
     atomic_bool closed;
     atomic_bool stopping;
-    atomic_bool broken; /* by a defect of ours: its calls are INTERNAL */
+    atomic_bool broken; /* an invariant failed: all calls return INTERNAL */
     bool busy_poll;
     bool release_on_close;
-    bool credentials_change;        /* the host has replaced them once: what is refused now may be let in later */
-    char label[LABEL_SIZE_MAX + 1]; /* empty: none */
+    bool credentials_change;        /* the host has changed the credentials before: those that the server refuses now,
+                                       it may accept later */
+    char label[LABEL_SIZE_MAX + 1]; /* empty if there is none */
     int32_t language;               /* enum redlatch_language */
     int64_t command_timeout;        /* microseconds */
     int64_t close_timeout;
-    int64_t replica_silence; /* for how long WAIT and WAITAOF may be silent; 0: they are not sent */
+    int64_t replica_silence; /* how long the server may be silent for WAIT and WAITAOF; 0 if they are not sent */
     char *name_prefix;
     size_t name_prefix_size;
     struct uri uri;
@@ -166,51 +171,54 @@ struct client {
     struct refused_credentials refused;
     struct connection_settings connection_settings;
     struct host_watch host_watch;
-    struct listener *listener; /* NULL: the URL names no sentinels */
+    struct listener *listener; /* NULL if the URL names no sentinels */
 
     pthread_mutex_t mutex;
     struct engine engine;
-    struct node node;        /* the server that the URL names; the first of several */
-    struct cluster *cluster; /* NULL: the URL is not of a cluster */
+    struct node node;        /* the server that the URL names; of a cluster the first node, see cluster.h */
+    struct cluster *cluster; /* NULL if the URL is not of a cluster */
 
     pthread_t background_thread;
-    void *(*background_main)(void *client); /* what it does */
+    void *(*background_main)(void *client); /* the function that the thread runs */
     bool background_started;
-    bool background_kick; /* to be signalled when the mutex is dropped */
+    bool background_kick; /* the thread is to be signalled when the mutex is dropped */
     struct system_signal background_signal;
-    int background_alarm;        /* ends its long sleeps; -1: it could not be had */
-    int64_t alarm_at;            /* what it is set to; NEVER */
-    int64_t background_wakes_at; /* when it will look by itself; 0 while it is awake */
-    int64_t unread_until;        /* by then it rechecks whether replies to unconfirmed releases are left unread, so
-                                    that not each of these wakes it */
+    int background_alarm;        /* ends the thread's long sleeps; -1 if there is none */
+    int64_t alarm_at;            /* the time that it is set to; NEVER if it is not set */
+    int64_t background_wakes_at; /* when the thread will wake by itself; 0 while it is awake */
+    int64_t unread_until;        /* the thread wakes by then to check that no replies to unconfirmed releases are left
+                                    unread, so not each release has to kick it */
 
-    struct system_signal event_signal; /* open from redlatch_client_event_fd on */
-    int event_set;                     /* it and sockets, for the host to poll; -1 before, or without sets */
+    struct system_signal event_signal; /* open since redlatch_client_event_fd */
+    int event_set;                     /* the set that the host polls: event_signal and sockets; -1 before, and where
+                                          the system has no sets */
     bool event_raised;
-    bool event_polling;            /* the host is inside redlatch_client_next_event */
+    bool event_polling;            /* a thread is inside redlatch_client_next_event */
     struct list events;            /* completed asynchronous calls */
-    struct list tagged[TAG_LISTS]; /* started acquires and waits by tag, until their events are collected */
-    char located_uuid[36];         /* the client that was last found to hold what was waited for, and where it runs */
+    struct list tagged[TAG_LISTS]; /* started acquires and waits, by tag, until their events are collected */
+    char located_uuid[36]; /* the uuid of the client that an explanation located last; located_at is where that runs */
     struct process_location located_at;
-    int64_t locations_from;            /* CLIENT LIST is not asked for again before */
-    int64_t holders_from;              /* the holder is not asked for after a time-out before */
-    int64_t explained_from;            /* nothing is asked for a message before: it was forbidden */
-    redlatch_lock_state event_state;   /* the answer that the last event pointed to */
-    struct error_text event_errors[2]; /* and its message; of redlatch_client_wait_lost, too: by enum loss_queue */
+    int64_t locations_from;            /* no CLIENT LIST is requested before */
+    int64_t holders_from;              /* no explanation of a timeout asks for the holder before */
+    int64_t explained_from;            /* no explanation is requested before: the server denied one */
+    redlatch_lock_state event_state;   /* the state that the last event points to */
+    struct error_text event_errors[2]; /* the messages of the last event and of redlatch_client_wait_lost: by enum
+                                          loss_queue */
     _Atomic uint32_t loss_futex;
-    atomic_bool losses_watched[2];          /* somebody asks for losses: by enum loss_queue */
+    atomic_bool losses_watched[2];          /* the host asks for losses: by enum loss_queue */
     struct loss_event *composite_losses[2]; /* by enum loss_queue; under the mutex of composite_holds.c */
     struct composite_op
-        *composite_ops;       /* asynchronous calls over several clients, of which this is the first member's */
-    uint32_t callers;         /* blocking calls inside */
-    struct yielding yielding; /* of callers who wait for a reader */
-    uint32_t crowded;         /* times a caller found no pipeline of its own */
+        *composite_ops;       /* asynchronous composite operations on locks whose first member is of this client */
+    uint32_t callers;         /* calls that have entered and not left */
+    struct yielding yielding; /* of callers that wait for a reader */
+    uint32_t crowded;         /* callers that found no free pipeline since a further connection was last requested */
 
     _Atomic uint32_t *wakes[WAKE_MAX];
     size_t wake_count;
 };
 
-/* The connections for commands, of all nodes: client->node.ios is the first, after the last one comes NULL. */
+/* Returns the next command connection. client->node.ios is the first of a client's. Returns NULL after the last one of
+ * the last node. */
 static inline struct pipeline_io *io_next(const struct pipeline_io *io) {
     if (io->pipeline->role + 1 < PIPELINE_COUNT) {
         return &io->node->ios[io->pipeline->role + 1];
@@ -221,32 +229,33 @@ static inline struct pipeline_io *io_next(const struct pipeline_io *io) {
 struct client *client_keep(struct client *client);
 void client_drop(struct client *client);
 int fail_broken(const struct client *client);
-int client_status(const struct client *client); /* OK, INTERNAL or CLOSED, with the last error set */
+int client_status(const struct client *client); /* OK, INTERNAL or CLOSED; sets the last error */
 
-/* Whether it is of the process from which this one was forked, or of one before. */
+/* Returns whether the client belongs to an ancestor of this process: it was inherited by fork. */
 static inline bool client_is_inherited(const struct client *client) {
     return atomic_load_explicit(&client->fork_generation, memory_order_acquire) != system_fork_generation();
 }
 
-/* Frees what the engine has, names and the heap of timers apart, and losses to be told. */
+/* Frees the engine's records except the names and the timer heap. Frees losses that were not reported. */
 void client_free_records(struct client *client);
 
-/* In the handler of a fork, in the child: closes the copies of the descriptors, by close(2) alone. */
+/* Closes the child's copies of the descriptors. Runs in the child's fork handler, so it calls close(2) only. */
 void client_forget_descriptors(struct client *client);
 
 static inline bool client_is_open(const struct client *client) {
     return !atomic_load(&client->closed) && !atomic_load(&client->broken);
 }
 
-/* Whether callers beside each other yield, as far as is known: then they share a pipeline. */
+/* Returns whether concurrent callers yield before they sleep, because it paid lately. If so, they share a pipeline. */
 static inline bool client_yields(const struct client *client) {
     return client->busy_poll && yielding_pays(&client->yielding);
 }
 
-/* Closes a descriptor that is open, and notes that. */
+/* Closes the descriptor if it is open, and sets it to -1. */
 void client_close_descriptor(int *fd);
 
-/* Whether a name can be one of this client's, its prefix included: OK, or INVALID with the last error set. */
+/* Checks that a name, with this client's prefix, has an allowed size. Returns OK, or INVALID with the last error
+ * set. */
 int check_name(const struct client *client, const char *name, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* The client's mutex, who is woken when it is dropped, and calls that enter and leave.
+/* The client's mutex, the threads that are woken after it was dropped, and calls that enter and leave.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "client_lock.h"
 
@@ -6,7 +6,7 @@ void client_lock(struct client *client) {
     pthread_mutex_lock(&client->mutex);
 }
 
-/* Drops the mutex, then wakes. A word on the stack of a caller who is already gone may be woken: that wakes nobody. */
+/* Drops the mutex, then wakes. A futex may be on the stack of a caller that has returned: waking it wakes no thread. */
 void client_unlock(struct client *client) {
     _Atomic uint32_t *wakes[WAKE_MAX];
     size_t count = client->wake_count;
@@ -26,10 +26,10 @@ void client_unlock(struct client *client) {
     }
 }
 
-/* Marks a caller's word; the caller itself is woken when the mutex is dropped. */
+/* Marks a caller's futex. The caller is woken after the mutex was dropped. */
 void client_wake(struct client *client, _Atomic uint32_t *futex) {
     if (atomic_fetch_or(futex, 1) & 1) {
-        return; /* already on its way */
+        return; /* already woken */
     }
     if (client->wake_count == WAKE_MAX) {
         system_wake(client->wakes[--client->wake_count]);

@@ -6,11 +6,11 @@
 #include "client.h"
 
 void client_lock(struct client *client);
-void client_unlock(struct client *client); /* wakes and kicks what was collected */
+void client_unlock(struct client *client); /* then wakes the callers and the background thread that were noted */
 void client_kick_background(struct client *client);
 void client_wake(struct client *client, _Atomic uint32_t *futex);
 
-/* Begins a call: the mutex is held and the client is open on OK. Ends it again with client_leave. */
+/* Begins a call. On OK the client is open and its mutex is held. client_leave ends the call. */
 int client_enter(struct client *client);
 void client_leave(struct client *client);
 

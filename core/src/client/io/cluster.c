@@ -59,9 +59,9 @@ static void set_up_node(struct node *node, struct client *client, const struct e
     node_init(node, client, &node->settings);
 }
 
-/* Makes a blank node of one that has left the cluster, to which nothing leads any more; NULL: there is none. Where
- * nodes come back at other addresses, their number does not grow. A node that served before the routes changed still
- * has names. */
+/* Returns a zeroed node for reuse: one that has left the cluster and is unused. Returns NULL if there is none. So the
+ * number of nodes does not grow where nodes come back at other addresses. A node that had slots before the routes
+ * changed still has names. */
 static struct node *take_unused_node(struct client *client) {
     struct node *node = client->node.next;
     while (node && (node->serves || node->served || !node_is_unused(node))) {
@@ -79,7 +79,7 @@ static struct node *take_unused_node(struct client *client) {
     return node;
 }
 
-/* NULL without memory. */
+/* Returns NULL if there was no memory. */
 static struct node *make_node(struct client *client, const struct endpoint *endpoint) {
     struct node *node = take_unused_node(client);
     if (!node) {
@@ -99,7 +99,7 @@ static struct node *node_at(struct client *client, const struct endpoint *endpoi
     return node ? node : make_node(client, endpoint);
 }
 
-/* The node that serves a slot by the topology; client->node if none is known. */
+/* Returns the node that serves a slot by the topology; client->node if none is known. */
 static struct node *master_of(struct client *client, int slot) {
     const struct topology *topology = &client->cluster->topology;
     uint16_t master = topology->master_of[slot];
@@ -118,7 +118,8 @@ void cluster_leave_channel(struct node *node, const char *channel, size_t size) 
     }
 }
 
-/* Names follow the routes. PUBLISH reaches all nodes: what was subscribed to for it is left at the old node. */
+/* Lets names follow the routes. PUBLISH reaches all nodes, so the old node is still subscribed to channels of
+ * SUBSCRIBE: these are left there. */
 static void follow_routes(struct client *client, int64_t now) {
     client->cluster->changed = true;
     engine_routes_changed(&client->engine, now);
@@ -176,7 +177,7 @@ void cluster_doubted(struct client *client, int64_t now) {
     }
 }
 
-/* The node that a redirection leads to; NULL if that is not to be understood, or without memory. */
+/* Returns the node that a redirection names. Returns NULL if its text cannot be read, or there was no memory. */
 static struct node *redirected_to(struct node *from, const struct reply *reply, uint16_t *slot_out) {
     struct endpoint endpoint;
     struct client *client = from->client;
@@ -203,7 +204,7 @@ bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_
     bool moved = reply->text[0] == 'M'; /* else ASK */
     uint16_t slot;
     struct node *node = redirected_to(io->node, reply, &slot);
-    if (!node) { /* it does not say where; the topology may */
+    if (!node) { /* the node is not known; the topology may show it */
         cluster_doubted(client, now);
         return false;
     }
@@ -214,8 +215,8 @@ bool cluster_redirects(struct pipeline_io *io, const struct reply *reply, int64_
     return engine_redirected(&client->engine, io->pipeline, now);
 }
 
-/* The connection by which the client was opened has shown that the URL is good. If nobody has used it when another node
- * is connected to, it is closed. */
+/* Called when another node was connected to. The connection by which the client was opened has shown that the URL is
+ * good. If it was not used since, it is closed. */
 static void close_opening(struct client *client, const struct node *used) {
     struct pipeline_io *io = client->cluster->opened_by;
     if (!io || io->node == used) {
@@ -223,8 +224,8 @@ static void close_opening(struct client *client, const struct node *used) {
     }
     client->cluster->opened_by = NULL;
     if (io->connection.state == CONNECTION_READY && !io->connection.served && node_io_is_unused(io)) {
-        io->connection.generation = 0;     /* the next one is its first */
-        connection_close(&io->connection); /* the background thread watches its end; whoever has greeted wakes it */
+        io->connection.generation = 0;     /* the next one counts as the first */
+        connection_close(&io->connection); /* the background thread polls it until the caller kicks that thread */
     }
 }
 

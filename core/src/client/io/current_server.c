@@ -10,15 +10,15 @@
 #include "cluster.h"
 #include "planted.h"
 
-/* So many moves back to a process that was left, within this time and as many look-ups of the name, are no failovers: a
- * proxy or a name balances. */
+/* More than RETURNS_MAX moves back to processes that were left, within RETURNS_WITHIN and the time of as many lookups
+ * of the name, are no failovers: a proxy or a name balances. */
 enum { RETURNS_MAX = 4 };
 static const int64_t RETURNS_WITHIN = 10 * SECOND;
 
-/* How long a search goes on for which no caller waits. */
+/* How long a search goes on if no caller waits for it. */
 static const int64_t SEARCH_LIMIT = 30 * SECOND;
 
-/* How long a replica that was found again is believed to be the server that is meant. */
+/* If a lookup after READONLY finds a replica again, the URL is taken to name a replica for this long. */
 static const int64_t READ_ONLY_BELIEVED = 5 * SECOND;
 
 bool current_server_init(struct client *client) {
@@ -46,7 +46,8 @@ void current_server_free(struct client *client) {
     }
 }
 
-/* Notes that the client leaves a process, for which it may have been on the way back to one that it left before. */
+/* Notes that the client leaves its process for another one, `run_id`, and counts it if the client had left that one
+ * before. */
 static void note_left(struct node *node, const char *run_id, int64_t now) {
     struct current_server *server = &node->current;
     int64_t within = RETURNS_WITHIN + (RETURNS_MAX + 1) * node->client->host_watch.interval;
@@ -80,7 +81,7 @@ enum server_change current_server_greeted(struct node *node, const struct connec
     if (connection->opened_at < server->moved_at) {
         return SERVER_STALE;
     }
-    if (!current_server_is_searched(server)) { /* else failovers may come as fast */
+    if (!current_server_is_searched(server)) { /* with a search, failovers may come as fast */
         note_left(node, connection->run_id, now);
         if (server->returns > RETURNS_MAX && !PLANTED(FAULT_MOVES_WITHOUT_END)) {
             return SERVER_ALTERNATES;
@@ -105,7 +106,8 @@ static void note_move(struct client *client, const struct endpoint *to) {
     }
 }
 
-/* Whether a search found another process than the client's, at the same address: its name leads elsewhere now. */
+/* Returns whether a search found another process than the client's. At the same address, the host name leads elsewhere
+ * now. */
 static bool is_other_process(const struct current_server *server) {
     const char *found = server->search->run_id;
     return found[0] && server->run_id[0] && strcmp(found, server->run_id) != 0;
@@ -123,7 +125,7 @@ bool current_server_found(struct client *client, int64_t now) {
         return false;
     }
     if (known) {
-        if (!same_address) { /* else both would have the same words in the event */
+        if (!same_address) { /* else the event would name the same address twice */
             note_move(client, found);
         }
         server->run_id[0] = '\0';

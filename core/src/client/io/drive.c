@@ -1,11 +1,11 @@
-/* A blocking call: start the operation, and until it is done read the pipeline for everybody, or sleep while somebody
- * else does.
+/* A blocking call: starts the operation, and until it is done reads the pipeline for all callers, or sleeps while
+ * another thread reads.
  * SPDX-License-Identifier: Apache-2.0
  *
- * One caller alone pays no thread switch: it writes, looks at the socket briefly, and reads its own reply. With more
- * callers the first one reads for all; when its own reply has come, the role passes to the caller of the oldest
- * command under way. Callers beside each other yield the processor before they sleep: the others' commands go out with
- * theirs, the reader comes by with their reply, and neither a sleep nor a wake-up has been paid for. */
+ * A single caller needs no thread switch: it writes, busy-polls the socket briefly, and reads its own reply. With more
+ * callers the first one reads for all. When its own reply has come, the role passes to the caller of the oldest
+ * command under way. Concurrent callers yield the processor before they sleep. Meanwhile the others' commands are sent
+ * with theirs, and the reader receives their reply, which often saves a sleep and a wake-up. */
 #include "drive.h"
 
 #include <poll.h>
@@ -42,13 +42,13 @@ void request_set_wait(struct request *request, int64_t wait_ms, int64_t now) {
     }
 }
 
-/* Looking for a pipeline of their own this often in vain, callers are worth another connection. */
+/* After so many callers that found no free pipeline, a further connection is opened. */
 enum { CROWDED = 32 };
 
-/* Between two looks at the socket. */
+/* Pauses of the processor between two reads of a busy-poll. */
 enum { PAUSES = 16 };
 
-/* Nothing is under way but unconfirmed releases, for whose replies nobody waits. */
+/* Returns whether the pipeline has nothing under way but unconfirmed releases, whose replies no caller waits for. */
 static bool is_free(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
     return !io_is_read(io) && !io->writing && !io->authentication.pending &&
@@ -56,8 +56,8 @@ static bool is_free(const struct pipeline_io *io) {
            list_is_empty(&pipeline->in_doubt);
 }
 
-/* A pipeline that is lent to an operation: the server reads nothing from it while it waits for replicas. One that
- * nobody uses, open if there is such a one; else the one with the fewest commands under way. */
+/* Picks the pipeline to lend to an operation. The server reads nothing from it while it waits for replicas. An unused
+ * one is best, if possible an open one; else the one with the fewest replies due. */
 static enum pipeline_role pick_lent(const struct node *node) {
     const struct pipeline_io *best = NULL;
     int64_t least = INT64_MAX;
@@ -74,8 +74,8 @@ static enum pipeline_role pick_lent(const struct node *node) {
     return best->pipeline->role;
 }
 
-/* A pipeline to be alone on while there are enough, else the first one, which is shared. A further connection is opened
- * by the background thread, so that its failure is nobody's. */
+/* Picks an unused open pipeline, else the first one, which is shared. The background thread opens further connections,
+ * so that their failure fails no call. */
 static enum pipeline_role pick_own(struct node *node) {
     struct client *client = node->client;
     const struct pipeline_io *first = &node->ios[PIPELINE_CALLERS];
@@ -99,15 +99,15 @@ static enum pipeline_role pick_own(struct node *node) {
     return PIPELINE_CALLERS;
 }
 
-/* Where the commands of an operation go. */
+/* Returns the node that the operation's commands go to. */
 static struct node *node_of(struct client *client, const struct operation *operation) {
     const struct resource *resource = operation->set ? operation->set->members[0].resource : operation->resource;
     struct server *server = resource ? server_of(&client->engine, resource) : client->engine.server;
     return container_of(server, struct node, server);
 }
 
-/* The command of an unconfirmed release of a name that the operation is to acquire; NULL. What reads the replies to a
- * blocking call does not read those to an asynchronous one. */
+/* Returns the command of an unconfirmed release of a name that the operation is to acquire; NULL if there is none. It
+ * and the operation must be both blocking or both asynchronous: otherwise different threads read their replies. */
 static const struct command *release_before(const struct client *client, const struct operation *operation) {
     if (client->engine.stats.unconfirmed == 0 || operation->kind != OPERATION_ACQUIRE) {
         return NULL;
@@ -123,7 +123,7 @@ static const struct command *release_before(const struct client *client, const s
 enum pipeline_role drive_pick_pipeline(struct client *client, const struct operation *operation) {
     if (!engine_wants_acknowledgements(&client->engine)) {
         const struct command *release = release_before(client, operation);
-        if (release) { /* behind it */
+        if (release) { /* the acquire goes behind it */
             return (enum pipeline_role)release->pipeline;
         }
         return operation->asynchronous ? PIPELINE_HOST : pick_own(node_of(client, operation));
@@ -165,7 +165,7 @@ bool drive_pause_until(int64_t until) {
     return system_now() < until;
 }
 
-/* Looks at the socket without sleeping, for as long as it is likely to pay. Without the mutex. */
+/* Reads the socket in a loop without sleeping, for as long as that is likely to pay. Without the mutex. */
 static ssize_t busy_poll(struct pipeline_io *io, int64_t start) {
     int64_t until = start + busy_poll_budget(&io->busy_poll);
     ssize_t got;
@@ -175,7 +175,7 @@ static ssize_t busy_poll(struct pipeline_io *io, int64_t start) {
     return got;
 }
 
-/* Lets the others run a little, whose commands and replies go with one's own. Without the mutex. */
+/* Yields to the other callers between reads of the socket. Without the mutex. */
 static ssize_t poll_between_yields(struct pipeline_io *io, int times, int64_t until) {
     ssize_t got = connection_read(&io->connection, io->staging, STAGING_SIZE);
     for (int i = 0; got == 0 && i < times && system_now() < until; i++) {
@@ -185,16 +185,17 @@ static ssize_t poll_between_yields(struct pipeline_io *io, int times, int64_t un
     return got;
 }
 
-/* Waits for a socket or for the call to be cancelled. */
+/* Waits until the socket is ready, the call is cancelled, or `until` has come. */
 static void poll_socket(int fd, short events, const struct request *request, int64_t until) {
     struct pollfd fds[2] = {{fd, events, 0}, {request->cancel ? request->cancel->signal.fd : -1, POLLIN, 0}};
     system_poll(fds, 2, until);
     if (request->cancel && fds[1].revents && !is_cancelled(request)) {
-        system_unsignal(request->cancel->signal.fd); /* left by a firing whose word an earlier wait has seen already */
+        system_unsignal(request->cancel->signal.fd); /* left by a firing whose bit in the futex an earlier wait has
+                                                        taken */
     }
 }
 
-/* Sleeps until there is something to read, or `until`. Without the mutex. */
+/* Sleeps until there is something to read, or until `until`, and reads. Without the mutex. */
 static ssize_t sleep_and_read(struct pipeline_io *io, short events, const struct request *request, int64_t start,
                               int64_t until) {
     struct connection *connection = &io->connection;
@@ -241,7 +242,8 @@ static ssize_t wait_and_read(struct pipeline_io *io, const struct request *reque
     return got;
 }
 
-/* Whether to let the others run a little before sleeping: something of this call is under way beside theirs. */
+/* Returns whether to yield before sleeping: a command of this call is under way on a shared pipeline, and yielding is
+ * likely to pay. */
 static bool may_yield(const struct request *request) {
     struct client *client = request->client;
     const struct operation *operation = &request->operation;
@@ -249,7 +251,7 @@ static bool may_yield(const struct request *request) {
            io_is_shared(drive_io(request)) && yielding_chosen(&client->yielding);
 }
 
-/* Yields until the word has changed, within bounds; returns how long that took. Without the mutex. */
+/* Yields until the futex has changed, within bounds. Returns how long that took. Without the mutex. */
 static int64_t yield_while(const _Atomic uint32_t *futex, uint32_t value, int64_t limit) {
     int64_t start = system_now();
     int64_t elapsed = 0;
@@ -264,7 +266,7 @@ static void sleep_until_woken(struct request *request, int64_t until) {
     struct client *client = request->client;
     uint32_t before = atomic_fetch_and(request->futex, ~UINT32_C(1));
     if ((before & 1) || is_cancelled(request)) {
-        return; /* woken since it last looked */
+        return; /* woken since the last check */
     }
     bool yields = may_yield(request);
     int64_t limit = yielding_limit(client->callers);
@@ -280,7 +282,7 @@ static void sleep_until_woken(struct request *request, int64_t until) {
     }
 }
 
-/* In a cluster another thread may send the call's command to another node meanwhile: the reader rechecks as often. */
+/* In a cluster another thread may move the call's command to another node. The reader checks this often. */
 static const int64_t REROUTED_PAUSE = 20 * MILLISECOND;
 
 static int64_t sleep_limit(struct pipeline_io *io, int64_t until) {
@@ -305,7 +307,7 @@ static void read_turn(struct pipeline_io *io, struct request *request, int64_t u
         client_outputs(client, system_now());
         return;
     }
-    if (drive_io(request) != io) { /* the topology of the cluster is known now */
+    if (drive_io(request) != io) { /* the topology is known now: the command went to another node */
         return;
     }
     int64_t now = system_now();
@@ -326,7 +328,7 @@ static void read_turn(struct pipeline_io *io, struct request *request, int64_t u
     client_lock(client);
 }
 
-/* Something of it is under way there. */
+/* Returns true if the call's command, or a hand-over that names the call, is under way there. */
 bool drive_should_read(const struct request *request) {
     const struct operation *operation = &request->operation;
     if (operation->phase == PHASE_HANDED) {
@@ -341,7 +343,7 @@ void drive_until(struct request *request, int64_t until) {
     struct operation *operation = &request->operation;
     request->inside = true;
     while (!is_done(request)) {
-        struct pipeline_io *io = drive_io(request); /* in a cluster another one, when the name has moved */
+        struct pipeline_io *io = drive_io(request); /* in a cluster another one after the name has moved */
         reader_pass_all(client, io);
         int64_t now = system_now();
         if (is_cancelled(request)) {
@@ -356,13 +358,13 @@ void drive_until(struct request *request, int64_t until) {
             int64_t limit = operation->wait_until < until ? operation->wait_until : until;
             if (drive_should_read(request) && !io_is_read(io)) {
                 reader_take(io, READER_CALLER);
-                io_flush(io); /* what was left to the reader; the mutex is dropped for a moment */
+                io_flush(io); /* writes what was left to the reader; drops the mutex for a moment */
                 if (!is_done(request)) {
                     read_turn(io, request, limit);
                 }
                 reader_leave(io);
             } else {
-                reader_pass(io, now); /* it may have been this call's until now */
+                reader_pass(io, now); /* this call may have had the role until now */
                 sleep_until_woken(request, limit);
             }
         }

@@ -1,4 +1,4 @@
-/* Blocking calls: driven until they are done.
+/* Drives blocking calls until they are done.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef DRIVE_H
 #define DRIVE_H
@@ -12,13 +12,14 @@ void drive_until(struct request *request, int64_t until);
 int drive(struct request *request);
 enum pipeline_role drive_pick_pipeline(struct client *client, const struct operation *operation);
 
-/* The connection that a call waits for. */
+/* Returns the pipeline whose replies the call waits for. */
 struct pipeline_io *drive_io(const struct request *request);
 
-/* Whether a call should read it. */
+/* Returns whether the call should read that pipeline. */
 bool drive_should_read(const struct request *request);
 
-/* A moment for the other thread of a shared core, which may be the server's; false when the time has come. */
+/* Pauses for a moment, so that another hardware thread of the core has it to itself: it may run the server. Returns
+ * false once `until` has come. */
 bool drive_pause_until(int64_t until);
 
 #endif

@@ -1,5 +1,5 @@
-/* Finding the server: a look-up of the URL's host, or a search for the master. A client has one search at a time, which
- * whoever waits for it steps.
+/* Finds the server: by a lookup of the URL's host, or by a search for the master or the topology. A client has one
+ * search at a time. Each thread that waits for the search steps it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "find_server.h"
 
@@ -11,21 +11,22 @@
 #include "pipeline_io.h"
 #include "planted.h"
 
-/* How soon a search that failed is followed by another one; of a cluster, any search for which no caller waits: a
- * redirection says by itself where a name is, and nodes that do not agree redirect without end. */
+/* The pause between a failed search and the next one. In a cluster also the pause before a search that no caller waits
+ * for: a redirection itself names the node, and nodes that disagree redirect without end. */
 static const int64_t SEARCH_PAUSE = 50 * MILLISECOND;
 
-/* Who waits for the search's socket rechecks as often: another thread may have stepped it. */
+/* A thread that waits for the search's socket rechecks this often: another thread may have stepped the search. */
 static const int64_t SHARED_PAUSE = 20 * MILLISECOND;
 
-/* Whoever waits for a look-up asks about it more often: this long after its end nobody does. */
+/* A lookup that is past its deadline by this much has no thread that waits for it: that thread would have ended it. */
 static const int64_t LOOKUP_FORGOTTEN = SECOND;
 
-/* Takes the addresses of a pipeline that is connected: a look-up may take long, and a renewal may be due. */
+/* Takes the addresses of another pipeline, which is connected: a lookup may take long, and a renewal may be due.
+ * Returns false if there is none. */
 static bool borrow_addresses(struct pipeline_io *io) {
     for (int i = 0; i < PIPELINE_COUNT && !io->must_lookup; i++) {
         const struct connection *other = &io->node->ios[i].connection;
-        if (other->state == CONNECTION_READY && !io->node->ios[i].moves) { /* else it leads to where the client was */
+        if (other->state == CONNECTION_READY && !io->node->ios[i].moves) { /* else it leads to the old server */
             io->connection.addresses = other->addresses;
             return true;
         }
@@ -46,7 +47,7 @@ static const char *lookup_failure(int status) {
     }
 }
 
-/* Looks the URL's host up. */
+/* Looks up the host of the URL, or of the node. */
 static int find_host(struct pipeline_io *io, int64_t until, int64_t now) {
     struct client *client = io->client;
     struct connection *connection = &io->connection;
@@ -56,7 +57,7 @@ static int find_host(struct pipeline_io *io, int64_t until, int64_t now) {
     }
     bool borrowed = borrow_addresses(io);
     if (io->lookup && !PLANTED(FAULT_OLD_LOOKUP_BELIEVED) && (borrowed || now > io->lookup_until + LOOKUP_FORGOTTEN)) {
-        lookup_drop(io->lookup); /* else the next connection would go where the name led when this one began */
+        lookup_drop(io->lookup); /* its addresses would be outdated when the next connection uses them */
         io->lookup = NULL;
     }
     if (borrowed) {
@@ -91,7 +92,7 @@ static int find_host(struct pipeline_io *io, int64_t until, int64_t now) {
     return status;
 }
 
-/* The master was found: all who wanted it searched for go there. */
+/* Called when a search has found the master or the topology. All pipelines that waited for it use the result. */
 static void found(struct client *client, int64_t now) {
     if (client->cluster) {
         client->node.current.must_search = false;
@@ -112,7 +113,8 @@ static void found(struct client *client, int64_t now) {
     }
 }
 
-/* One step of the search, which is begun if there is none: AGAIN, OK, or how it failed, be it a moment ago. */
+/* Steps the search; begins one if none is running. Returns OK, AGAIN, or why the search failed, now or less than
+ * SEARCH_PAUSE ago. */
 static int search(struct client *client, int64_t now) {
     struct current_server *server = &client->node.current;
     if (!search_is_running(server->search)) {
@@ -131,7 +133,7 @@ static int search(struct client *client, int64_t now) {
     return status;
 }
 
-/* Without the mutex: others step the search meanwhile, and may end it. */
+/* Waits for the search without the mutex, and returns the time. Other threads may step and end the search meanwhile. */
 static int64_t wait_for_search(struct client *client, int64_t until, int64_t now) {
     int64_t next = search_next_time(client->node.current.search, now);
     next = next < now + SHARED_PAUSE ? next : now + SHARED_PAUSE;
@@ -148,10 +150,11 @@ static bool knows_master(const struct pipeline_io *io) {
     return current_server_is_known(&io->client->node.current) && !io->must_lookup;
 }
 
-/* The topology is known: what is left to be sent is for this node, or for one that nobody knows. */
+/* Called when the topology is known. Commands that are still here are for this node, or, on client->node, for a slot
+ * that no known node serves. */
 static int find_node(struct pipeline_io *io, int64_t until, int64_t now) {
     io->must_lookup = false;
-    io->searched = true; /* whether the node that is named is there, connecting to it shows */
+    io->searched = true; /* connecting will show whether the named node is there */
     if (!io_has_work(io)) {
         return REDLATCH_OK;
     }

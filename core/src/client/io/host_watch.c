@@ -1,4 +1,4 @@
-/* Looking the URL's name up again and again.
+/* Repeats the lookup of the URL's host name.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "host_watch.h"
 
@@ -6,10 +6,10 @@
 #include "pipeline_io.h"
 #include "planted.h"
 
-/* How often a look-up under way is asked about. */
+/* How often a lookup under way is checked. */
 static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
 
-/* The shortest time between two look-ups. */
+/* The shortest time between two lookups. */
 static const int64_t RECONNECT_PAUSE = SECOND;
 
 void host_watch_init(struct client *client, int64_t interval) {
@@ -33,7 +33,8 @@ static bool is_needed(const struct client *client) {
     return can && engine_is_in_use(&client->engine);
 }
 
-/* When it is due, which a reconnect brings forward. A name whose addresses take turns must not make it a loop. */
+/* Returns when the next lookup is due. A reconnect brings it forward, but never closer than RECONNECT_PAUSE: a name
+ * whose addresses alternate must not cause a loop. */
 static int64_t due_at(const struct client *client) {
     const struct host_watch *watch = &client->host_watch;
     int64_t soon = watch->last_at + RECONNECT_PAUSE;
@@ -41,7 +42,7 @@ static int64_t due_at(const struct client *client) {
     return reconnected && soon < watch->next_at ? soon : watch->next_at;
 }
 
-/* Whether the connection leads, or is about to lead, to none of the name's addresses. */
+/* Returns whether the connection leads, or is about to lead, to none of the name's addresses. */
 static bool leads_elsewhere(const struct connection *connection, const struct addresses *found) {
     if (connection->address >= connection->addresses.count) {
         return false;
@@ -60,7 +61,7 @@ static void compare(struct client *client, const struct addresses *found, int64_
     for (const struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
         moved = moved || leads_elsewhere(&io->connection, found);
     }
-    if (moved && !PLANTED(FAULT_NAME_NOT_WATCHED)) { /* to wherever the name leads when they are made again */
+    if (moved && !PLANTED(FAULT_NAME_NOT_WATCHED)) { /* the next connections lead to the name's addresses */
         io_move_all(&client->node, NULL, now);
     }
 }
@@ -81,7 +82,7 @@ void host_watch_step(struct client *client, int64_t now) {
     }
     struct addresses found;
     if (resolve(&client->uri, &watch->lookup, 0, &client->stopping, &found) == REDLATCH_OK) {
-        compare(client, &found, now); /* a name service that fails says nothing of the server */
+        compare(client, &found, now); /* a failed lookup says nothing about the server */
     }
 }
 

@@ -11,11 +11,11 @@
 #include "wire.h"
 
 struct inherited_hold {
-    const struct resource *resource; /* kept by the reference of its hold, which nobody drops in this process */
+    const struct resource *resource; /* kept by the reference of the hold, which this process never drops */
     uint64_t owner;
     unsigned char permit[PERMIT_SIZE];
     uint8_t lock_kind;
-    atomic_bool over; /* its owner was granted the same since, in this process */
+    atomic_bool over; /* its owner was granted the same in this process since */
 };
 
 static size_t count_holds(const struct resource_table *table) {
@@ -30,7 +30,7 @@ static size_t count_holds(const struct resource_table *table) {
     return count;
 }
 
-/* One whose unconfirmed release is in progress is nobody's any more: its owner has released it. */
+/* Adds a hold. If its unconfirmed release is in progress, it is left out: its owner has released it. */
 static void add(struct client *client, const struct hold *hold) {
     if (hold->unconfirmed) {
         return;

@@ -1,4 +1,4 @@
-/* Listening to a sentinel.
+/* Receives the announcements of a sentinel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "listener.h"
 
@@ -7,10 +7,10 @@
 
 #include "client.h"
 
-/* A connection that was silent this long is asked whether it is still there. */
+/* A connection that was silent for this long is checked with PING. */
 static const int64_t QUIET_LIMIT = 10 * SECOND;
 
-/* How often a name under look-up is asked about, and how soon another sentinel is tried. */
+/* How often a lookup under way is checked, and how soon another sentinel is tried. */
 static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
 static const int64_t NEXT_PAUSE = SECOND / 4;
 
@@ -55,7 +55,7 @@ static bool is_wanted(const struct client *client) {
     return current_server_is_known(&client->node.current) && engine_is_in_use(&client->engine);
 }
 
-/* The sentinel is of no use now: the next one is. */
+/* Gives this sentinel up for now and turns to the next one. */
 static void turn(struct listener *listener, int64_t now) {
     listener->next++;
     listener->connection.addresses.count = 0;
@@ -69,7 +69,8 @@ static void broken(struct listener *listener, const char *why, int64_t now) {
     turn(listener, now);
 }
 
-/* No connection could be made. The name may have a further address, which is tried at once. */
+/* Called when no connection could be made. A further address of the name is tried at once; after the last one, the next
+ * sentinel. */
 static void connect_failed(struct listener *listener, int64_t now) {
     if (listener->connection.address == 0) {
         turn(listener, now);
@@ -98,7 +99,7 @@ static bool find_addresses(struct client *client, struct listener *listener, int
     return status == REDLATCH_OK;
 }
 
-/* What the sentinel announces is asked for first: a failover may have been before. */
+/* Asks for the master first: a failover may have been before the subscription. */
 static bool subscribe(const struct client *client, struct output *output) {
     const char *service = client->uri.service;
     const char *master[] = {"SENTINEL", "get-master-addr-by-name", service};
@@ -116,7 +117,7 @@ static void announced(struct client *client, const struct reply *host, const str
     }
 }
 
-/* "service old-host old-port host port", of any service that the sentinel watches. */
+/* Takes a message "service old-host old-port host port", of any service that the sentinel watches. */
 static void switched(struct client *client, const struct reply *message, int64_t now) {
     struct reply parts[5];
     size_t count = 0;

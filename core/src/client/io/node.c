@@ -1,4 +1,4 @@
-/* A node's life.
+/* Sets up, closes and frees nodes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"
 

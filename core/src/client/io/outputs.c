@@ -1,4 +1,4 @@
-/* The client's mutex and what happens around it: what the engine left to do is done under it, waking others after it.
+/* Carries out the engine's output, under the client's mutex. Callers are woken after it was dropped.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "outputs.h"
 
@@ -35,9 +35,10 @@ void client_notify_losses(struct client *client) {
     }
 }
 
-/* A part of an asynchronous call over several clients is done; the background thread steps the whole. */
+/* A subrequest of an asynchronous composite operation is done. The background thread of the first member's client steps
+ * the operation. */
 static void step_soon(struct composite_op *op) {
-    struct client *first = op->first; /* the run may be over as soon as this is seen */
+    struct client *first = op->first; /* the operation may be over as soon as `posted` is seen */
     atomic_store(&op->posted, true);
     system_signal(&first->background_signal);
 }
@@ -60,8 +61,8 @@ void client_finish_step(struct client *client, int64_t now) {
     }
 }
 
-/* A defect of ours: what the engine has cannot be relied on. All calls end with INTERNAL, the background thread stops,
- * leases run out, and whoever waits for a socket is woken. The host is told by its descriptor. */
+/* An invariant failed: the state of the engine cannot be relied on. All calls end with INTERNAL, the background thread
+ * stops, leases run out, and threads that wait for a socket are woken. The host is notified by its descriptor. */
 static void give_up_broken(struct client *client) {
     atomic_store(&client->broken, true);
     atomic_store(&client->stopping, true);
@@ -80,7 +81,8 @@ static void give_up_broken(struct client *client) {
     system_signal(&client->background_signal);
 }
 
-/* Writes what is to be written, wakes who is to be woken, and makes sure that somebody minds the rest. */
+/* Carries out the engine's output: wakes callers, notifies the host, frees dead names, kicks the background thread if
+ * it is needed, and writes commands. */
 void client_outputs(struct client *client, int64_t now) {
     struct engine *engine = &client->engine;
     struct list_link *link;
@@ -121,12 +123,12 @@ void client_outputs(struct client *client, int64_t now) {
         client_kick_background(client);
     }
     if (engine_next_timer(engine) < NEVER && !atomic_load(&client->stopping)) {
-        background_start(client); /* nobody else runs timers; without a thread, callers have their time-outs */
+        background_start(client); /* no other thread runs timers; if it cannot start, deadlines still end calls */
     }
-    /* Last, as it drops the mutex for a moment: nobody may find a finished call still on a list. */
+    /* Last, because it drops the mutex for a moment: no other thread may find a finished call still on a list. */
     for (struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
         io_flush(io);
-        if (!io_is_callers(io)) { /* callers mind their own */
+        if (!io_is_callers(io)) { /* callers read their own pipelines */
             io_watch_unread(io, now);
         }
     }

@@ -1,14 +1,14 @@
-/* What has to happen around the mutex: what the engine left to do.
+/* Carries out the engine's output. With the client's mutex.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef OUTPUTS_H
 #define OUTPUTS_H
 
 #include "client.h"
 
-void client_outputs(struct client *client, int64_t now);     /* carries out what the engine left */
-void client_finish_step(struct client *client, int64_t now); /* the same for one who does not stay to read */
+void client_outputs(struct client *client, int64_t now);     /* carries out the engine's output */
+void client_finish_step(struct client *client, int64_t now); /* the same for a thread that does not read afterwards */
 
-/* Losses that another client saw are here to be told. */
+/* Wakes the host if losses of composite locks were noted here. Another client may have noted them. */
 void client_notify_losses(struct client *client);
 
 #endif

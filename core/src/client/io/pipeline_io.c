@@ -1,4 +1,4 @@
-/* A pipeline's connection: commands into it, replies out of it, opening it again when it broke.
+/* A pipeline's connection: writes commands, receives replies, and opens the connection again after it broke.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline_io.h"
 
@@ -11,21 +11,21 @@
 #include "reroute.h"
 #include "socket.h"
 
-/* With this many commands under way a connection is shared, and writing is left to its reader, who gathers them, unless
- * as many are waiting to be written as are worth a write of their own. While yielding does not pay, a stranger has the
- * processor, and a reader who is to come may be long in coming: fewer are gathered, and only by one who is there. */
+/* From SHARED_FROM commands in flight on, callers share the connection: its reader gathers their commands into one
+ * write. More than GATHER_MOST unsent commands get a write of their own. While yielding does not pay, other programs
+ * use the processor, and a woken reader may come late: then only a reader at the socket gathers, from BUSY_FROM on. */
 enum { SHARED_FROM = 3, BUSY_FROM = 6, GATHER_MOST = 8 };
 
-/* A connection that has been unused for so long is looked at before it is written to: its end may have come unseen. */
+/* A connection that was unused for this long is checked for its end before a write: the end may be unnoticed. */
 static const int64_t UNUSED = MILLISECOND / 10;
 
-/* How often the background thread asks whether a name has been looked up. */
+/* How often a reader checks whether a lookup is done. */
 static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
 
 /* No reply to AUTH is longer. */
 enum { AUTHENTICATION_REPLY_MAX = 1 << 12 };
 
-/* How soon writing is tried again for which there was no memory. */
+/* How soon a write is tried again after there was no memory for it. */
 static const int64_t STARVED_PAUSE = 5 * MILLISECOND;
 
 bool io_is_callers(const struct pipeline_io *io) {
@@ -36,12 +36,12 @@ bool io_is_lent(const struct pipeline_io *io) {
     return engine_wants_acknowledgements(&io->client->engine) && io->pipeline->role >= PIPELINE_CALLERS_SECOND;
 }
 
-/* What to poll for. Who is writing sees to the output. */
+/* Returns what to poll for. A thread that is writing takes care of the output. */
 short io_poll_events(const struct pipeline_io *io) {
     return io->writing ? POLLIN : connection_events(&io->connection);
 }
 
-/* Whether its callers wait for each other's commands and replies. */
+/* Returns whether callers share the connection: they wait for each other's commands and replies. */
 bool io_is_shared(const struct pipeline_io *io) {
     return io->pipeline->in_flight - io->pipeline->unconfirmed >= SHARED_FROM;
 }
@@ -55,7 +55,7 @@ bool io_has_work(const struct pipeline_io *io) {
     return expects_replies(io) || !list_is_empty(&pipeline->unsent) || !list_is_empty(&pipeline->in_doubt);
 }
 
-/* Whether something is to be given back for which nobody waits any more: another may wait for it. */
+/* Returns whether the list has a release that no caller waits for. Another client may wait for the lock. */
 static bool needs_release(const struct list *list) {
     for (const struct list_link *link = list_first(list); link; link = list_next(list, link)) {
         const struct command *command = container_of(link, struct command, link);
@@ -66,19 +66,18 @@ static bool needs_release(const struct list *list) {
     return false;
 }
 
-/* CLOSED: when it may be opened again. */
+/* A release that no caller waits for makes the shorter pause count. */
 int64_t io_retry_at(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
     bool urgent = needs_release(&pipeline->unsent) || needs_release(&pipeline->in_doubt);
     return urgent ? io->connection.retry_soon_at : io->connection.retry_at;
 }
 
-/* On its way to being READY. */
 bool io_is_opening(const struct pipeline_io *io) {
     return io->connection.state == CONNECTION_OPENING || io->connection.state == CONNECTION_GREETING;
 }
 
-/* The next connection is made at once, to wherever the server is found then. */
+/* Forgets the addresses. The next connection is made at once, to those that are found then. */
 static void forget_address(struct pipeline_io *io, int64_t now) {
     struct connection *connection = &io->connection;
     connection->addresses.count = 0;
@@ -88,7 +87,7 @@ static void forget_address(struct pipeline_io *io, int64_t now) {
     connection->retry_soon_at = now;
 }
 
-/* Gives up a connection that is not READY yet, as the client is on another server now. */
+/* Gives up a connection that is not READY yet, because the client moved to another server. */
 static void end_opening(struct pipeline_io *io, int64_t now) {
     io->moves = false;
     connection_fail(&io->connection, io->failure, now);
@@ -96,7 +95,7 @@ static void end_opening(struct pipeline_io *io, int64_t now) {
     forget_address(io, now);
 }
 
-/* The connection is of no more use. While somebody writes to it without the mutex, that one will see to it. */
+/* Gives a broken connection up. While a thread writes without the mutex, it or the reader does so afterwards. */
 static void broken(struct pipeline_io *io, const char *why, int64_t now) {
     struct client *client = io->client;
     if (io->writing) {
@@ -113,11 +112,11 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
         system_set_remove(client->event_set, connection->fd);
         io->in_set = false;
     }
-    if (!io->moves) { /* else that was noted when it was found to */
+    if (!io->moves) { /* else move() has noted that */
         connection->unanswered = io->pipeline->in_flight > 0;
     }
-    /* Made again ahead of need where something is held; but not if it was, and nobody needed it, and not to a node that
-     * has left the cluster. */
+    /* If anything is held, the connection is made again before it is needed; not if nothing was answered on the last
+     * one, and not if the node has left the cluster. */
     bool is_part = !client->cluster || io->node->serves;
     io->wanted = is_part && (io->wanted || (client->engine.stats.held > 0 && connection->served));
     connection_fail(connection, why, now);
@@ -136,8 +135,8 @@ static void broken(struct pipeline_io *io, const char *why, int64_t now) {
 
 static const char MOVED[] = "the client moved to another server";
 
-/* Has the pipeline's connection given up, since the client is on another server now. Nothing that the old one still
- * says is believed. Whoever reads the connection closes it; until then it is not written to. */
+/* Gives the pipeline's connection up, because the client moved to another server. Later replies of the old server are
+ * not believed. A thread that reads or writes the connection closes it; until then nothing is written to it. */
 static void move(struct pipeline_io *io, int64_t now) {
     struct client *client = io->client;
     struct connection *connection = &io->connection;
@@ -197,14 +196,14 @@ void io_move_all(struct node *node, const struct pipeline_io *except, int64_t no
     client_kick_background(node->client);
 }
 
-/* Puts what the pipeline has to say into the connection's buffer. */
+/* Puts the unsent commands into the connection's buffer. */
 static void fill(struct pipeline_io *io, int64_t now) {
     struct engine *engine = &io->client->engine;
     struct output *output = &io->connection.output;
     struct command *command;
     while ((command = engine_first_to_send(engine, io->pipeline)) != NULL) {
         if (!output_reserve(output, output_command_size(engine, command))) {
-            io->starved_until = now + STARVED_PAUSE; /* the callers' time-outs go on */
+            io->starved_until = now + STARVED_PAUSE; /* the callers' deadlines still end their calls */
             return;
         }
         output_command(output, engine, engine_next_to_send(engine, io->pipeline, now));
@@ -213,8 +212,8 @@ static void fill(struct pipeline_io *io, int64_t now) {
     io->starved_until = 0;
 }
 
-/* Whoever was opening the connection has left: the background thread goes on, or it would be found with its time long
- * over. */
+/* The caller that was opening the connection has left. The background thread goes on; otherwise the next caller would
+ * find the attempt past its deadline. */
 static void continue_opening(struct pipeline_io *io) {
     if (io->client->background_started) {
         client_kick_background(io->client);
@@ -223,7 +222,7 @@ static void continue_opening(struct pipeline_io *io) {
     }
 }
 
-/* Notes that nobody reads although there is something to read; the background thread will after a moment. */
+/* Notes since when something is under way unread. The background thread reads it at once or after UNREAD_LIMIT. */
 void io_watch_unread(struct pipeline_io *io, int64_t now) {
     struct client *client = io->client;
     if (io->ended && !io_is_read(io)) {
@@ -248,8 +247,8 @@ void io_watch_unread(struct pipeline_io *io, int64_t now) {
     }
 }
 
-/* Hands the buffer to the kernel without the mutex: it costs more than all else of a call. Only the reader may close
- * the connection, so a failure is left to it if there is one. */
+/* Hands the buffer to the kernel without the mutex: that costs more than all the rest of a call. If there is a reader,
+ * only it may close the connection, so a failure is left to it. */
 static void write_out(struct pipeline_io *io) {
     io->writing = true;
     client_unlock(io->client);
@@ -273,7 +272,7 @@ static bool is_longer(const struct list *list, int count) {
     return link != NULL;
 }
 
-/* Whether what there is to write is left to a reader who waits for the next reply, or is on the way. */
+/* Returns whether the unsent commands are left to a reader that waits for the next reply, or that was woken. */
 static bool is_gathered(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
     bool yields = client_yields(io->client);
@@ -282,8 +281,8 @@ static bool is_gathered(const struct pipeline_io *io) {
            !is_longer(&pipeline->unsent, GATHER_MOST);
 }
 
-/* Whether the connection has ended while nothing was under way. What is written to it now would count as sent, although
- * it cannot reach the server. Who reads it sees the end, too, and gives it up. */
+/* Returns whether the connection has ended while nothing was under way. A command written to it now would count as sent
+ * but could not reach the server. A reader, if there is one, sees the end, too, and gives the connection up. */
 static bool ended_unused(struct pipeline_io *io, int64_t now) {
     bool unused = !expects_replies(io) && now - io->received_at >= UNUSED;
     if (!unused || !connection_has_ended(&io->connection)) {
@@ -295,7 +294,7 @@ static bool ended_unused(struct pipeline_io *io, int64_t now) {
     return true;
 }
 
-/* Encrypts what was put into the buffer, if this is TLS; false if the connection is of no more use. */
+/* Encrypts the buffer if the connection has TLS. Returns false if the connection cannot be used any more. */
 static bool seal(struct pipeline_io *io) {
     if (connection_seal(&io->connection) == REDLATCH_OK) {
         return true;
@@ -307,7 +306,7 @@ static bool seal(struct pipeline_io *io) {
     return false;
 }
 
-/* Writes what the pipeline has to say, unless that is gathered. May drop the mutex for a moment. */
+/* Writes the unsent commands, unless a reader gathers them. May drop the mutex for a moment. */
 void io_flush(struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
     bool went = true;
@@ -345,7 +344,7 @@ static bool is_read_only(const struct reply *reply) {
     return reply->kind == REPLY_ERROR && error_reply_of(reply->text, reply->size).status == REDLATCH_READ_ONLY;
 }
 
-/* The server is a replica now. */
+/* Gives up the connection to a server that is a replica now, and has the server looked up anew. */
 static void search_elsewhere(struct pipeline_io *io, int64_t now) {
     broken(io, "the server is a replica now", now);
     io->connection.addresses.count = 0;
@@ -353,13 +352,13 @@ static void search_elsewhere(struct pipeline_io *io, int64_t now) {
     io->must_lookup = true;
 }
 
-/* The same, or replies to a WAIT or WAITAOF that nobody needs any more. */
+/* Returns whether any reply is due, including those to the WAIT or WAITAOF of a command that was already answered. */
 static bool has_unanswered(const struct pipeline_io *io) {
     return expects_replies(io) || io->pipeline->awaited > 0;
 }
 
-/* Takes a reply to WAIT or WAITAOF. When the last one has come, shows the reply that was kept until then, if one
- * was; false if there is none. */
+/* Takes a reply to WAIT or WAITAOF. After the last one, shows the reply that was kept and returns true. Returns false
+ * if more are due, or no reply was kept. */
 static bool take_awaited(struct pipeline_io *io) {
     struct pipeline *pipeline = io->pipeline;
     pipeline->awaited--;
@@ -376,7 +375,7 @@ static bool take_awaited(struct pipeline_io *io) {
     return true;
 }
 
-/* Hands a reply to the engine. One that counts only when it was acknowledged is kept until that is known. */
+/* Hands a reply to the engine. A reply that counts only if it is acknowledged is kept until that is known. */
 static void take_reply(struct pipeline_io *io, int64_t now) {
     struct engine *engine = &io->client->engine;
     struct pipeline *pipeline = io->pipeline;
@@ -434,8 +433,8 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             search_elsewhere(io, now);
             return;
         }
-        io->received_at = now;            /* pieces do not count: a peer that drips is as good as dead */
-        if (io->pipeline->awaited == 0) { /* else it is one more reply to the command before */
+        io->received_at = now;            /* incomplete replies do not count: they do not show that the peer is alive */
+        if (io->pipeline->awaited == 0) { /* else it is a reply to WAIT or WAITAOF */
             authentication_passed(io);
         }
         take_reply(io, now);
@@ -453,8 +452,8 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
     }
 }
 
-/* A peer that owes replies and has sent nothing for long is dead. Renewals must not wait that long. A server that waits
- * for replicas is silent meanwhile. */
+/* Returns for how long a reply may be due before the peer counts as dead. A renewal must not wait for all of the dead
+ * peer timeout. A server that waits for replicas is silent meanwhile. */
 static int64_t peer_limit(const struct pipeline_io *io) {
     const struct client *client = io->client;
     int64_t limit = client->connection_settings.dead_peer_timeout;
@@ -462,7 +461,7 @@ static int64_t peer_limit(const struct pipeline_io *io) {
     return (io->pipeline->role == PIPELINE_BACKGROUND && part < limit ? part : limit) + client->replica_silence;
 }
 
-/* A node of a cluster that is silent for so long may have been replaced. */
+/* A node of a cluster that was silent for this long while a reply was due may have been replaced. */
 static const int64_t DOUBT_AFTER = SECOND / 2;
 
 static int64_t doubted_next(const struct pipeline_io *io) {
@@ -485,7 +484,7 @@ void io_take(struct pipeline_io *io, ssize_t got, int64_t now) {
     check_peer(io, now);
 }
 
-/* When the reader has to recheck by itself. */
+/* Returns when the reader has to act even if the socket has nothing. */
 int64_t io_next_time(const struct pipeline_io *io) {
     const struct connection *connection = &io->connection;
     if (io->lookup) {
@@ -510,7 +509,7 @@ int64_t io_next_time(const struct pipeline_io *io) {
     return starved && io->starved_until < limit ? io->starved_until : limit;
 }
 
-/* A connection stands. AGAIN if it leads to where the client is not any more. */
+/* Called when the connection stands. Returns AGAIN if it leads to a server that the client has left. */
 static int became_ready(struct pipeline_io *io, int64_t now) {
     struct client *client = io->client;
     enum server_change change = current_server_greeted(io->node, &io->connection, now);
@@ -554,7 +553,8 @@ void io_failed(struct pipeline_io *io, int status, int64_t now) {
     engine_importer_failed(&io->client->engine, io->pipeline);
 }
 
-/* No connection could be made to where the master was; AGAIN if it may be somewhere else now. */
+/* Called when an attempt failed. Returns AGAIN if another one is to be made: to a further address, with changed
+ * credentials, or after a new search. Otherwise reports the failure and returns its status. */
 static int connect_failed(struct pipeline_io *io, int status, int64_t now) {
     if (io->connection.address > 0) {
         return REDLATCH_AGAIN; /* the name has further addresses */
@@ -572,8 +572,8 @@ static int connect_failed(struct pipeline_io *io, int status, int64_t now) {
     return status;
 }
 
-/* Goes one step towards a connection. OK when it is there, AGAIN while there is something to wait for, else why an
- * attempt failed. The addresses must be resolved. Only for the reader. */
+/* Goes one step towards a connection. Returns OK if it stands, AGAIN while there is something to wait for, or why an
+ * attempt failed. io_lookup has found the addresses. Only the reader calls it. */
 int io_connect(struct pipeline_io *io, int64_t now) {
     struct connection *connection = &io->connection;
     if (connection->state == CONNECTION_READY) {

@@ -1,11 +1,11 @@
-/* Bytes of a pipeline.
+/* The connection of a pipeline: opens it, writes commands, receives replies.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PIPELINE_IO_H
 #define PIPELINE_IO_H
 
 #include "client.h"
 
-/* Whether somebody reads it; a caller who has been woken to does not yet. */
+/* Returns whether a thread reads the pipeline. A caller that was only woken to read does not read yet. */
 static inline bool io_is_read(const struct pipeline_io *io) {
     return io->reader > READER_COMING;
 }
@@ -16,10 +16,11 @@ bool io_has_work(const struct pipeline_io *io);
 bool io_is_opening(const struct pipeline_io *io);
 bool io_is_callers(const struct pipeline_io *io);
 
-/* Whether it is lent to operations that wait for replicas, asynchronous ones, too. */
+/* Returns whether the pipeline is lent to operations that wait for acknowledgements, asynchronous ones included. */
 bool io_is_lent(const struct pipeline_io *io);
 
-/* Whether the background thread reads it for the host, who cannot poll its socket: the system has no sets. */
+/* Returns whether the background thread reads the pipeline for the host, which cannot poll the socket: the system has
+ * no sets. */
 static inline bool io_is_read_for_host(const struct pipeline_io *io) {
     const struct client *client = io->client;
     return io->pipeline->role == PIPELINE_HOST && client->event_signal.fd >= 0 && client->event_set < 0;
@@ -27,27 +28,29 @@ static inline bool io_is_read_for_host(const struct pipeline_io *io) {
 
 bool io_is_shared(const struct pipeline_io *io);
 
-/* Takes what was read (< 0: the end of the connection) and steps the machines. */
+/* Takes the `got` bytes that were read into `staging` and hands complete replies to the engine. `got` < 0 is the end of
+ * the connection. */
 void io_receive(struct pipeline_io *io, ssize_t got, int64_t now);
 
-/* The same for who has waited for the socket; it also gives up a peer that has been silent for too long. */
+/* Does io_receive for a thread that waited for the socket, then gives the connection up if a reply is due for too
+ * long. */
 void io_take(struct pipeline_io *io, ssize_t got, int64_t now);
 
 int io_connect(struct pipeline_io *io, int64_t now);
 int64_t io_next_time(const struct pipeline_io *io);
 void io_watch_unread(struct pipeline_io *io, int64_t now);
 
-/* CLOSED: when it may be opened again. */
+/* Returns when a CLOSED connection may be opened again. */
 int64_t io_retry_at(const struct pipeline_io *io);
 
-/* No connection could be made. What an operation wanted to say was not sent, whatever became of the greeting. */
+/* Reports that no connection could be made. NO_REPLY becomes UNREACHABLE: only the greeting was sent, no command. */
 void io_failed(struct pipeline_io *io, int status, int64_t now);
 
-/* The routes of a cluster have changed: commands go to where their names are now, and the connections of nodes that
- * serve no slot any more are given up. */
+/* Called when the routes of a cluster may have changed. Commands follow their names. The connections of nodes that no
+ * longer serve a slot are given up. */
 void io_follow_routes(struct client *client, int64_t now);
 
-/* All of the node's connections but that of `except` are given up, since the client is on another server now. */
+/* Gives up all connections of the node, except that of `except`, because the client moved to another server. */
 void io_move_all(struct node *node, const struct pipeline_io *except, int64_t now);
 
 #endif

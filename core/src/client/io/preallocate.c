@@ -1,5 +1,5 @@
-/* Memory for the engine: records are allocated before an operation starts, so that nothing inside it can fail for
- * want of them.
+/* Preallocation: the engine's records are allocated before an operation starts, so that nothing in the engine can fail
+ * for lack of memory.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "preallocate.h"
 
@@ -11,7 +11,7 @@
 #include "kinds.h"
 #include "routes.h"
 
-/* So many holds that batches for several renewals at a time are little beside them. */
+/* With this many holds, batches for several renewals at a time take little memory compared to the holds. */
 enum { MANY_HOLDS = 1600 };
 
 static bool preallocate_commands(struct engine *engine, uint32_t count) {
@@ -50,7 +50,8 @@ static bool preallocate_entries(struct engine *engine, uint32_t count) {
     return true;
 }
 
-/* Fills the pools for one more operation; false without memory, and then only the pools have grown. */
+/* Fills the pools for one more operation. Returns false if there was no memory; then nothing but the pools has
+ * changed. */
 bool client_preallocate(struct client *client, uint8_t operation_kind) {
     return client_preallocate_for(client, operation_kind, NULL);
 }
@@ -73,7 +74,7 @@ bool client_preallocate_for(struct client *client, uint8_t operation_kind, const
         }
         engine_add_hold(engine, hold);
     }
-    /* One batch at the least, or renewal could stop for want of memory; more come as locks are taken. */
+    /* At least one batch, or renewals could stop for lack of memory; more once many locks are held. */
     bool many = engine->stats.held >= MANY_HOLDS;
     uint32_t batches = many ? needed.batches : engine->batch_pool_size == 0;
     return preallocate_commands(engine, needed.commands) && preallocate_entries(engine, needed.entries) &&
@@ -99,14 +100,14 @@ static bool grow_table(struct resource_table *table) {
     }
     struct resource **buckets = calloc(count, sizeof(struct resource *));
     if (!buckets) {
-        return table->bucket_count > 0; /* full, but it works */
+        return table->bucket_count > 0; /* fuller than it should be, but it works */
     }
     free(resource_table_rehash(table, buckets, count));
     return true;
 }
 
-/* The resource of a name used as a kind of lock, made if there is none, with one reference more; NULL without memory.
- * Of a group the values stand behind the name, hashed and sorted. */
+/* Returns the resource of a name that is used as a kind of lock, with one more reference; makes it if there is none.
+ * Returns NULL if there was no memory. The values of a group lock are stored behind the name, hashed and sorted. */
 struct resource *client_group_resource(struct client *client, uint8_t lock_kind, const char *name, size_t size,
                                        const char *values, uint32_t value_count) {
     struct resource_table *table = &client->engine.resources;

@@ -1,7 +1,8 @@
-/* The reader role of a pipeline. One thread at a time reads a connection, for all; without the role nobody closes it.
+/* The reader role of a pipeline. One thread at a time reads a connection, for all callers. While a thread has the role,
+ * no other thread closes the connection.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   NONE        reader_pass          COMING: the caller whose command has waited longest is woken; NONE without one
+ *   NONE        reader_pass          COMING: the caller whose command has waited longest is woken; NONE if none waits
  *   COMING      reader_pass          NONE, if that caller's command is done
  *   NONE,       reader_take          CALLER: a blocking call; COMPOSITE: a thread that waits for several clients;
  *   COMING                           BACKGROUND: the background thread, which reads what is left unread
@@ -10,14 +11,14 @@
  *   COMPOSITE,
  *   BACKGROUND
  *
- * The host's thread reads the host's pipeline with the mutex, while nobody has the role. */
+ * The host's thread reads the host's pipeline with the mutex, while no thread has the role. */
 #include "reader.h"
 
 #include "client_lock.h"
 #include "pipeline_io.h"
 #include "wait_queue.h"
 
-/* Who waits for the reply to a command; of a hand-over that nobody waits to have confirmed, the receiver. */
+/* Returns the operation that waits for the reply to a command: of an unconfirmed hand-over, the receiver. */
 static struct operation *waiting_operation(const struct command *command) {
     return command->unconfirmed ? receiver_of(command) : command->operation;
 }
@@ -35,14 +36,14 @@ static struct request *waiting_request_of(const struct list *list) {
     return NULL;
 }
 
-/* The caller, now inside, whose command has waited longest. Of a broken client nobody: its calls are over, and what
- * their commands point to may be gone. */
+/* Returns the caller whose command has waited longest, of those that drive their calls; NULL if there is none. Returns
+ * NULL if the client is broken: its calls have ended, and its commands may point to freed memory. */
 static struct request *next_reader(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
     if (atomic_load(&io->client->broken)) {
         return NULL;
     }
-    bool awaited = pipeline->in_flight > pipeline->unconfirmed; /* of these there may be very many */
+    bool awaited = pipeline->in_flight > pipeline->unconfirmed; /* there may be very many unconfirmed ones */
     struct request *next = awaited ? waiting_request_of(&pipeline->sent) : NULL;
     next = next ? next : waiting_request_of(&pipeline->in_doubt);
     return next ? next : waiting_request_of(&pipeline->unsent);

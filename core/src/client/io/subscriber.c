@@ -1,6 +1,6 @@
-/* The connection for messages: one channel a lock, a few of a fair lock, however many wait for it, subscribed to while
- * somebody waits and a little longer. The background thread reads it; whoever must wait meanwhile is looked after by
- * the engine's timers.
+/* The connection for messages. A lock has one channel, a fair lock has a few, however many wait for it. A channel is
+ * subscribed to while anyone waits, and for the linger time. The background thread reads the connection. While it does
+ * not stand, waiters recheck by the engine's timers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "subscriber.h"
 
@@ -13,10 +13,10 @@
 #include "pipeline_io.h"
 #include "routes.h"
 
-/* A connection that was silent this long is asked whether it is still there. */
+/* A connection that was silent for this long is checked with PING. */
 static const int64_t QUIET_LIMIT = 10 * SECOND;
 
-/* The longest message: names are shorter, and what is told of them is a number. */
+/* The longest message. Names are shorter, and the text of a message is a number. */
 enum { MESSAGE_SIZE_MAX = 1 << 20 };
 
 static const int64_t FLOOD_PAUSE = MILLISECOND;
@@ -40,7 +40,7 @@ bool subscriber_ask(const struct node *node, struct connection *connection, cons
     return output_arguments(&connection->output, 2, arguments, sizes);
 }
 
-/* Subscribes or unsubscribes, and takes the change off the list; false if there was no memory. */
+/* Sends SUBSCRIBE or UNSUBSCRIBE, and takes the change off the list. Returns false if there was no memory. */
 static bool send_change(struct node *node, struct subscription *subscription, int64_t now) {
     char channel[CHANNEL_SIZE_MAX];
     size_t size = channel_text(&node->client->engine, subscription, channel);
@@ -77,10 +77,11 @@ static void write_out(struct node *node, int64_t now) {
     }
 }
 
-/* Sends what is to be subscribed to or left, if there is a connection. */
+/* Sends the changes of subscriptions, if there is a connection that is not being replaced. */
 void subscriber_changes(struct node *node, int64_t now) {
     struct subscriber *subscriber = &node->subscriber;
-    bool is_replaced = subscriber->next.connection.state == CONNECTION_READY; /* by one that hears the same channels */
+    bool is_replaced = subscriber->next.connection.state == CONNECTION_READY; /* by a connection that is subscribed to
+                                                                                 the same channels */
     subscriber->held = false;
     if (subscriber->connection.state != CONNECTION_READY || subscriber->moves || is_replaced) {
         return;
@@ -93,13 +94,13 @@ void subscriber_changes(struct node *node, int64_t now) {
     write_out(node, now);
 }
 
-/* What a message says: all are numbers (wire format 1.6), and 0 says the least. */
+/* Returns the number in a message (wire format 1.6). A text that is no number counts as 0, which says the least. */
 static int64_t message_number(const struct reply *payload) {
     int64_t number;
     return server_number(payload->text, payload->size, &number) ? number : 0;
 }
 
-/* Whether a channel of a slot was asked for here, or left, and is not answered yet. */
+/* Returns whether a SUBSCRIBE or UNSUBSCRIBE of a channel of the slot is unanswered here. */
 static bool asks_for_slot(const struct subscriber *subscriber, uint16_t slot) {
     for (struct list_link *link = list_first(&subscriber->unanswered); link;
          link = list_next(&subscriber->unanswered, link)) {
@@ -111,9 +112,10 @@ static bool asks_for_slot(const struct subscriber *subscriber, uint16_t slot) {
     return false;
 }
 
-/* An error of a node of a cluster that passes: the slot is at another one, whence the channels of the slot were taken
- * from here to there, or the node serves nobody now. Then all is asked for again on the next connection, after the
- * pause that failures are followed by. False for another error. */
+/* Handles a transient error of a node of a cluster; returns false for another error. After a redirection, the channels
+ * of the slot are requested from the other node. If the node redirects to itself, or takes no subscriptions now, the
+ * connection is given up. Then all channels are requested again on the next one, after the pause that follows a
+ * failure. */
 static bool passes(struct node *node, const struct reply *reply, int64_t now) {
     uint16_t slot;
     if (cluster_subscription_moved(node, reply, &slot, now)) {
@@ -130,7 +132,7 @@ static bool passes(struct node *node, const struct reply *reply, int64_t now) {
     return true;
 }
 
-/* The server answers in order: an error is about the oldest of what it has not answered. */
+/* An error is about the oldest unanswered command, because the server replies in order. */
 static void error_received(struct node *node, const struct reply *reply, int64_t now) {
     if (node->client->cluster && passes(node, reply, now)) {
         return;
@@ -194,8 +196,8 @@ void subscriber_received(struct node *node, const struct reply *reply, int64_t n
     }
 }
 
-/* Reads so many bytes at most. While more come, others have their turn, and the publisher is slowed down: a message of
- * a lock is about a hundred bytes. */
+/* Reads STAGING_SIZE bytes at most. If there are more, other work comes first, and the sender has to slow down. A
+ * message of a lock has about a hundred bytes. */
 static void take_messages(struct node *node, int64_t now) {
     struct subscriber *subscriber = &node->subscriber;
     struct connection *connection = &subscriber->connection;
@@ -211,7 +213,7 @@ static void take_messages(struct node *node, int64_t now) {
     while (status == REDLATCH_OK && connection->state == CONNECTION_READY &&
            connection_next_reply(connection, &bounds, &subscriber->holder, &status)) {
         subscriber->received_at = now;
-        subscriber->pinged_at = 0; /* whatever it says, it is there */
+        subscriber->pinged_at = 0; /* any message shows that the server is there */
         subscriber_received(node, &subscriber->holder.reply, now);
     }
     if (status != REDLATCH_OK) {
@@ -235,7 +237,7 @@ bool subscriber_ping(struct node *node, int64_t now) {
     return true;
 }
 
-/* A half-open connection brings no message and no error: ask now and then. */
+/* A half-open connection shows neither messages nor errors, so a silent one is checked with PING. */
 static void check_peer(struct node *node, int64_t now) {
     const struct subscriber *subscriber = &node->subscriber;
     if (subscriber->pinged_at && now - subscriber->pinged_at >= node->client->connection_settings.dead_peer_timeout) {
@@ -250,7 +252,7 @@ bool subscriber_find_addresses(const struct node *node, struct connection *conne
         return true;
     }
     for (int i = 0; i < PIPELINE_COUNT;
-         i++) { /* the pipelines look names up; a subscription always follows a command */
+         i++) { /* a subscription follows a command, so a pipeline has looked the name up before */
         if (node->ios[i].connection.addresses.count > 0) {
             connection->addresses = node->ios[i].connection.addresses;
             return true;
@@ -264,7 +266,8 @@ bool subscriber_find_addresses(const struct node *node, struct connection *conne
     return false;
 }
 
-/* The connection stands: it may show that the client has to move, or lead to where it was. */
+/* Called when the connection stands. It may show that the client has to move, or lead to a server that the client has
+ * left. */
 static void became_ready(struct node *node, int64_t now) {
     struct subscriber *subscriber = &node->subscriber;
     enum server_change change = current_server_greeted(node, &subscriber->connection, now);
@@ -279,14 +282,14 @@ static void became_ready(struct node *node, int64_t now) {
     }
     if (change == SERVER_MOVED) {
         io_move_all(node, NULL, now);
-        subscriber->moves = false; /* it is where the others are to go */
+        subscriber->moves = false; /* it leads to the new server */
     }
     authentication_succeeded(node->client, &subscriber->connection);
     node->client->engine.stats.reconnects += subscriber->connection.generation > 1;
     subscriber_begins(subscriber, now);
 }
 
-/* Opens the connection when it is wanted, goes on with opening it, reads what is there. */
+/* Opens the connection when it is wanted, goes on with opening it, receives messages, sends changes. */
 void subscriber_step(struct node *node, int64_t now) {
     struct connection *connection = &node->subscriber.connection;
     if (node->subscriber.moves) {
@@ -336,14 +339,14 @@ int64_t subscriber_next_time(const struct node *node) {
     return subscriber->held && node->server.changes_from < check ? node->server.changes_from : check;
 }
 
-/* What to poll for. */
+/* Returns what to poll for. During the pause of a flood that is not POLLIN. */
 short subscriber_events(const struct node *node) {
     const struct subscriber *subscriber = &node->subscriber;
     bool pauses = subscriber->connection.state == CONNECTION_READY && subscriber->read_at;
     return (short)(connection_events(&subscriber->connection) & (pauses ? POLLOUT : POLLIN | POLLOUT));
 }
 
-/* Whether the background thread has to look before it would by itself. */
+/* Returns whether the background thread has to step the connection before it wakes by itself. */
 bool subscriber_needs_background(const struct node *node) {
     bool changes = node->subscriber.connection.state == CONNECTION_READY &&
                    !list_is_empty(&node->server.subscription_changes) && !node->subscriber.held;

@@ -1,4 +1,4 @@
-/* The connection for messages is replaced by one with new credentials.
+/* Replaces the connection for messages by one with new credentials.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "successor.h"
 
@@ -11,7 +11,8 @@
 /* The longest message. */
 enum { MESSAGE_SIZE_MAX = 1 << 20 };
 
-/* The connection stands, but was greeted with other credentials than the client has now. */
+/* Returns whether a successor is needed: the connection stands, but was greeted with other credentials than the client
+ * has now. */
 static bool is_wanted(const struct node *node) {
     const struct subscriber *subscriber = &node->subscriber;
     const struct credentials *credentials = &node->client->credentials;
@@ -37,7 +38,7 @@ static void give_up(struct successor *next, const char *why, int64_t now) {
     connection_fail(&next->connection, why, now);
 }
 
-/* It leads to where the one that stands leads; where the others lead if the client has moved to where that one is. */
+/* Opens the successor's connection, to the address of the old one; after a move, to those of the pipelines. */
 static void open_connection(struct node *node, int64_t now) {
     const struct connection *old = &node->subscriber.connection;
     struct connection *connection = &node->subscriber.next.connection;
@@ -58,7 +59,7 @@ static void greet(struct node *node, int64_t now) {
     if (status == REDLATCH_OK) {
         enum server_change change = current_server_greeted(node, connection, now);
         if (change == SERVER_MOVED) {
-            io_move_all(node, NULL, now); /* which ends this, too */
+            io_move_all(node, NULL, now); /* which ends this connection, too */
         } else if (change != SERVER_SAME) {
             connection_reject(connection, "the client is on another server", now);
         } else {
@@ -71,7 +72,7 @@ static void greet(struct node *node, int64_t now) {
     }
 }
 
-/* Whether what the old connection was asked for is confirmed. */
+/* Returns whether all changes that were requested on the old connection are confirmed. */
 static bool is_confirmed(const struct subscriber *subscriber) {
     for (struct list_link *link = list_first(&subscriber->unanswered); link;
          link = list_next(&subscriber->unanswered, link)) {
@@ -98,7 +99,7 @@ static void received(struct node *node, const struct reply *reply, int64_t now) 
     struct successor *next = &node->subscriber.next;
     if (reply->kind == REPLY_ERROR) {
         struct list_link *link = list_pop(&next->requested);
-        if (link && !is_redirection(reply->text, reply->size)) { /* else the old connection is told, too */
+        if (link && !is_redirection(reply->text, reply->size)) { /* else the old connection receives it, too */
             engine_subscription_denied(&node->client->engine, container_of(link, struct subscription, sent), now);
         }
     } else if (subscriber_is_message(reply)) {
@@ -123,20 +124,21 @@ static void take_messages(struct node *node, int64_t now) {
     }
 }
 
-/* Nothing that was published before all was subscribed to is on the way any more: the old connection closes. */
+/* Closes the old connection and puts the successor in its place. No message from before the successor's subscriptions
+ * is on the way any more. */
 static void replace_old(struct node *node, int64_t now) {
     struct subscriber *subscriber = &node->subscriber;
     struct successor *next = &subscriber->next;
     connection_close(&subscriber->connection);
     connection_free(&subscriber->connection);
     connection_replace(&subscriber->connection, &next->connection);
-    list_remove(&subscriber->farewell); /* nobody answers it any more */
+    list_remove(&subscriber->farewell); /* no reply to it can come any more */
     subscriber_begins(subscriber, now);
     forget_subscriptions(next);
     subscriber_changes(node, now);
 }
 
-/* A connection that is greeted: subscribes, listens, takes the place. */
+/* Steps a successor that was greeted: subscribes, receives messages, takes the old connection's place. */
 static void go_on(struct node *node, int64_t now) {
     struct subscriber *subscriber = &node->subscriber;
     struct successor *next = &subscriber->next;
