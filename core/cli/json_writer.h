@@ -1,4 +1,4 @@
-/* Writes JSON to the standard output as it is given, indented by two. Nothing is kept, so nothing but the output fails.
+/* Writes JSON to standard output, value by value, indented by two. It allocates nothing, so only the output can fail.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef JSON_WRITER_H
 #define JSON_WRITER_H
@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the output is: how deep, whether the innermost array or object is still empty, whether a key was written. */
+/* The position in the output: the depth, whether the innermost array or object has an entry, whether a key was just
+ * written. */
 struct json_writer {
     unsigned depth;
     bool filled;
