@@ -48,7 +48,7 @@ static int exit_status_of(int status) {
     if (status <= -200 && status > -300) {
         return STATUS_USAGE;
     }
-    if (status == REDLATCH_WRONG_TYPE) { /* it does not pass by itself */
+    if (status == REDLATCH_WRONG_TYPE) { /* not transient: the key has other data */
         return STATUS_NO_LOCK;
     }
     return status <= -500 ? STATUS_SYSTEM : STATUS_UNREACHABLE;

@@ -26,7 +26,7 @@ struct doctor {
     struct nodes nodes; /* examined one after the other */
     bool cluster;       /* the nodes are masters of a cluster */
     const char *node;   /* the address of the node that is examined now */
-    char *name;         /* of a lock of the doctor's own */
+    char *name;         /* the name of the doctor's own lock */
     char **probes;      /* such a name on each node; NULL where none was found */
     const char *probe;  /* that of the node that is examined now */
     struct finding *findings;

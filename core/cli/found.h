@@ -60,7 +60,7 @@ bool found_say_holder(redlatch_client *client, const char *name, const char *tem
 int owner_change(redlatch_client *client, const struct found *found, const char *owner, int64_t lease_ms,
                  bool *done_out);
 
-/* "holder", "reader", "writer", "waiter". */
+/* Returns "holder", "reader", "writer" or "waiter". */
 const char *role_name(int role);
 
 /* json.c: prints a report as an object, or several as an array. */

@@ -13,7 +13,7 @@ struct holding {
     redlatch_semaphore *semaphore;
     redlatch_permit_semaphore *permits;
     uint64_t serial; /* of the first permit; those of the others are the next numbers */
-    char *shown;     /* the names for messages, in quotes */
+    char *shown;     /* the names for messages, with quotes between them */
     int64_t since;   /* when it was acquired, by clock_ms */
 };
 

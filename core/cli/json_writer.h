@@ -19,11 +19,11 @@ struct json_writer {
 void json_begin(struct json_writer *writer, char bracket);
 void json_end(struct json_writer *writer, char bracket);
 
-/* The key of the next value of an object. */
+/* Writes the key of the next value of an object. */
 void json_key(struct json_writer *writer, const char *key);
 
-/* A value. A string is UTF-8; json_is_utf8 says whether bytes are. json_mended writes U+FFFD for each byte that is not
- * ASCII, and json_hexadecimal two digits for each byte. */
+/* Write a value. A string is UTF-8; json_is_utf8 says whether bytes are. json_mended writes U+FFFD for each byte that
+ * is not ASCII, and json_hexadecimal two digits for each byte. */
 void json_string(struct json_writer *writer, const char *text, size_t size);
 void json_mended(struct json_writer *writer, const char *bytes, size_t size);
 void json_hexadecimal(struct json_writer *writer, const char *bytes, size_t size);

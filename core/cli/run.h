@@ -19,7 +19,7 @@ struct run_options {
     int64_t max_hold_ms;      /* after this time CMD is ended; or REDLATCH_FOREVER */
     int64_t at_least_ms;      /* the lock stays held at least this long */
     int64_t grace_ms;         /* from TERM to KILL */
-    int conflict_status;      /* if the lock was not acquired in time; STATUS_DEFAULT: depends on `once` */
+    int conflict_status;      /* exit status if the lock was not acquired in time; STATUS_DEFAULT: depends on `once` */
     int kind;                 /* enum redlatch_kind; 0: not given */
     bool shared;              /* -s, the same as --kind read */
     bool nonblock;            /* -n, the same as -w 0 */
@@ -50,7 +50,7 @@ struct outcome {
     int exit_status;   /* negative: a signal to end by, as signals_ending says */
     bool ran;          /* false: the command was not started */
     bool lost;         /* the lock was lost while the command ran */
-    int end_requested; /* the signal that asked for an end of it, or 0 */
+    int end_requested; /* the last signal that asked for an end, or 0 */
 };
 
 struct holding;
@@ -61,7 +61,8 @@ int run_with_holding(const struct run_options *options,
                      int (*act)(const struct run_options *options, redlatch_client *client, struct holding *holding,
                                 redlatch_cancel *cancel));
 
-/* Runs the command under the lock that was just acquired. Afterwards releases the lock, or leaves it to --at-least. */
+/* Runs the command under the lock that was just acquired. Afterwards releases the lock, or leaves it held for
+ * --at-least. */
 struct outcome run_under_lock(const struct run_options *options, redlatch_client *client, struct holding *holding);
 
 /* Runs the command while the lock is held. Passes signals on, stops and continues with the command, and ends it if the

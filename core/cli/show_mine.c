@@ -20,7 +20,7 @@ static void free_lines(struct lines *lines) {
     free(lines->entry);
 }
 
-/* Returns false if there was no memory. free_lines must be called then, too. */
+/* Splits a text into lines. Returns false if there was no memory; free_lines must be called then, too. */
 static bool split(const char *text, struct lines *lines) {
     lines->count = 1;
     for (const char *at = text; *at; at++) {

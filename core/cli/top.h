@@ -20,14 +20,14 @@ struct top_lock {
     int64_t ttl_ms;   /* at the last query */
     uint64_t changes; /* of the holder, since the rate was last updated */
     double rate;      /* changes a second, averaged over some seconds */
-    uint32_t pass;    /* the walk over the keys in which it was last found */
+    uint32_t pass;    /* number of the walk over the keys that found it last */
 };
 
 struct top_locks {
-    struct top_lock *lock; /* in the order of their names */
+    struct top_lock *lock; /* sorted by name */
     size_t count;
     size_t capacity;
-    uint32_t pass; /* of the walk under way */
+    uint32_t pass; /* number of the walk under way */
     bool complete; /* a walk has ended: all locks are known */
     struct hosts hosts;
     char **node; /* addresses */
