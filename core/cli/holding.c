@@ -132,7 +132,8 @@ static const char *name_from_around(const struct run_options *options) {
     return NULL;
 }
 
-/* A `run` inside a `run` is another owner. The outer one may wait for the inner one to end, and so for its own lock. */
+/* A `run` inside a `run` is another owner. The inner one waits for the lock of the outer one, which may wait for the
+ * inner one to end. */
 static void warn_of(const char *name) {
     notice("the redlatch run that runs this one holds \"%s\" as another owner: this wait may never end", name);
 }
