@@ -1,7 +1,7 @@
 """Derives the declarations that cffi needs from C headers, so that nothing is declared twice.
 
-cffi reads neither directives nor comments nor our export mark, so the text between the marks `bindings: begin` and
-`bindings: end` goes through the C preprocessor alone: without the system headers, whose types cffi knows.
+cffi cannot read directives, comments and our export macro. So the text between the marks `bindings: begin` and
+`bindings: end` goes through the C preprocessor first, without the system headers, whose types cffi knows.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -14,7 +14,7 @@ MARKED = re.compile(r"/\* bindings: begin\b.*?\*/(?P<text>.*?)/\* bindings: end\
 
 
 def marked_text(header: Path) -> str:
-    """The text between the two marks; each header holds exactly one pair."""
+    """Returns the text between the two marks. A header must have exactly one pair."""
     found = MARKED.findall(header.read_text(encoding="utf-8"))
     if len(found) != 1:
         raise ValueError(
@@ -25,7 +25,7 @@ def marked_text(header: Path) -> str:
 
 
 def declarations(headers: Sequence[Path], compiler: str = "cc") -> str:
-    """The declarations of all headers, in the order given, as cffi's cdef() wants them."""
+    """Returns the declarations of all headers, in the order given, for cffi's cdef()."""
     command = [compiler, "-E", "-P", "-x", "c", "-DREDLATCH_API=", "-"]
     source = "\n".join(marked_text(header) for header in headers)
     answer = subprocess.run(command, input=source, stdout=subprocess.PIPE, check=True, encoding="utf-8")

@@ -7,8 +7,8 @@
 /* Ctrl-C ends a wait within 100 ms. */
 enum { MAX_BLOCK_MS = 50 };
 
-/* The hooks that an interpreter may have set: of the running coroutine, and of the main one, where it sets them. Lua
- * 5.1 does not tell which that is; LuaJIT has one hook for all. */
+/* The hooks of the running coroutine and of the main one, where interpreters set theirs. Lua 5.1 does not tell which
+ * coroutine is the main one; LuaJIT has one hook for all. */
 struct hooks {
     lua_Hook own;
     lua_Hook of_main;
@@ -29,8 +29,8 @@ static bool has_changed(lua_State *L, const struct hooks *before) {
     return now.own != before->own || now.of_main != before->of_main;
 }
 
-/* The wait from its beginning to its end. `interrupted_out`: a hook was set meanwhile, which ended the wait unless it
- * was over by then. `serial_out` may be NULL. */
+/* Continues a wait, which was begun with the status `begun`, to its end. *interrupted_out: whether a hook was set
+ * during the wait. That ends the wait unless it is done. `serial_out` may be NULL. */
 static int finish(lua_State *L, int begun, redlatch_wait *wait, bool *interrupted_out, uint64_t *serial_out) {
     if (begun != REDLATCH_OK) {
         *interrupted_out = false;
@@ -52,8 +52,8 @@ int redlatch_lua_acquire(lua_State *L, redlatch_lock *lock, uint64_t owner, int6
     int begun = redlatch_lock_begin_acquire(lock, owner, lease_ms, wait_ms, NULL, &wait);
     int status = finish(L, begun, wait, &interrupted, NULL);
     if (status == REDLATCH_OK && interrupted) {
-        /* Granted at the last moment to somebody whom the hook is about to end. What cannot be released now is so in
-         * the background. */
+        /* The hook is about to end the caller, so the grant is released. If that fails now, it goes on in the
+         * background. */
         redlatch_lock_release_as(lock, owner);
         status = REDLATCH_CANCELLED;
     }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to here a double tells every whole number from its neighbours. */
+/* Up to this number a double represents every whole number. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
 static bool whole(lua_State *L, int index, int64_t *value) {
@@ -109,7 +109,7 @@ void lua_values_push_unsigned(lua_State *L, uint64_t value) {
     }
 }
 
-/* Copies are ours, although options show them as const. */
+/* Frees a copy. Options have it as const, but it was allocated here. */
 static void free_text(const char *text) {
     free((void *)(uintptr_t)text);
 }
@@ -119,7 +119,7 @@ size_t lua_values_set_text(lua_State *L, int index, const char **place) {
     const char *text = lua_tolstring(L, index, &size);
     char *copy = text == NULL ? NULL : malloc(size + 1);
     if (copy != NULL) {
-        memcpy(copy, text, size + 1); /* Lua ends its strings with a NUL of its own */
+        memcpy(copy, text, size + 1); /* Lua ends its strings with a NUL */
     }
     free_text(*place);
     *place = copy;

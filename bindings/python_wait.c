@@ -1,4 +1,4 @@
-/* One acquire of a Python thread: see python_wait.h.
+/* The record of an acquire by a Python thread: see python_wait.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "python_wait.h"
 
@@ -23,7 +23,7 @@ void redlatch_python_wait_free(redlatch_python_wait *wait) {
     }
 }
 
-/* One call of the wait that the record holds; its end is the end of the wait. */
+/* Continues the wait in the record. Drops the wait if it is done. */
 static int go_on(redlatch_python_wait *wait) {
     int status = redlatch_wait_continue(wait->wait, wait->max_block_ms, NULL);
     if (status != REDLATCH_AGAIN) {
@@ -45,7 +45,7 @@ int redlatch_python_acquire(redlatch_python_wait *wait, redlatch_lock *lock, uin
         status = status == REDLATCH_OK ? go_on(wait) : status;
     }
     if (status == REDLATCH_OK) {
-        /* Closed in between: the hold ended with the client. */
+        /* This fails if the client was closed in between: the hold ended with it. */
         status = redlatch_lock_hold_status(lock, owner, &wait->hold);
     }
     wait->status = status;
@@ -56,7 +56,8 @@ void redlatch_python_abandon(redlatch_python_wait *wait, redlatch_lock *lock, ui
     redlatch_wait_drop(wait->wait);
     wait->wait = NULL;
     if (wait->status == REDLATCH_OK) {
-        /* What cannot be released now is so in the background, or runs out; the caller has an exception to raise. */
+        /* The status is not needed: the caller raises an exception. If the release fails now, it is done in the
+         * background, or the lease ends. */
         redlatch_lock_release_as(lock, owner);
     }
     wait->status = REDLATCH_PYTHON_IDLE;

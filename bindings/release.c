@@ -1,4 +1,4 @@
-/* A release that names what was lost: see release.h.
+/* A release that names the lost hold: see release.h.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "release.h"
 

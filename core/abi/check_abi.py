@@ -1,13 +1,13 @@
-"""The gate that keeps the binary interface: abidiff for what was compiled, pins for what was written.
+"""Checks the binary interface against its baseline: abidiff compares the compiled library, pins the headers' text.
 
-    check_abi.py baseline LIBRARY   records the interface (refuses to hide a break that the check finds)
-    check_abi.py check LIBRARY      fails when programs built against the baseline would no longer run
-    check_abi.py selftest           plants breaks and additions in stub libraries and demands the right answer for each
+    check_abi.py baseline LIBRARY   records the interface; refuses if that would hide a break
+    check_abi.py check LIBRARY      fails if programs built against the baseline would no longer run
+    check_abi.py selftest           plants breaks and additions in stub libraries; only the breaks must be found
 
 LIBRARY is build/core/libredlatch.so, built with -g. Additions (functions, status codes, fields at the end of a sized
-struct) pass. Below 1.0 a break is allowed on purpose: delete the baseline, record anew, and say so in CHANGELOG.md.
-The pins are there because abidiff sees no enumeration that no function names as a type, cannot tell a field that was
-added at the end from one that was narrowed, and knows nothing of parameters' names, which the bindings go by.
+struct) pass. Below 1.0 an intended break is allowed: delete the baseline, record it anew, and say so in CHANGELOG.md.
+Pins cover what abidiff does not: enumerations that no function has as a type, and the names of parameters, which the
+bindings use. Also, abidiff cannot tell a field that was added at the end from one that was narrowed.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -22,13 +22,13 @@ ABI_DIR = Path(__file__).resolve().parent
 INCLUDE = ABI_DIR.parent / "include"
 HEADER = INCLUDE / "redlatch.h"
 SUPPRESSIONS = ABI_DIR / "suppressions.ini"
-# Without this the tools pass over a function that is also called inside the library.
+# Without this option the tools omit a function that is also called inside the library.
 EXPORTED_ONLY = ["--exported-interfaces-only"]
 PROTOTYPE = re.compile(r"^REDLATCH_API ([^;{]+?\b(redlatch_\w+)\([^;]*\));", flags=re.MULTILINE)
 
 
 def baseline_path(suffix: str) -> Path:
-    """A file of this version's baseline: libredlatch-0.1.abi or libredlatch-0.1.pins."""
+    """Returns the path of a file of this version's baseline: libredlatch-0.1.abi or libredlatch-0.1.pins."""
     match = re.search(r'^#define REDLATCH_VERSION "(\d+\.\d+)\.', HEADER.read_text(encoding="utf-8"), re.MULTILINE)
     if match is None:
         raise SystemExit(f"{HEADER}: no REDLATCH_VERSION found")
@@ -36,14 +36,14 @@ def baseline_path(suffix: str) -> Path:
 
 
 def header_text() -> str:
-    """The public headers as one, that of redlatch.h first."""
+    """Returns the text of all public headers, redlatch.h first."""
     others = sorted(INCLUDE.glob("redlatch_*.h"))
     text = "".join(path.read_text(encoding="utf-8") for path in [HEADER, *others])
     return re.sub(r'^#include "redlatch\w*\.h"\n', "", text, flags=re.MULTILINE)
 
 
 def pins(header: str) -> List[str]:
-    """Every constant with its number, every function with its parameters' names, every field of the public structs."""
+    """Returns all constants with numbers, functions with parameters' names, and fields of the public structs."""
     bare = re.findall(r"^\s*(REDLATCH_[A-Z0-9_]+)\s*(?:,|/\*|$)", header, flags=re.MULTILINE)
     if bare:
         raise SystemExit(f"{HEADER}: expected a number written out for {', '.join(bare)}")
@@ -57,7 +57,7 @@ def pins(header: str) -> List[str]:
 
 
 def differences(header: str, library: Path) -> str:
-    """What breaks the baseline; empty if nothing does."""
+    """Returns what breaks the baseline; empty if nothing does."""
     recorded = baseline_path(".pins").read_text(encoding="utf-8").splitlines()
     now = pins(header)
     report = "".join(f"no longer true: {pin}\n" for pin in recorded if pin not in now)
@@ -101,7 +101,7 @@ def check(library: Path) -> None:
 
 
 def baseline_node() -> str:
-    """The version node that the baseline's functions stand in."""
+    """Returns the symbol version node of the baseline's functions."""
     match = re.search(r"@@(\w+\.\d+)'", baseline_path(".abi").read_text(encoding="utf-8"))
     if match is None:
         raise SystemExit(f"{baseline_path('.abi')} records no function with a version node")
@@ -109,7 +109,7 @@ def baseline_node() -> str:
 
 
 def stub_library(header: str, folder: Path) -> Path:
-    """A shared library with the header's interface and nothing behind it."""
+    """Builds a shared library with the header's interface and empty functions."""
     folder.mkdir()
     (folder / "redlatch.h").write_text(header, encoding="utf-8")
     source = ['#include "redlatch.h"']
@@ -125,7 +125,7 @@ def stub_library(header: str, folder: Path) -> Path:
 
 
 def replaced(pattern: str, replacement: str) -> Callable[[str], str]:
-    """An edit of the header that must find its place exactly once."""
+    """Returns an edit of the header that replaces the first match of a pattern. It fails if there is no match."""
 
     def edit(header: str) -> str:
         text, count = re.subn(pattern, replacement, header, count=1, flags=re.MULTILINE)
@@ -155,7 +155,7 @@ PLANTS: List[Tuple[str, bool, Callable[[str], str]]] = [
 
 
 def selftest() -> None:
-    """Every plant must get the answer that it deserves."""
+    """Checks that each planted break is found, and that each planted addition passes."""
     header = header_text()
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-/* What to do about a failed call, beside the library's words of what happened.
+/* Advice on what to do about a failed call. The error text of the library says only what happened.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static bool is_default_server(const struct server_options *server) {
     return !server->url && !(environment && *environment);
 }
 
-/* Of a URL that cannot be one; NULL where the message is enough. */
+/* Returns advice about a URL that the library refuses. Returns NULL if the error text is enough. */
 static const char *advice_of_url(const char *url) {
     if (!strstr(url, "://")) {
         return "write redis:// before the host, or rediss:// for TLS";
@@ -23,7 +23,7 @@ static const char *advice_of_url(const char *url) {
     return NULL;
 }
 
-/* Of a login that was refused, by the server's words. */
+/* Returns advice about a refused login, by the words of the server in the error text. */
 static const char *advice_of_login(const char *message) {
     if (strstr(message, "ertificate")) {
         return NULL; /* the message says all of it */
@@ -34,7 +34,7 @@ static const char *advice_of_login(const char *message) {
                                        " that of --password-file, the URL or REDISCLI_AUTH";
 }
 
-/* A failure of the connection: in most cases it is the wrong server, or none. */
+/* Returns advice about a failed connection. In most cases it is the wrong server, or none runs there. */
 static const char *advice_of_connection(const struct server_options *server, int status, const char *message) {
     bool tls = strncmp(server_url(server), "rediss", 6) == 0;
     bool unreachable = status == REDLATCH_UNREACHABLE;

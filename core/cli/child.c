@@ -1,9 +1,10 @@
-/* Starting and minding the command that `run` runs.
+/* Starts the command of `run`, and passes the terminal between this process and the command.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The terminal. A shell with job control makes a job of us alone: then the child's group gets the foreground, so that
- * keys reach it and nobody else. In a script or a pipeline others share our group and would lose the terminal: there
- * the group keeps it, signals are passed on, and the child gets it only once it was stopped for reading from it. */
+ * The terminal. A shell with job control puts this process into a process group of its own. Then the child's group
+ * gets the foreground, so that the signals of keys reach the child only. In a script or a pipeline, other processes are
+ * in our group and would lose the terminal. So our group keeps it there, signals are passed on, and the child gets the
+ * terminal only after it was stopped for using it. */
 #define _GNU_SOURCE
 #include "child.h"
 
@@ -20,7 +21,8 @@
 
 #include "signals.h"
 
-/* Puts a process group in the foreground. From the background only who blocks SIGTTOU may, as signals_block does. */
+/* Makes a process group the foreground group of the terminal. From the background this stops a process unless it blocks
+ * SIGTTOU; signals_block and signals_listen block it. */
 static void put_in_front(int terminal, pid_t group) {
     tcsetpgrp(terminal, group);
 }
@@ -52,7 +54,7 @@ static _Noreturn void become(char **command, pid_t parent, int terminal, int fai
     _exit(127);
 }
 
-/* Waits until the child has become the command: 0, or why not. */
+/* Waits until the child has executed the command. Returns 0, or the errno of the failure. */
 static int read_failure(int failure) {
     int error = 0;
     ssize_t got;
@@ -81,7 +83,7 @@ int child_start(struct child *child, char **command) {
     int error = child->pid < 0 ? errno : 0;
     close(failure[1]);
     if (!error) {
-        error = read_failure(failure[0]); /* by then it has its group, and the terminal */
+        error = read_failure(failure[0]); /* by then the child has its group and the terminal */
         child->in_front = to_front;
         if (error) {
             waitpid(child->pid, NULL, 0);

@@ -1,4 +1,4 @@
-/* The process that `run` runs: its own process group, the terminal, how it ended.
+/* The child process of `run`: its process group, the terminal, and how it ended.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CHILD_H
 #define CHILD_H
@@ -6,39 +6,42 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Where the child stands. */
+/* What child_poll reports. */
 enum child_news { CHILD_RUNS, CHILD_STOPPED, CHILD_ENDED };
 
 struct child {
-    pid_t pid;       /* also of its process group */
-    int terminal;    /* -1: there is none */
+    pid_t pid;       /* also the id of its process group */
+    int terminal;    /* descriptor of /dev/tty; -1: there is none */
     bool in_front;   /* its group was put in the terminal's foreground */
     int exit_status; /* once it has ended: its own, or as signals_ending says */
-    int stopped_by;  /* the signal, while it is stopped */
+    int stopped_by;  /* the signal that stopped it last */
 };
 
-/* Starts a command in a process group of its own; with the terminal if this program had it for itself. Its death is
- * sealed with ours (where the system can do that). Signals must be blocked. 0, or errno: why it can not be run. */
+/* Starts a command in a process group of its own. The group gets the terminal if this program had it for itself. If
+ * this process dies, the system kills the child (on Linux). Signals must be blocked. Returns 0, or the errno of the
+ * failure. */
 int child_start(struct child *child, char **command);
 
-/* What became of it since the last time, without waiting. */
+/* Returns what happened to the child since the last call. Does not wait. */
 enum child_news child_poll(struct child *child);
 
-/* To the child and all of its group. */
+/* Sends a signal to the child's process group. */
 void child_signal(const struct child *child, int number);
 
-/* Whether any process of its group is left. */
+/* Returns whether any process of its group is left. */
 bool child_group_lives(const struct child *child);
 
-/* It was stopped: gives it the terminal if that was what it wanted and we have it (true: it goes on), else takes the
- * terminal back (false). */
+/* child_wants_terminal is called after the child was stopped. If it was stopped for using the terminal and this process
+ * has the terminal, the child gets it and goes on; returns true then. child_leave_terminal takes the terminal back if
+ * the child's group has it. */
 bool child_wants_terminal(struct child *child);
 void child_leave_terminal(struct child *child);
 
-/* We were continued: the terminal, if we have it, is the child's again, and it goes on. */
+/* Called after this process was continued. The child goes on. If it was in the foreground and this process has the
+ * terminal, it gets the terminal first. */
 void child_continue(struct child *child);
 
-/* Closes what is open for a child that has ended. */
+/* Closes the descriptor of the terminal. */
 void child_close(struct child *child);
 
 #endif

@@ -36,7 +36,8 @@ void notice(const char *format, ...) {
     va_end(arguments);
 }
 
-/* Misuse is the user's, a failing system this machine's; whatever else the server or the way to it. */
+/* Returns the exit status for a status of the library. Misuse is the user's fault, and from -500 down the fault is this
+ * machine's. All others are the fault of the server or the network. */
 static int exit_status_of(int status) {
     if (status == REDLATCH_TIMEOUT) {
         return STATUS_NOT_OBTAINED;
@@ -47,7 +48,7 @@ static int exit_status_of(int status) {
     if (status <= -200 && status > -300) {
         return STATUS_USAGE;
     }
-    if (status == REDLATCH_WRONG_TYPE) { /* which no repetition will mend */
+    if (status == REDLATCH_WRONG_TYPE) { /* not transient: the key has other data */
         return STATUS_NO_LOCK;
     }
     return status <= -500 ? STATUS_SYSTEM : STATUS_UNREACHABLE;
@@ -63,8 +64,8 @@ const char *current_command(void) {
     return command_name;
 }
 
-/* A refusal in the words of the command line: the command for the library's verb, names without the prefix. In new
- * memory; NULL without. */
+/* Returns the text of a NO_PERMISSION in the words of the command line: it begins with the command instead of the
+ * library's verb, and names lack the prefix. In new memory, or NULL if there is none. */
 static char *in_typed_words(const char *message) {
     const char *prefix = server_opened()->prefix ? server_opened()->prefix : "";
     const char *quote = strchr(message, '"');
@@ -110,7 +111,7 @@ static const char *option_name(const void *options, size_t index) {
     return ((const struct option *)options)[index].name;
 }
 
-/* What is said of a long option that there is not, or of which there are several: "--wai", "--wai=5". */
+/* Complains of a long option, such as "--wai" or "--wai=5", that does not exist or abbreviates several. */
 static void complain_of_option(const char *command, const char *behind, const char *argument,
                                const struct option *options) {
     char typed[64];
@@ -126,12 +127,12 @@ static void complain_of_option(const char *command, const char *behind, const ch
 }
 
 int next_option(int argc, char **argv, const char *letters, const struct option *options, const char *command) {
-    opterr = 0; /* it would repeat the argument as it is */
+    opterr = 0; /* getopt's message would have the argument unescaped */
     int letter = getopt_long(argc, argv, letters, options, NULL);
     if (letter != '?' && letter != ':') {
         return letter;
     }
-    const char *argument = argv[optind - 1]; /* of a long option */
+    const char *argument = argv[optind - 1]; /* the option, if it is a long one */
     char short_option[] = {'-', (char)optopt, '\0'};
     const char *behind = *command ? ": " : "";
     if (letter == ':') {
@@ -165,7 +166,7 @@ const char *only_name(int argc, char **argv, const char *command) {
     return argv[optind];
 }
 
-/* Milliseconds of the unit behind a number, of which seconds need none; 0 for any other. */
+/* Returns the milliseconds of the unit behind a number; no unit means seconds. Returns 0 for an unknown unit. */
 static double unit_ms(const char *unit) {
     static const struct {
         const char *name;

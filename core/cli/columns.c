@@ -48,7 +48,7 @@ void columns_print(const char *text, int width, int *printed, const char *colour
     }
     int taken = 0;
     char *shown = text ? text_shown(text, strlen(text), width, &taken) : NULL;
-    /* What fills the cell before is printed only now: no row ends with blanks. */
+    /* The blanks behind the previous cell are printed only now, so that no row ends with blanks. */
     printf("%*s%s%s%s", *printed, "", colour, shown ? shown : "", *colour ? "\033[0m" : "");
     *printed = width - taken + COLUMN_GAP;
     free(shown);

@@ -7,20 +7,21 @@
 
 enum { COLUMN_GAP = 2 };
 
-/* What gives way if a table is too wide: a column, and how narrow it may become. 0: it is left out. */
+/* What to do if a table is too wide: cut a column, down to a least width. If that is 0, leave the column out. */
 struct column_rule {
     int column;
     int least;
 };
 
-/* Applies rules in their order, each as far as needed. */
+/* Applies the rules in order, each as far as needed, until the table fits the terminal's width. */
 void columns_fit(int *widths, int count, const struct column_rule *rules, size_t rule_count, int terminal);
 
-/* The widest of the cells of a column, its head included; `cells` has `count` rows of `columns` cells, some NULL. */
+/* Returns the width of a column's widest cell, its head included. `cells` has `count` rows of `columns` cells, some of
+ * them NULL. */
 int columns_width(const char *head, char *const *cells, size_t count, int columns, int column);
 
-/* Prints a cell, cut or filled to its width, with a gap before all but the first that is printed; nothing if the width
- * is 0. */
+/* Prints a cell, cut to its width; nothing if the width is 0. *printed is the number of blanks to print before the
+ * cell: 0 for the first of a row, and then what the previous cell has left. */
 void columns_print(const char *text, int width, int *printed, const char *colour);
 
 #endif

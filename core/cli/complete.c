@@ -1,5 +1,6 @@
-/* redlatch complete: the names that a shell offers for what is typed. It asks no server where the user has configured
- * names, else for one page of the keys of the server that is typed, and ends within a tenth of a second.
+/* redlatch complete: prints the names that a shell offers for what is typed. They are those of REDLATCH_COMPLETE, and
+ * locks from one page of keys for each of its patterns; without that variable, locks from one page of all keys. It ends
+ * within a tenth of a second.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -23,13 +24,13 @@ static const char usage[] =
 
 enum { TIME_MAX_US = 90000, PATTERN_MAX = 4096 };
 
-/* What will be printed, all at once: no part of it comes late. */
+/* The names to print. All are printed at the end: if the time is up before, none is. */
 struct names {
     char **name;
     size_t count;
 };
 
-/* Ends the program where it is; what was found so late is not wanted any more. */
+/* Ends the program when its time is up. What it has found is not wanted any more. */
 static void end_late(int number) {
     (void)number;
     _exit(STATUS_GOOD);
@@ -42,7 +43,7 @@ static void limit_time(void) {
     setitimer(ITIMER_REAL, &time, NULL);
 }
 
-/* Keeps a name that begins as what is typed, and can be typed: without bytes that no shell takes as they are. */
+/* Keeps a name that begins with what is typed, unless it has bytes that cannot be shown, and so cannot be typed. */
 static void add_name(struct names *names, const char *name, size_t size, const char *typed) {
     bool fits = size >= strlen(typed) && memcmp(name, typed, strlen(typed)) == 0;
     int width;
@@ -84,7 +85,7 @@ static void add_report(struct names *names, redlatch_report *report, const char 
     redlatch_report_free(report);
 }
 
-/* One page of the keys that match: one command, and what is known from its reply. */
+/* Adds the locks of one page of the keys that match. Sends one command. */
 static void add_page(struct names *names, redlatch_client *client, const char *pattern, const char *typed) {
     redlatch_scan *scan;
     if (redlatch_scan_new(client, pattern, strlen(pattern), &scan) != REDLATCH_OK) {
@@ -99,7 +100,7 @@ static void add_page(struct names *names, redlatch_client *client, const char *p
     redlatch_scan_free(scan);
 }
 
-/* A glob that matches what begins with a text. */
+/* Makes a glob that matches what begins with a text. Returns false if it is too long. */
 static bool make_pattern(const char *typed, char pattern[PATTERN_MAX]) {
     size_t size = 0;
     for (const char *at = typed; *at; at++) {
@@ -116,7 +117,8 @@ static bool make_pattern(const char *typed, char pattern[PATTERN_MAX]) {
     return true;
 }
 
-/* What the user has configured. A pattern is asked for only if the server is there: it is opened for the first. */
+/* Adds the names of REDLATCH_COMPLETE, and a page of keys for each pattern in it. Opens the client at the first
+ * pattern. */
 static void add_configured(struct names *names, const struct typed *typed, const char *configured) {
     redlatch_client *client = NULL;
     char *copy = strdup(configured);
@@ -155,7 +157,7 @@ int command_complete(int argc, char **argv) {
     struct typed typed;
     struct names names = {.name = NULL};
     const char *configured = getenv("REDLATCH_COMPLETE");
-    if (!typed_read(&typed, argc - 1, argv + 1)) { /* words that only the shell can know */
+    if (!typed_read(&typed, argc - 1, argv + 1)) { /* a word that only the shell can expand */
         return STATUS_GOOD;
     }
     if (configured) {

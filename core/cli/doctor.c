@@ -1,4 +1,4 @@
-/* redlatch doctor: says in plain words what of a server will hurt locks.
+/* redlatch doctor: says in plain words what harms locks on a server.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "doctor.h"
@@ -50,7 +50,7 @@ static bool is_same(const struct finding *one, const struct finding *other) {
            strcmp(one->text, other->text) == 0;
 }
 
-/* Takes over the text of the finding. */
+/* Inserts a finding, or adds its node to one that is the same. Takes over its text. */
 static void insert(struct doctor *doctor, const struct finding *finding) {
     size_t at = doctor->count;
     for (size_t i = 0; i < doctor->count; i++) {
@@ -141,7 +141,7 @@ static void print_text(const char *text) {
     free(shown);
 }
 
-/* Which nodes of a cluster it is about; nothing of all. */
+/* Prints the nodes of a cluster that a finding is about, unless it is about all. */
 static void print_nodes(const struct doctor *doctor, const struct finding *finding) {
     for (size_t i = 0; i < finding->node_count && finding->node_count < doctor->nodes.count; i++) {
         printf("%s%s", finding->nodes[i], i + 1 < finding->node_count ? ", " : ": ");
@@ -205,7 +205,7 @@ static void print_json(const struct doctor *doctor, bool quiet) {
     json_end(&writer, ']');
 }
 
-/* What is wrong as an exit status: of the worst finding. */
+/* Returns the exit status of the worst finding. */
 static int status_of(const struct doctor *doctor) {
     enum level worst = LEVEL_OK;
     for (size_t i = 0; i < doctor->count; i++) {

@@ -1,4 +1,4 @@
-/* What `redlatch doctor` finds out about a cluster: its slots, and what it does while one of them is not served.
+/* What `redlatch doctor` checks of a cluster: its slots, and whether one that is not served stops the others.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { SLOTS = 16384, TRIES_PER_NODE = 40, FAILURES_MAX = 3 };
 
-/* The index of the node that a name is on: the reply to an inspection says. -1: it failed. */
+/* Returns the index of the node that a name is on, as its report says. Returns -1 if the inspection failed. */
 static int node_of(const struct doctor *doctor, const char *name, int *status_out) {
     redlatch_report *report = NULL;
     redlatch_facts facts = {.struct_size = sizeof facts};
@@ -25,7 +25,7 @@ static int node_of(const struct doctor *doctor, const char *name, int *status_ou
     return found;
 }
 
-/* Tries names until each node has one. Where it must not be inspected, there is none. */
+/* Tries names until each node has one. A node whose names the user may not inspect gets none. */
 static void find_names(struct doctor *doctor) {
     size_t missing = doctor->nodes.count;
     int failures = 0;
@@ -64,7 +64,7 @@ bool doctor_find_probes(struct doctor *doctor) {
     return true;
 }
 
-/* The URL is of a single server: if that is a node of a cluster, most names are not there. */
+/* Adds a finding if a URL of a single server leads to a node of a cluster: most names are not there. */
 static void check_mode(struct doctor *doctor) {
     long long cluster = 0;
     if (doctor_info_number(doctor, "cluster_enabled", &cluster) && cluster) {

@@ -20,8 +20,8 @@ static double seconds_of(clockid_t clock) {
 /* One reading of the server's clock. */
 struct clock_reading {
     double took;   /* seconds until the reply */
-    double at;     /* middle of that time, by the clock that only runs on */
-    double server; /* what the server said, seconds since 1970 */
+    double at;     /* middle of that time, by the monotonic clock */
+    double server; /* what the server replied, seconds since 1970 */
     double here;   /* what this machine's clock showed at the middle */
 };
 
@@ -86,7 +86,7 @@ void doctor_check_time(struct doctor *doctor) {
     check_clock(doctor, &readings[nearest], &readings[nearest == TRIES - 1 ? 0 : TRIES - 1], best);
 }
 
-/* What a failed acquire of the probe means beside its own words; NULL: those are enough. */
+/* Returns what to do about a lock that cannot be held. Returns NULL if the error text is enough. */
 static const char *advice_of(int status) {
     switch (status) {
     case REDLATCH_READ_ONLY:

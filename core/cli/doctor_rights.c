@@ -1,5 +1,6 @@
-/* Which commands, keys and channels the user of `redlatch doctor` may use. The server checks that before it queues a
- * command of a transaction, and the transaction is discarded: nothing is carried out.
+/* Checks which commands, keys and channels the user of `redlatch doctor` may use. The commands are sent in a
+ * transaction that is discarded. The server checks the rights of each command when it queues it, so nothing is carried
+ * out.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -8,13 +9,14 @@
 
 #include "doctor.h"
 
-/* Where it is needed: with messages that go to all nodes, or that stay within a shard; in a cluster. */
+/* Where a right is needed. MESSAGES: with messages that go to all nodes. SHARDED_MESSAGES: with messages that stay in a
+ * shard. IN_CLUSTER: in a cluster. */
 enum need { ALWAYS, MESSAGES, SHARDED_MESSAGES, IN_CLUSTER };
 
-/* K: the probe's key. C: its channel. */
+/* A command with its arguments. K stands for the probe's key, C for its channel. */
 struct right {
     const char *words[6];
-    const char *without; /* what happens without it */
+    const char *without; /* what happens without the right */
     enum need need;
     bool essential;
 };
@@ -49,7 +51,7 @@ static const struct right rights[] = {
     {{"CLIENT", "SETNAME", "x"}, "others do not see the host, process and label of this user's locks", ALWAYS, false},
 };
 
-/* Whether the node's messages stay within its shard (wire format 1.8). */
+/* Returns whether messages of the node's locks stay within its shard (wire format 1.8). */
 static bool shards_messages(const struct doctor *doctor) {
     char version[16];
     bool known = doctor_info(doctor, "redis_version", version, sizeof version);
@@ -80,13 +82,14 @@ static int send_right(struct doctor *doctor, const struct right *right, const ch
     return doctor_command(doctor, words, reply, sizeof reply);
 }
 
-/* What the server's words say is missing: everything in the last parentheses of the message. */
+/* Returns the part of the error text that says what the user lacks: from "(NOPERM" on. Returns all of it if there is no
+ * such part. */
 static const char *server_words(void) {
     const char *begun = strstr(redlatch_last_error(), "(NOPERM");
     return begun ? begun : redlatch_last_error();
 }
 
-/* A key or a channel that is refused is refused to all commands alike: it is said of the first alone. */
+/* What was refused so far. A key or channel is refused to all commands alike, so only the first finding names it. */
 struct refused {
     bool key;
     bool channel;
@@ -130,7 +133,7 @@ static void check_all(struct doctor *doctor, const char *key, const char *channe
     }
 }
 
-/* The commands are tried on a connection of their own, which is closed behind them. */
+/* Uses a client of its own, which is closed afterwards: its connection has the transaction. */
 void doctor_check_rights(struct doctor *doctor) {
     redlatch_client *client = doctor->client;
     const char *prefix = doctor->server->prefix ? doctor->server->prefix : "";

@@ -1,4 +1,5 @@
-/* What a server tells of itself, for `redlatch doctor`: version, role, eviction, memory, persistence, replication.
+/* Checks what a server reports of itself, for `redlatch doctor`: version, role, eviction, memory, persistence,
+ * replication.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +137,7 @@ static void check_persistence(struct doctor *doctor) {
     }
 }
 
-/* One replica's line of INFO: whether it is connected and close behind. */
+/* Checks a replica by its line of INFO: whether it is connected and close behind. */
 static void check_replica(struct doctor *doctor, int number) {
     char field[16];
     char text[256];

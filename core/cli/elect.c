@@ -1,9 +1,9 @@
-/* redlatch elect: of many candidates one leads, and runs a command as long as it does.
+/* redlatch elect: of many candidates one leads, and runs a command as long as it leads.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   state     on the server         CMD           what ends it
- *   waits     waits for the lock    does not run  the grant: leads; INT, TERM, HUP or QUIT: exits by that signal; a
- *                                                 failure that may pass: waits again after a pause; another one: exits
+ *   waits     waits for the lock    does not run  the grant: leads; INT, TERM, HUP or QUIT: exits as if by that signal;
+ *                                                 a retryable failure: waits again after a pause; another one: exits
  *   leads     holds it, renewed     runs          CMD ends: releases, exits with its status; a loss: CMD is ended, then
  *                                                 waits, or exits if a signal that ends was passed on to CMD
  */
@@ -45,14 +45,14 @@ static const struct option long_options[] = {
     {"verbose", no_argument, NULL, OPTION_VERBOSE},   SERVER_OPTIONS,
 };
 
-/* From a failure to the next attempt. */
+/* The pause between a failed attempt and the next. */
 enum { RETRY_MS = 1000 };
 
 static bool is_led_under(int kind) {
     return kind == REDLATCH_MUTEX || kind == REDLATCH_FENCED || kind == REDLATCH_FAIR;
 }
 
-/* One option; false after a complaint, or when there is nothing more to do. */
+/* Stores one option. Returns false if the command is to exit with *status_out. */
 static bool take_option(struct run_options *options, int letter, int *status_out) {
     *status_out = STATUS_USAGE;
     switch (letter) {
@@ -91,7 +91,7 @@ static bool read_options(struct run_options *options, int argc, char **argv, int
     return run_check_options(options);
 }
 
-/* Waits until this process leads. false: it never will, and *status_out is how to exit. */
+/* Waits until this process leads. Returns false if the command is to exit with *status_out instead. */
 static bool campaign(struct holding *holding, redlatch_cancel *cancel, int *status_out) {
     bool complained = false;
     for (;;) {
@@ -100,7 +100,7 @@ static bool campaign(struct holding *holding, redlatch_cancel *cancel, int *stat
             holding->since = clock_ms();
             return true;
         }
-        if (status == REDLATCH_LOST) { /* before the reply came */
+        if (status == REDLATCH_LOST) { /* the lease ended before the reply came */
             holding_release(holding);
         } else if (status != REDLATCH_CANCELLED && !redlatch_status_is_retryable(status)) {
             *status_out = complain_of_wait(status);
@@ -119,7 +119,8 @@ static bool campaign(struct holding *holding, redlatch_cancel *cancel, int *stat
     }
 }
 
-/* Runs CMD once; false: it is over, and *status_out is how to exit. */
+/* Runs CMD under the lock. Returns true if the lock was lost and this process is to wait for it again. Otherwise the
+ * command is to exit with *status_out. */
 static bool lead(const struct run_options *options, redlatch_client *client, struct holding *holding,
                  redlatch_cancel *cancel, int *status_out) {
     struct outcome outcome = run_under_lock(options, client, holding);

@@ -1,4 +1,4 @@
-/* Reports as the commands print them.
+/* Reports of names, as the commands read and print them.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FOUND_H
 #define FOUND_H
@@ -6,89 +6,91 @@
 #include "cli.h"
 #include "hosts.h"
 
-/* A report with its facts at hand. */
+/* A report with its facts. */
 struct found {
     redlatch_report *report;
     redlatch_facts facts;
     const char *name;
-    const struct hosts *hosts; /* where its parties are looked for that the report does not place; NULL */
+    const struct hosts *hosts; /* completes parties without a location; NULL: they stay without */
 };
 
-/* Asks about a name, and about an owner, who may be NULL. STATUS_GOOD: the report is the caller's, to be freed. Else
- * why not, said already. */
+/* Inspects a name, and whether `owner`, which may be NULL, holds it. Returns STATUS_GOOD with a report that the caller
+ * frees, or another exit status after a complaint. */
 int found_inspect(redlatch_client *client, const char *name, const char *owner, struct found *found);
 
-/* Reads the facts of a report, which it takes over. false: the library refused, which it has said. */
+/* Stores a report and its facts. The caller frees the report, also after a failure. Returns false after a complaint if
+ * the library failed. */
 bool found_read(struct found *found, redlatch_report *report);
 
-/* Whether it is a number that a semaphore or a latch has left. That has no lease of its own, and nobody holds it as a
- * whole: whether one who comes now has to wait depends on what it is and on how much is asked for. */
+/* Returns whether it is the count of a semaphore or a latch. Nobody holds a count as a whole. Whether a caller has to
+ * wait depends on the kind and on how many permits it wants. */
 bool found_is_count(const struct found *found);
 
-/* Whether somebody holds it; of what is counted there is nothing to be said. */
+/* Returns whether somebody holds it. Returns false for a count. */
 bool found_is_held(const struct found *found);
 
-/* Whether an owner holds it, alone or beside others. */
+/* Returns whether an owner holds it, alone or with others. */
 bool found_is_held_by(const struct found *found, const char *owner);
 
-/* One party; false if there is none of that index. */
+/* Reads the party at an index. Returns false if there is none. */
 bool found_party(const struct found *found, uint64_t index, redlatch_party *party);
 
-/* One step of a scan, of one command at most: OK with a report, OK without one at the end, AGAIN if this step found no
- * lock, or another status of the library. */
+/* Takes one step of a scan, with one command at most. Returns OK with a report, OK without one at the end, AGAIN if
+ * this step found no lock, or another status of the library. */
 int found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_report **report_out);
 
-/* One party in words: its owner id, and where they are known its label, process and host. Memory of the caller's; NULL
- * without. */
+/* Returns a party in words: its owner id, and its label, process and host if they are known. In new memory, or NULL if
+ * there is none. */
 char *party_text(const redlatch_party *party);
 
 enum { LOCATION_SIZE = 176 };
 
-/* Where it is, for a table: [<label>@]<host>:<pid>; empty if that is not known. */
+/* Writes the location of a party for a table: [<label>@]<host>:<pid>, or nothing if it is not known. */
 void party_location(const redlatch_party *party, char text[LOCATION_SIZE]);
 
-/* The same of the first who holds the name, and how many more there are; NULL without a holder, or memory. */
+/* Returns the first holder as party_text does, and how many more there are. Returns NULL without a holder or memory. */
 char *found_holder_text(const struct found *found);
 
-/* Says who holds a name, behind words of what was given up, with host and process where they are known. `template`: of
- * its key, or NULL. false: nobody does, or it cannot be found out. */
+/* Prints who holds a name, behind the text `gave_up`. `template` makes its key, or is NULL. Returns false without a
+ * holder, or if the name cannot be inspected. */
 bool found_say_holder(redlatch_client *client, const char *name, const char *template, const char *gave_up);
 
-/* owner.c: releases, or with a lease extends, what an owner holds of a name that was found, and nobody else's.
- * *done_out: whether it still held anything. A status of the library. */
+/* owner.c: releases what an owner holds of an inspected name, or extends it by a lease that is not 0. Changes nothing
+ * of other owners. *done_out: whether the owner still held it. Returns a status of the library. */
 int owner_change(redlatch_client *client, const struct found *found, const char *owner, int64_t lease_ms,
                  bool *done_out);
 
-/* "holder", "reader", "writer", "waiter". */
+/* Returns "holder", "reader", "writer" or "waiter". */
 const char *role_name(int role);
 
-/* json.c: the same as one object, or as an array of them, on standard output. */
+/* json.c: prints a report as an object, or several as an array. */
 void json_print_one(const struct found *found);
 void json_print_all(const struct found *found, size_t count);
 
-/* lines.c: everything known of one, a line for each thing. */
+/* lines.c: prints a report, a line for each fact and party. */
 void lines_print(const struct found *found);
 
-/* show_mine.c: `show --mine`. The exit status. */
+/* show_mine.c: `show --mine`. Returns the exit status. */
 int show_mine(const struct server_options *given, bool as_json);
 
-/* table.c: one line for each; a wide one with the node. */
+/* table.c: prints a line for each report, with the node if `wide`. */
 void table_print(const struct found *found, size_t count, bool wide);
 
-/* text.c: text of any bytes for eyes: what cannot be shown as \xNN, cut with three dots to `columns` (0: not cut).
- * Memory of the caller's, NULL without; *width_out is how many columns it takes. */
+/* text.c: returns text of any bytes for a terminal: a byte that cannot be shown becomes \xNN, and what is wider than
+ * `columns` (0: no limit) is cut and ends with three dots. *width_out is the width in columns. In new memory, or NULL
+ * if there is none. */
 char *text_shown(const char *text, size_t size, int columns, int *width_out);
 
-/* A time for eyes: "29.8 s", "5 min", "no lease". */
+/* Writes the rest of a lease: "29.8 s", "15 min", "no lease". */
 void text_ttl(int64_t ttl_ms, char text[32]);
 
-/* A duration that somebody has chosen: "10 min", "1.5 s", "2 h". */
+/* Writes a duration that a user has chosen: "10 min", "1.5 s", "2 h". */
 void text_duration(int64_t ms, char text[32]);
 
-/* How wide the terminal is that standard output goes to; 0 if it is none. */
+/* Returns the width of the terminal at standard output. Returns 0 if that is no terminal. */
 int text_terminal_width(void);
 
-/* Whether to use colours: on a terminal, unless NO_COLOR says otherwise. */
+/* Returns whether to use colours: on a terminal, unless NO_COLOR or TERM=dumb says otherwise. */
 bool text_coloured(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What `run` holds. Locks are handles that know by themselves how they stand; of semaphores this file keeps the books.
+/* What `run` holds. The handle of a lock knows the state of its hold; for permits this file records what it needs.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "holding.h"
@@ -57,7 +57,7 @@ static int open_locks(struct holding *holding) {
         holding->lock = holding->members[0];
         return REDLATCH_OK;
     }
-    lock_options.key_template = NULL; /* the members' */
+    lock_options.key_template = NULL; /* the members have it */
     lock_options.key_template_size = 0;
     return redlatch_multi_lock_new(holding->members, options->name_count, &lock_options, &holding->lock);
 }
@@ -120,7 +120,8 @@ static bool is_line_of(const char *lines, const char *name) {
     return false;
 }
 
-/* The first name that is also one of the `run` that runs this one, as its environment tells; NULL if there is none. */
+/* Returns the first name that the `run` around this one holds, too, by its environment variables. Returns NULL if there
+ * is none. */
 static const char *name_from_around(const struct run_options *options) {
     bool same_server = server_is_of_run(&options->server) && is_set_to("REDLATCH_KEY_TEMPLATE", options->key_template);
     for (size_t i = 0; same_server && i < options->name_count; i++) {
@@ -131,12 +132,13 @@ static const char *name_from_around(const struct run_options *options) {
     return NULL;
 }
 
-/* A `run` within a `run` is another owner, and whoever holds what is waited for may be waiting for the waiter. */
+/* A `run` inside a `run` is another owner. The inner one waits for the lock of the outer one, which may wait for the
+ * inner one to end. */
 static void warn_of(const char *name) {
     notice("the redlatch run that runs this one holds \"%s\" as another owner: this wait may never end", name);
 }
 
-/* --limit says how a semaphore is made; one that exists keeps its size, which may be another. */
+/* Prints a notice if the semaphore has another size than --limit. One that existed before keeps its size. */
 static void compare_limit(const struct holding *holding) {
     int limit = holding->options->limit;
     int64_t size = 0;
@@ -157,8 +159,8 @@ static int acquire(struct holding *holding, int64_t wait_ms, redlatch_cancel *ca
                          : take_permits(holding, wait_ms, cancel);
 }
 
-/* What the `run` around this one holds is tried first: one reader may stand beside another, and then there is nothing
- * to be said. */
+/* If the `run` around this one holds one of the names, tries first without waiting: a reader is granted beside another
+ * reader, and no warning is due then. */
 static int acquire_beside_run(struct holding *holding, redlatch_cancel *cancel) {
     int64_t wait_ms = holding->options->wait_ms;
     const char *around = wait_ms ? name_from_around(holding->options) : NULL;
@@ -171,7 +173,8 @@ static int acquire_beside_run(struct holding *holding, redlatch_cancel *cancel) 
     return status;
 }
 
-/* Why nothing was acquired in time. A name that is free by now, or that the user may not inspect, was held. */
+/* Prints who holds a name that was not acquired in time. If no name has a holder now, or the user may not inspect them,
+ * says that it was held. */
 static void say_who_holds(const struct run_options *options, redlatch_client *client, const char *shown) {
     char wait[32];
     char gave_up[64] = "";
@@ -265,7 +268,7 @@ int64_t holding_end(const struct holding *holding) {
 
 /* --------------------------------------------------------------------------------------------------- giving back -- */
 
-/* Of each permit by itself: the first failure counts, and hinders none. */
+/* Releases each permit, or sets its lease if `left_ms` is not 0. Goes on after a failure. Returns the first failure. */
 static int for_each_permit(const struct holding *holding, int64_t left_ms) {
     int first_failure = REDLATCH_OK;
     for (int i = 0; i < taken(holding); i++) {
@@ -294,7 +297,7 @@ int holding_leave(struct holding *holding, int64_t left_ms) {
 
 /* -------------------------------------------------------------------------------------------------------- owners -- */
 
-/* Adds a text to a list of them; false without memory. */
+/* Appends a text to a list. Returns false if there was no memory. */
 static bool add_text(char **list, const char *between, const char *text) {
     char *longer = NULL;
     int size = asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? between : "", text);
@@ -335,7 +338,7 @@ int run_with_holding(const struct run_options *options,
                                 redlatch_cancel *cancel)) {
     redlatch_client_options client_options;
     redlatch_client_options_init(&client_options, sizeof client_options);
-    client_options.release_on_close = 0; /* all is given back, or left to run out, before */
+    client_options.release_on_close = 0; /* `act` has released what is not to stay */
     if (options->lease_ms) {
         client_options.watchdog_lease_ms = options->lease_ms;
     }
@@ -353,7 +356,7 @@ int run_with_holding(const struct run_options *options,
         status = redlatch_cancel_new(&cancel);
     }
     exit_status = status == REDLATCH_OK ? act(options, client, &holding, cancel) : complain_of(status);
-    signals_block(); /* a handler may use the cancel object no more */
+    signals_block(); /* no handler may use the cancel object any more */
     redlatch_cancel_free(cancel);
     holding_close(&holding);
     redlatch_client_free(client);

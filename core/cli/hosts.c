@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "nodes.h"
 
-/* A longer list is not taken, nor sent by the library: that of some 45 000 connections. */
+/* LIST_SIZE: the longest list that the library reads, that of some 45 000 connections. */
 enum { LIST_SIZE = 1 << 24, UUID_SIZE = 36, VERSION_AT = 14, VERSION = '8' };
 
 static const char mark[] = " name=redlatch:";
@@ -23,7 +23,7 @@ static int compare(const void *one, const void *other) {
     return memcmp(((const struct host *)one)->uuid, ((const struct host *)other)->uuid, UUID_SIZE);
 }
 
-/* Takes a connection's name apart: label, host, process and uuid; false if it has another form. */
+/* Parses the name of a connection: label, host, process and uuid. Returns false if it has another form. */
 static bool read_host(const char *name, size_t size, struct host *host) {
     if (size < UUID_SIZE + 4 || name[size - UUID_SIZE - 1] != ':') {
         return false;
@@ -57,7 +57,7 @@ static bool add(struct hosts *hosts, const struct host *host) {
     return true;
 }
 
-/* The connections of one node; NULL if it does not say, or there is no memory. */
+/* Returns the list of one node's connections. Returns NULL if the node refuses it, or if there was no memory. */
 static char *list_connections(redlatch_client *client, const char *node) {
     char *list = malloc(LIST_SIZE);
     size_t size = 0;

@@ -9,29 +9,29 @@
 #include "redlatch.h"
 
 struct hosts {
-    char **list; /* each node's reply to CLIENT LIST, in which the entries stand */
+    char **list; /* each node's reply to CLIENT LIST; the entries point into them */
     size_t list_count;
     struct host {
-        const char *uuid; /* of 36 characters */
+        const char *uuid; /* 36 characters */
         const char *name;
         size_t name_size;
         const char *label;
         size_t label_size;
         long long pid;
-    } *host; /* in the order of uuids */
+    } *host; /* sorted by uuid */
     size_t count;
     size_t capacity;
 };
 
-/* Asks each node: a holder need not be connected to the node of its lock. Where that is not allowed, or there is no
- * memory, nobody is found. */
+/* Sends CLIENT LIST to each node: a holder need not be connected to the node of its lock. If a node refuses it, or
+ * there is no memory, its connections are missing. */
 void hosts_load(struct hosts *hosts, redlatch_client *client);
 void hosts_free(struct hosts *hosts);
 
-/* Enters host, process and label of a party, if it is of redlatch, connected and not known already. */
+/* Fills in host, process and label of a party that has none, if it is a connected client of redlatch. */
 void hosts_fill(const struct hosts *hosts, redlatch_party *party);
 
-/* Whether a party may be found. */
+/* Returns whether hosts_fill may find a party: it has no process, and an owner id of redlatch. */
 bool hosts_may_know(const redlatch_party *party);
 
 #endif

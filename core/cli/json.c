@@ -1,5 +1,5 @@
-/* Reports as JSON. Names and owners are bytes and JSON is UTF-8: in what is not valid each byte that is not ASCII
- * becomes U+FFFD, and the true bytes stand beside it in hexadecimal.
+/* Prints reports as JSON. Names and owners are bytes, and JSON is UTF-8. In a text that is not valid UTF-8, each byte
+ * that is not ASCII becomes U+FFFD. A member such as name_hex has the true bytes in hexadecimal.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void put_number(struct json_writer *writer, const char *key, int64_t numb
     json_number(writer, number);
 }
 
-/* A member of bytes; with its bytes in hexadecimal, as `hex_key`, if they are not UTF-8. */
+/* Writes a member of any bytes. If they are not UTF-8, adds a member `hex_key` with the bytes in hexadecimal. */
 static void put_bytes(struct json_writer *writer, const char *key, const char *hex_key, const char *bytes,
                       size_t size) {
     json_key(writer, key);
@@ -61,7 +61,7 @@ static void put_waiter(struct json_writer *writer, const redlatch_party *party) 
     }
 }
 
-/* Those who wait, or all others. */
+/* Writes the waiters, or all other parties. */
 static void put_parties(struct json_writer *writer, const struct found *found, bool waiting) {
     redlatch_party party;
     json_begin(writer, '[');

@@ -1,4 +1,4 @@
-/* JSON as it is printed; json_writer.h says how it is used.
+/* The commas, lines and escapes of JSON; json_writer.h says how it is used.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "json_writer.h"
 
@@ -9,7 +9,8 @@ static void begin_line(const struct json_writer *writer) {
     printf("\n%*s", (int)(2 * writer->depth), "");
 }
 
-/* What stands before a value: nothing after a key, else a comma and the line's indentation. */
+/* Writes what precedes a key or a value: nothing after a key, else a comma if needed, and the indentation of a new
+ * line. */
 static void begin_value(struct json_writer *writer) {
     if (!writer->keyed && writer->depth) {
         if (writer->filled) {
@@ -40,7 +41,7 @@ void json_end(struct json_writer *writer, char bracket) {
     }
 }
 
-/* The character of UTF-8 that begins at bytes[0], and its size; -1 if none does. */
+/* Returns the character of UTF-8 that begins at bytes[0], and stores its size. Returns -1 if none begins there. */
 static int32_t decode(const unsigned char *bytes, size_t size, size_t *size_out) {
     static const int32_t least[] = {0, 0x80, 0x800, 0x10000};
     unsigned first = bytes[0];
@@ -70,16 +71,16 @@ bool json_is_utf8(const char *bytes, size_t size) {
     return true;
 }
 
-/* Characters that JSON may have as they are and a terminal may not: DEL, the controls of eight bits, and what is not
- * seen but changes the direction of writing or ends a line. */
+/* Returns whether a character that JSON allows unescaped is unfit for a terminal: DEL, the control characters from U+80
+ * to U+9F, and invisible ones that change the direction of writing or end a line. */
 static bool is_unfit(int32_t code) {
     return (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
            (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
 }
 
-/* Writes what has a form of its own within a string; false if the character is written as it is. */
+/* Writes a character that needs an escape in a string. Returns false if it needs none; then nothing is written. */
 static bool put_escaped(int32_t code) {
-    static const char letters[] = "btn?fr"; /* of 8 to 13 */
+    static const char letters[] = "btn?fr"; /* for characters 8 to 13 */
     if (code == '"' || code == '\\') {
         printf("\\%c", (int)code);
     } else if (code >= 8 && code <= 13 && code != 11) {

@@ -1,4 +1,4 @@
-/* Writes JSON to the standard output as it is given, indented by two. Nothing is kept, so nothing but the output fails.
+/* Writes JSON to standard output, value by value, indented by two. It allocates nothing, so only the output can fail.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef JSON_WRITER_H
 #define JSON_WRITER_H
@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the output is: how deep, whether the innermost array or object is still empty, whether a key was written. */
+/* The position in the output: the depth, whether the innermost array or object has an entry, whether a key was just
+ * written. */
 struct json_writer {
     unsigned depth;
     bool filled;
@@ -18,11 +19,11 @@ struct json_writer {
 void json_begin(struct json_writer *writer, char bracket);
 void json_end(struct json_writer *writer, char bracket);
 
-/* The key of the next value of an object. */
+/* Writes the key of the next value of an object. */
 void json_key(struct json_writer *writer, const char *key);
 
-/* A value. A string is UTF-8; json_is_utf8 says whether bytes are. json_mended writes U+FFFD for each byte that is not
- * ASCII, and json_hexadecimal two digits for each byte. */
+/* Write a value. A string is UTF-8; json_is_utf8 says whether bytes are. json_mended writes U+FFFD for each byte that
+ * is not ASCII, and json_hexadecimal two digits for each byte. */
 void json_string(struct json_writer *writer, const char *text, size_t size);
 void json_mended(struct json_writer *writer, const char *bytes, size_t size);
 void json_hexadecimal(struct json_writer *writer, const char *bytes, size_t size);

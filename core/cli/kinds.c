@@ -1,4 +1,4 @@
-/* Kinds of locks by their names; keys by their templates.
+/* Names of kinds in options, and keys made by templates.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -6,7 +6,8 @@
 
 #include "cli.h"
 
-/* Words are parted by dashes in options and by underscores where kinds are shown; either will do. */
+/* Returns whether a text is the name of a kind. Names have underscores and options have dashes; a text may have
+ * either. */
 static bool is_called(const char *text, const char *name) {
     while (*text && (*text == *name || (*text == '-' && *name == '_'))) {
         text++;

@@ -1,4 +1,4 @@
-/* One report as lines for eyes.
+/* Prints one report as lines.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static void print_line(const char *what, const char *text) {
     printf("%-8s %s\n", what, text);
 }
 
-/* A line of bytes that came from the server. */
+/* Prints a line with bytes from the server; those that cannot be shown are escaped. */
 static void print_bytes(const char *what, const char *text) {
     int width;
     char *shown = text_shown(text, strlen(text), 0, &width);

@@ -40,7 +40,7 @@ static void free_locks(struct locks *locks) {
     hosts_free(&locks->hosts);
 }
 
-/* Takes a report over; false without memory. */
+/* Adds a report, which `locks` frees. Returns false after a complaint. */
 static bool add(struct locks *locks, redlatch_report *report) {
     if (locks->count == locks->capacity) {
         size_t capacity = locks->capacity ? 2 * locks->capacity : 64;
@@ -67,7 +67,7 @@ static int compare(const void *one, const void *other) {
     return (first->facts.name_size > second->facts.name_size) - (first->facts.name_size < second->facts.name_size);
 }
 
-/* In order of names, each once: a walk may meet a key again. */
+/* Sorts the locks by name and removes duplicates, since SCAN may return a key twice. */
 static void sort(struct locks *locks) {
     if (locks->count == 0) {
         return;
@@ -84,7 +84,7 @@ static void sort(struct locks *locks) {
     locks->count = kept;
 }
 
-/* Collects all; the exit status. */
+/* Collects all locks that match. Returns the exit status. */
 static int collect(redlatch_client *client, const char *pattern, struct locks *locks) {
     redlatch_scan *scan;
     int status = redlatch_scan_new(client, pattern, strlen(pattern), &scan);
@@ -104,7 +104,8 @@ static int collect(redlatch_client *client, const char *pattern, struct locks *l
     return exit_status;
 }
 
-/* Looks up where the holders are: by one more command to each node, if there are any who may be found. */
+/* Looks up the locations of parties that have none. That takes one more command to each node, and none if there is no
+ * such party. */
 static void find_hosts(redlatch_client *client, struct locks *locks) {
     bool wanted = false;
     redlatch_party party;

@@ -39,14 +39,14 @@ static const struct {
     {"complete", command_complete}, {"top", command_top},       {"elect", command_elect},
 };
 
-/* Standard streams that the caller has closed would be the next descriptors to be opened, and what is printed would go
- * to the server. /dev/null takes their places, opened the wrong way round so that using it is an error still, and not
- * for CMD, which finds them closed. */
+/* Opens /dev/null for each standard stream that the caller has closed. Otherwise the next descriptor opened, such as
+ * the server's socket, would be that stream. The access mode is the wrong one, so that use of the stream still fails.
+ * O_CLOEXEC: CMD finds it closed. */
 static void fill_standard_streams(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
             int filled = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
-            (void)filled; /* without a /dev/null there is nothing better to be had */
+            (void)filled; /* if there is no /dev/null, the stream stays closed */
         }
     }
 }
@@ -56,7 +56,8 @@ static const char *command_at(const void *unused, size_t index) {
     return index < sizeof commands / sizeof commands[0] ? commands[index].name : NULL;
 }
 
-/* What other tools call it, or what is spelt much alike; NULL for anything else. */
+/* Returns the command that other tools call by this name, or else one with a similar name. Returns NULL if there is
+ * none. */
 static const char *command_meant(const char *name) {
     static const char *const others[][2] = {
         {"lock", "run"},        {"exec", "run"},          {"with", "run"},      {"ls", "list"},
@@ -76,7 +77,7 @@ static const char *command_meant(const char *name) {
 static int run_command(const char *name, int argc, char **argv) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(name, commands[i].name) == 0) {
-            optind = 0; /* it begins anew */
+            optind = 0; /* restarts getopt_long for the command */
             set_command(name);
             return commands[i].run(argc, argv);
         }
@@ -101,7 +102,7 @@ static int help(char *command) {
     return finish_output(STATUS_GOOD);
 }
 
-/* Reads options up to the command; false when there is nothing more to do, and *status_out is how to exit. */
+/* Passes over the options before the command. Returns false if the program is to exit with *status_out. */
 static bool pass_options(int argc, char **argv, int *status_out) {
     int letter;
     while ((letter = next_option(argc, argv, "+:u:hV", long_options, "")) != -1) {
@@ -116,7 +117,7 @@ static bool pass_options(int argc, char **argv, int *status_out) {
         case '?': /* next_option has said what is wrong */
             *status_out = STATUS_USAGE;
             return false;
-        default: /* the command's own */
+        default: /* the command takes it */
             break;
         }
     }

@@ -1,4 +1,4 @@
-/* What somebody may have meant who typed something else.
+/* Finds the word that a mistyped word was probably meant to be.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@ static int least(int one, int other, int third) {
     return less < third ? less : third;
 }
 
-/* How many letters have to be put in, left out, changed, or exchanged with their neighbour. */
+/* Returns how many letters have to be inserted, deleted, changed or exchanged with a neighbour to make one word the
+ * other. Returns FAR if a word is longer than WORD_MAX. */
 static int distance(const char *one, const char *other) {
     int rows[3][WORD_MAX + 1];
     size_t one_size = strlen(one);
@@ -41,7 +42,7 @@ static int distance(const char *one, const char *other) {
 
 const char *nearest_word(const char *typed, const char *(*word)(const void *words, size_t index), const void *words) {
     const char *nearest = NULL;
-    int nearest_distance = strlen(typed) <= 3 ? 2 : 3; /* as far as this is too far */
+    int nearest_distance = strlen(typed) <= 3 ? 2 : 3; /* a word at this distance is too far */
     const char *candidate;
     for (size_t i = 0; (candidate = word(words, i)) != NULL; i++) {
         int far = distance(typed, candidate);

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More masters than a cluster may have, with the longest names. */
+/* Room for more masters than a cluster may have, with the longest names. */
 enum { TEXT_SIZE = 1 << 19 };
 
 static int compare(const void *one, const void *other) {
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* Ends each line by a NUL, and notes where it begins; false without memory. */
+/* Ends each line with a NUL, and sorts the lines. Returns false if there was no memory. */
 static bool split(struct nodes *nodes) {
     size_t lines = 0;
     for (const char *at = nodes->text; (at = strchr(at, '\n')) != NULL; at++) {

@@ -1,4 +1,4 @@
-/* The nodes of a client: of a cluster its masters, else the one server.
+/* The nodes of a client: the masters of a cluster, or else the one server.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef NODES_H
 #define NODES_H
@@ -10,15 +10,15 @@
 
 struct nodes {
     char *text;
-    char **node; /* addresses, in their order, within `text` */
+    char **node; /* addresses in `text`, sorted */
     size_t count;
 };
 
-/* Lists them: a status of the library. On failure there are none. */
+/* Lists the nodes. Returns a status of the library. After a failure the list is empty. */
 int nodes_load(struct nodes *nodes, redlatch_client *client);
 void nodes_free(struct nodes *nodes);
 
-/* Whether they are nodes of a cluster. */
+/* Returns whether the client is one of a cluster. */
 bool nodes_are_of_cluster(const redlatch_client *client);
 
 #endif

@@ -1,17 +1,17 @@
-/* Releasing and extending what an owner of any process holds, as the data of its name say.
+/* Releases and extends a hold of any process by its owner id. The data of the name tell its kind.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "found.h"
 
-/* The kind of lock by which a party of a name is released; 0: none. */
+/* Returns the kind of the handle that releases a party of a name. Returns 0 if there is none. */
 static int kind_of_party(int detected_kind, int role) {
     switch (detected_kind) {
     case REDLATCH_DETECTED_MUTEX:
     case REDLATCH_DETECTED_FENCED:
         return REDLATCH_MUTEX;
     case REDLATCH_DETECTED_FAIR:
-        return REDLATCH_FAIR; /* the head of its queue is notified */
+        return REDLATCH_FAIR; /* its release notifies the first waiter of the server queue */
     case REDLATCH_DETECTED_PLAIN:
         return REDLATCH_PLAIN;
     case REDLATCH_DETECTED_READ_WRITE:

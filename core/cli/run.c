@@ -22,7 +22,8 @@ static bool print_what_is_held(const struct holding *holding) {
     return good;
 }
 
-/* What CMD is told; nothing is left of a `run` around this one. */
+/* Sets the environment variables of CMD. Each variable of an outer `run` is replaced or unset. Returns false if there
+ * was no memory. */
 static bool set_environment(const struct run_options *options, const struct holding *holding) {
     char *owners;
     char *tokens;
@@ -36,11 +37,12 @@ static bool set_environment(const struct run_options *options, const struct hold
     return good && (!options->verbose || print_what_is_held(holding));
 }
 
-/* Gives the lock back, or leaves it to run out when CMD ran and --at-least says so. The exit status. */
+/* Releases the lock. If CMD ran and --at-least is not over yet, leaves the lock to end with its lease instead. Returns
+ * the exit status. */
 static int give_back(const struct run_options *options, struct holding *holding, struct outcome outcome) {
     int64_t left = outcome.ran && !outcome.lost ? options->at_least_ms - (clock_ms() - holding->since) : 0;
     int status = left > 0 ? holding_leave(holding, left) : holding_release(holding);
-    if (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED) { /* which may have been said already */
+    if (status == REDLATCH_LOST || status == REDLATCH_NOT_OWNED) { /* perhaps reported already */
         const char *gone = holding->permits ? "a permit" : "it";
         int reason = redlatch_last_reason();
         bool known = reason != REDLATCH_REASON_NONE;
@@ -48,7 +50,7 @@ static int give_back(const struct run_options *options, struct holding *holding,
                             : complain(STATUS_LOST, "lost \"%s\": %s was lost before its release%s%s", holding->shown,
                                        gone, known ? ": " : "", known ? holding_lost_text(reason) : "");
     }
-    if (status != REDLATCH_OK) { /* CMD's work was done under the lock: its status counts */
+    if (status != REDLATCH_OK) { /* CMD ran under the lock: its status counts */
         notice("%s; %s", redlatch_last_error(),
                holding->semaphore ? "its permits stay acquired" : "the lock ends with its lease");
     } else if (options->verbose) {
@@ -60,7 +62,7 @@ static int give_back(const struct run_options *options, struct holding *holding,
 struct outcome run_under_lock(const struct run_options *options, redlatch_client *client, struct holding *holding) {
     signals_stop_cancelling();
     int end_requested = signals_end_requested();
-    if (end_requested) { /* after the grant, before there was a command */
+    if (end_requested) { /* it came too late to cancel the acquire */
         holding_release(holding);
         return (struct outcome){.exit_status = signals_ending(end_requested), .end_requested = end_requested};
     }

@@ -45,10 +45,10 @@ static const char usage[] =
     "64 usage, 65 the key is something else or a semaphore that does not exist, 69 server unreachable, 70 lock lost,\n"
     "126 CMD cannot be run, 127 no such CMD.\n";
 
-/* What the library takes by itself as the lease of its watchdog. */
+/* The library's default for the lease of its watchdog. */
 enum { LEASE_DEFAULT_MS = 30000 };
 
-/* What a program can be run under: all that is held and needs nothing but a name. */
+/* Returns whether a program can run under this kind. It must be a kind that is held and that a name is enough for. */
 static bool is_run_under(int kind) {
     return kind != REDLATCH_GROUP && kind != REDLATCH_LATCH;
 }
@@ -75,7 +75,7 @@ static const struct option long_options[] = {
     SERVER_OPTIONS,
 };
 
-/* One option; false after a complaint, or when there is nothing more to do. */
+/* Stores one option. Returns false if the command is to exit with *status_out. */
 static bool take_option(struct run_options *options, int letter, int *status_out) {
     *status_out = STATUS_USAGE;
     switch (letter) {
@@ -123,7 +123,7 @@ static bool take_option(struct run_options *options, int letter, int *status_out
     }
 }
 
-/* Two ways to say the same must not say different things; false after a complaint. */
+/* Merges options that mean the same, and refuses them if they differ. Returns false after a complaint. */
 static bool resolve_synonyms(struct run_options *options) {
     if (options->shared && options->kind && options->kind != REDLATCH_READ) {
         complain(STATUS_USAGE, "-s with --kind %s: expected one of them", kind_option(options->kind));
@@ -146,7 +146,7 @@ static bool resolve_synonyms(struct run_options *options) {
     return true;
 }
 
-/* What is said of permits; false after a complaint. */
+/* Checks the options about permits. Returns false after a complaint. */
 static bool check_permits(const struct run_options *options, bool counts) {
     const char *kind = kind_option(options->kind);
     if (!counts && (options->permits || options->limit)) {
@@ -167,7 +167,7 @@ static bool check_permits(const struct run_options *options, bool counts) {
     return false;
 }
 
-/* What is said of names; false after a complaint. */
+/* Checks the names and the key template. Returns false after a complaint. */
 static bool check_names(const struct run_options *options, bool counts) {
     const char *template = options->key_template;
     const char *kind = kind_option(options->kind);
@@ -186,7 +186,7 @@ static bool check_names(const struct run_options *options, bool counts) {
     return false;
 }
 
-/* What the options say of each other; false after a complaint. */
+/* Checks that the options go together. Returns false after a complaint. */
 static bool go_together(const struct run_options *options) {
     bool counts = options->kind == REDLATCH_SEMAPHORE || options->kind == REDLATCH_PERMIT_SEMAPHORE;
     if (options->max_hold_ms != REDLATCH_FOREVER && options->at_least_ms > options->max_hold_ms) {
@@ -198,7 +198,7 @@ static bool go_together(const struct run_options *options) {
     return check_permits(options, counts) && check_names(options, counts);
 }
 
-/* Whether a word is a program that can be run: a path, or found where programs are looked for. */
+/* Returns whether a word is a program that can be run: a path, or a name that is found in PATH. */
 static bool is_program(const char *word) {
     if (strchr(word, '/')) {
         return access(word, X_OK) == 0;
@@ -216,8 +216,8 @@ static bool is_program(const char *word) {
     return false;
 }
 
-/* One name and a command without a -- anywhere: what begins the command must be a program, so that neither a second
- * name nor what stands behind an empty variable is run, nor taken for a name. */
+/* Takes one name and a command from operands without a --. Returns false if the first word of the command is no
+ * program: that word may be a second name, or an empty variable may have moved the words. */
 static bool take_without_mark(struct run_options *options, char **operands, size_t count) {
     if (count < 2 || !operands[0][0] || !is_program(operands[1])) {
         return false;
@@ -228,8 +228,8 @@ static bool take_without_mark(struct run_options *options, char **operands, size
     return true;
 }
 
-/* Names and command, parted by the first --. Behind a single name it may be left out. `begun`: a -- stood before them
- * all, as it may. */
+/* The first -- separates names and command. Behind a single name it may be left out. `begun`: a -- stood before all
+ * operands, as it may. */
 bool run_take_operands(struct run_options *options, char **argv) {
     char **operands = argv + optind;
     bool begun = strcmp(argv[optind - 1], "--") == 0;
@@ -305,7 +305,8 @@ bool run_read_options(struct run_options *options, int argc, char **argv, int *s
     return run_take_operands(options, argv) && run_check_options(options);
 }
 
-/* Who is killed does not release: then the lease is all that keeps the lock for --at-least. */
+/* Makes the default lease as long as --at-least, up to a day. A process that is killed does not release its lock, so
+ * its lease alone keeps the lock for --at-least. */
 static void lengthen_lease(struct run_options *options) {
     int64_t lease_max_ms = (int64_t)LEASE_SECONDS_MAX * 1000;
     if (!options->lease_ms && options->at_least_ms > LEASE_DEFAULT_MS) {

@@ -1,4 +1,4 @@
-/* Which server a command works with, and how it is let in: options, environment, a file with a password.
+/* The server that a command works with, and its password: from options, the environment and a password file.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,8 +12,9 @@
 
 enum { PASSWORD_MAX = 4096 };
 
-/* Where the password of a URL begins, and the @ behind it; NULL without. A / or ? in it ought to have been escaped; one
- * that was not makes the URL wrong, and the password no less a secret. */
+/* Returns where the password of a URL begins, and stores the position of the @ behind it. Returns NULL if there is
+ * none. A / or ? in a password has to be escaped. One that is not makes the URL invalid, but the password still is a
+ * secret and is found. */
 static char *find_password(const char *url, char **at_out) {
     char *mark = strstr(url, "://");
     if (!mark) {
@@ -31,7 +32,8 @@ static char *find_password(const char *url, char **at_out) {
 
 static const char SENTINEL_PASSWORD[] = "sentinel_password=";
 
-/* The next option that has the sentinels' password, from the ? or & before an option on; NULL without. */
+/* Returns the next sentinel_password=. `option` is the ? or & before the first option to compare. Returns NULL if there
+ * is none. */
 static char *next_sentinel_password(char *option) {
     while (option && strncmp(option + 1, SENTINEL_PASSWORD, sizeof SENTINEL_PASSWORD - 1) != 0) {
         option = strchr(option + 1, '&');
@@ -43,7 +45,7 @@ static char *find_sentinel_password(const char *url) {
     return next_sentinel_password(strchr(url, '?'));
 }
 
-/* Takes the option off, wherever it stands. */
+/* Removes the option each time it occurs. */
 static void remove_sentinel_password(char *url) {
     char *option;
     while ((option = find_sentinel_password(url)) != NULL) {
@@ -81,8 +83,8 @@ char *url_without_password(const char *url) {
     return bare;
 }
 
-/* Keeps a URL of the command line, and blots the password out there: everybody can read it, as the list of processes
- * shows it. */
+/* Keeps a copy of a URL of the command line, and overwrites the passwords there: the list of processes shows them to
+ * everybody. */
 static void take_url(struct server_options *server, char *url) {
     static char *kept; /* as long as the program runs */
     char *at;
@@ -141,11 +143,11 @@ const char *server_url(const struct server_options *server) {
 
 static void wipe(char *text, size_t size) {
     for (volatile char *at = text; size > 0; size--) {
-        *at++ = 0; /* a write that a compiler may not leave out */
+        *at++ = 0; /* volatile: the compiler must not omit this write */
     }
 }
 
-/* Reads a whole file, of which one byte more is read than a password has; how many, or -1. */
+/* Reads a file, at most one byte more than a password may have. Returns the number of bytes, or -1 with errno. */
 static ssize_t read_file(const char *path, char *bytes) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
@@ -167,7 +169,7 @@ static ssize_t read_file(const char *path, char *bytes) {
     return (ssize_t)size;
 }
 
-/* The first line of a file; false after a complaint. */
+/* Reads the first line of a file as the password. Returns false after a complaint. */
 static bool read_password(const char *path, char password[PASSWORD_MAX + 2]) {
     ssize_t got = read_file(path, password);
     if (got < 0) {
@@ -231,16 +233,17 @@ int open_client(const struct server_options *server, const redlatch_client_optio
     return open_with(server, &options, client_out);
 }
 
-/* Where `run` was started, for its CMD, which may be elsewhere. */
+/* The variable that tells CMD, which may be elsewhere, in which folder `run` was started. */
 static const char FOLDER[] = "REDLATCH_FOLDER";
 
-/* A URL as `run` has it: relative paths begin where it was started. In new memory; NULL without. */
+/* Returns a URL as `run` resolves it: relative paths begin in `folder`, where it was started. In new memory, or NULL if
+ * there is none. */
 static char *url_of_run(const char *url, const char *folder) {
     return folder ? tls_url_from(url, folder) : strdup(url);
 }
 
 bool server_export(const struct server_options *server) {
-    char *folder = getcwd(NULL, 0); /* NULL of one that is gone, in which no relative path leads anywhere */
+    char *folder = getcwd(NULL, 0); /* NULL if it was deleted: no relative path leads anywhere then */
     char *whole = url_of_run(server_url(server), folder);
     char *url = whole ? url_without_password(whole) : NULL;
     char *file = server->password_file ? realpath(server->password_file, NULL) : NULL;
@@ -254,8 +257,8 @@ bool server_export(const struct server_options *server) {
     return good;
 }
 
-/* A URL of the environment is the server of `run` with the password, if it is the same without it: then that URL as
- * `run` has it, in new memory; else NULL. */
+/* Compares `url` with the exported URL, which has no password. If `url` is the same apart from its password, returns it
+ * with its password and as `run` resolves it, in new memory. Returns NULL otherwise. */
 static char *same_as_of_run(const char *url, const char *exported) {
     char *whole = url ? url_of_run(url, getenv(FOLDER)) : NULL;
     char *bare = whole ? url_without_password(whole) : NULL;

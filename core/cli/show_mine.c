@@ -1,5 +1,5 @@
-/* redlatch show --mine: whether the `redlatch run` that runs this still holds what it holds, by the environment that it
- * has made for its CMD.
+/* redlatch show --mine: whether the `redlatch run` around this command still holds its locks, by the environment
+ * variables of CMD.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "found.h"
 
-/* Lines of a variable, of which there is one at least. */
+/* The lines of a variable; it has at least one. */
 struct lines {
     char *text; /* in which each line ends with a NUL */
     char **entry;
@@ -20,7 +20,7 @@ static void free_lines(struct lines *lines) {
     free(lines->entry);
 }
 
-/* false without memory; free_lines is to be called then, too. */
+/* Splits a text into lines. Returns false if there was no memory; free_lines must be called then, too. */
 static bool split(const char *text, struct lines *lines) {
     lines->count = 1;
     for (const char *at = text; *at; at++) {
@@ -40,12 +40,13 @@ static bool split(const char *text, struct lines *lines) {
 
 /* What the environment says is held. */
 struct mine {
-    const char *whole; /* of the names */
+    const char *whole; /* the names as one text */
     struct lines names;
     struct lines owners;
 };
 
-/* The name that an owner holds: his own, or that of all. Of one owner it may have lines in it. */
+/* Returns the name that an owner holds. Several owners of one name (permits) share it. A single owner's name may have
+ * newlines in it, so it is the whole text. */
 static const char *name_of(const struct mine *mine, size_t owner) {
     if (mine->owners.count == 1) {
         return mine->whole;
@@ -73,7 +74,7 @@ static void print(const struct found *found, size_t count, bool as_json) {
     }
 }
 
-/* Asks about each owner, and prints each name once. */
+/* Inspects the name of each owner, and prints each name once. */
 static int inspect_and_print(redlatch_client *client, const struct mine *mine, bool as_json) {
     struct found *found = calloc(mine->owners.count, sizeof *found);
     if (!found) {

@@ -1,4 +1,4 @@
-/* Catching signals.
+/* Catches signals and writes them to a pipe.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "signals.h"
@@ -15,7 +15,7 @@
 
 #include "cli.h"
 
-/* Those that are passed on to CMD, and the end of CMD. */
+/* The signals that are passed on to CMD, and SIGCHLD, which reports the end of CMD. */
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2, SIGCHLD};
 enum { CAUGHT = sizeof caught / sizeof caught[0] };
 
@@ -35,12 +35,12 @@ static void note(int number) {
     int error = errno;
     if (!cancelled) {
         unsigned char byte = (unsigned char)number;
-        ssize_t written = write(ends[1], &byte, 1); /* a full pipe holds enough */
+        ssize_t written = write(ends[1], &byte, 1); /* dropped if the pipe is full */
         (void)written;
     } else if (signals_is_end(number)) {
         end_requested = number;
         redlatch_cancel_fire(cancelled);
-    } /* the rest was meant for a command that does not run yet, and kept for it would kill it before it is ready */
+    } /* other signals are for CMD, which does not run yet; delivered later, they could kill it before it is ready */
     errno = error;
 }
 
@@ -63,11 +63,11 @@ bool signals_catch(redlatch_cancel *cancel) {
     }
     cancelled = cancel;
     sigaction(SIGPIPE, NULL, &pipe_before);
-    handle(SIGPIPE, SIG_IGN); /* who reads our messages may be gone; CMD is to be minded all the same */
+    handle(SIGPIPE, SIG_IGN); /* the reader of our messages may be gone; CMD is supervised all the same */
     for (int i = 0; i < CAUGHT; i++) {
         sigaction(caught[i], NULL, &before[i]);
         bool needed = caught[i] == SIGCHLD || caught[i] == SIGCONT;
-        bool stops = caught[i] == SIGTSTP; /* before there is a command it just stops this program */
+        bool stops = caught[i] == SIGTSTP; /* until CMD runs, it just stops this program */
         if ((before[i].sa_handler != SIG_IGN || needed) && !stops) {
             replaced[i] = handle(caught[i], note);
         }
@@ -93,7 +93,7 @@ void signals_resume_cancelling(redlatch_cancel *cancel) {
     }
     cancelled = cancel;
     int number;
-    while ((number = signals_next()) != 0) { /* which came when the command had ended */
+    while ((number = signals_next()) != 0) { /* not read before the command ended */
         note(number);
     }
 }
@@ -123,8 +123,8 @@ void signals_block(void) {
 
 void signals_listen(void) {
     sigset_t mask = mask_before;
-    sigdelset(&mask, SIGCHLD); /* a parent that blocks it must not make us deaf to CMD's end */
-    sigaddset(&mask, SIGTTOU); /* nor a terminal that stops who writes in the background */
+    sigdelset(&mask, SIGCHLD); /* if the parent blocked it, CMD's end would go unnoticed */
+    sigaddset(&mask, SIGTTOU); /* with `stty tostop` a message from the background would stop us */
     sigprocmask(SIG_SETMASK, &mask, NULL);
 }
 
@@ -140,7 +140,7 @@ void signals_restore(void) {
 
 void signals_stop_self(void) {
     handle(SIGTSTP, SIG_DFL);
-    kill(0, SIGTSTP); /* as the key would: a script around us stops, too, and gives the terminal back */
+    kill(0, SIGTSTP); /* the whole group, as the key does: a script around us stops, too, and gives the terminal back */
     handle(SIGTSTP, note);
 }
 
@@ -149,9 +149,9 @@ int signals_ending(int number) {
 }
 
 int signals_die(int number) {
-    /* CMD has left a core dump if it was to; ours would say nothing. */
+    /* CMD has dumped core if it had to. A dump of this process would say nothing. */
 #ifdef __linux__
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* also where a program takes the dumps */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* unlike RLIMIT_CORE, also stops a dump that is piped to a program */
 #else
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 #endif

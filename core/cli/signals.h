@@ -1,4 +1,4 @@
-/* Signals as bytes in a pipe, for `run`: they are dealt with in one place, one after the other.
+/* The signals that `run` catches. Each becomes a byte in a pipe, so that one loop handles them one after the other.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIGNALS_H
 #define SIGNALS_H
@@ -8,43 +8,45 @@
 
 #include "redlatch.h"
 
-/* Begins to catch signals. One that was ignored when the program began (as by nohup) stays ignored. Until
- * signals_stop_cancelling there is no command: one that asks for an end fires `cancel`, and the others are dropped.
- * false: no descriptors. */
+/* Begins to catch signals. A signal that was ignored when the program began (as by nohup) stays ignored. Until
+ * signals_stop_cancelling no command runs: a signal that asks for an end fires `cancel`, and the others are dropped.
+ * Returns false if no descriptors can be opened. */
 bool signals_catch(redlatch_cancel *cancel);
 void signals_stop_cancelling(void);
 
-/* After the command has ended there is none again, as before signals_stop_cancelling. */
+/* Called after the command has ended. Signals, also those still in the pipe, are handled as before
+ * signals_stop_cancelling. */
 void signals_resume_cancelling(redlatch_cancel *cancel);
 
-/* Whether a signal asks for an end: INT, TERM, HUP and QUIT. */
+/* Returns whether a signal asks for an end: INT, TERM, HUP or QUIT. */
 bool signals_is_end(int number);
 
-/* Readable when a signal has come. */
+/* Returns a descriptor that is readable when a signal has arrived. */
 int signals_fd(void);
 
-/* The next signal that has come, or 0. */
+/* Returns the next signal that has arrived, or 0. */
 int signals_next(void);
 
-/* The signal that asked for an end before there was a command to pass it to, or 0. */
+/* Returns the signal that asked for an end while no command ran, or 0. */
 int signals_end_requested(void);
 
-/* How to end as one whom a signal has ended: 128 + N; for INT and QUIT, the keys by which shells tell that the user
- * wants a loop or script to end, too, the negative number, for signals_die. */
+/* Returns the exit status for an end by signal N: 128 + N. For INT and QUIT it is -N, for signals_die: only if this
+ * process ends by the signal itself, a shell ends its loop or script, too. */
 int signals_ending(int number);
 
-/* Ends this process by a signal, without a core dump. Returns 128 + N where the signal is ignored. */
+/* Ends this process by a signal, without a core dump. Returns 128 + N if the signal is ignored. */
 int signals_die(int number);
 
-/* Blocks all signals, and puts the mask back as it was, but for what minding a command needs. Between the two a process
- * may be forked. */
+/* signals_block blocks all signals. signals_listen restores the mask, with SIGCHLD unblocked and SIGTTOU blocked, as
+ * the supervision of a command needs it. A child may be forked between the two. */
 void signals_block(void);
 void signals_listen(void);
 
-/* In a child: everything about signals is as the program found it. */
+/* In a child: restores the handlers and the mask with which the program began. */
 void signals_restore(void);
 
-/* Stops this process as the terminal would, until it is continued. Does nothing where nobody could continue it. */
+/* Stops the process group of this process, as the terminal's key does, until it is continued. Does nothing in an
+ * orphaned process group, which nobody could continue. */
 void signals_stop_self(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* redlatch acquire, release and extend: a lock that is held from one step of a job to another, without a process behind
- * it. Its lease is fixed.
+/* redlatch acquire, release and extend: a lock that stays held from one step of a job to another, while no process
+ * renews it. Its lease is fixed.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -53,7 +53,7 @@ static const char usage_of_extend[] =
 /* --------------------------------------------------------------------------------------------------------- acquire --
  */
 
-/* What has leases and a single name. */
+/* Returns whether a kind has a lease and needs a single name only. */
 static bool is_acquired_for_steps(int kind) {
     return kind != REDLATCH_GROUP && kind != REDLATCH_LATCH && kind != REDLATCH_SEMAPHORE;
 }
@@ -96,7 +96,7 @@ static bool take_option_of_acquire(struct run_options *options, int letter, int 
     }
 }
 
-/* Gives back what nobody will know the id of. */
+/* Releases what was just acquired: the user does not get its owner id. */
 static int give_up(struct holding *holding, int exit_status) {
     int status = holding_release(holding);
     if (status != REDLATCH_OK) {
@@ -129,7 +129,7 @@ static int print_owner(const struct run_options *options, struct holding *holdin
 
 static int acquire_and_print(const struct run_options *options, redlatch_client *client, struct holding *holding,
                              redlatch_cancel *cancel) {
-    signal(SIGPIPE, SIG_IGN); /* a reader of the id who is gone is a failure of the output */
+    signal(SIGPIPE, SIG_IGN); /* if the reader of the id is gone, the output fails */
     if (!signals_catch(cancel)) {
         return complain(STATUS_SYSTEM, "no descriptor can be opened");
     }
@@ -142,7 +142,7 @@ static int acquire_and_print(const struct run_options *options, redlatch_client 
     return end_requested ? give_up(holding, signals_ending(end_requested)) : print_owner(options, holding);
 }
 
-/* Reads the command line; false when there is nothing more to do, and *status_out is how to exit. */
+/* Reads the command line. Returns false if the command is to exit with *status_out. */
 static bool read_acquire(struct run_options *options, int argc, char **argv, int *status_out) {
     int letter;
     while ((letter = next_option(argc, argv, ":nw:qu:h", options_of_acquire, "acquire")) != -1) {
@@ -182,7 +182,7 @@ static const struct option options_of_change[] = {
     SERVER_OPTIONS,
 };
 
-/* Nobody has the name under this id any more. */
+/* Complains that the owner does not hold the name any more. */
 static int complain_of_loss(const struct found *found, const char *owner) {
     int width;
     char *name = text_shown(found->name, (size_t)found->facts.name_size, 60, &width);
@@ -215,7 +215,7 @@ static int change(redlatch_client *client, const char *name, const char *owner, 
     return exit_status;
 }
 
-/* What both take; `extends` says which it is. */
+/* Runs release or extend; `extends` says which it is. */
 static int change_by_owner(int argc, char **argv, bool extends) {
     const char *command = extends ? "extend" : "release";
     struct server_options server = {.url = NULL};

@@ -1,4 +1,4 @@
-/* Minding the command of `run`: its end, its stops, signals to be passed on, and the loss of the lock.
+/* Supervises the command of `run`: its end, its stops, signals to be passed on, and the loss of the lock.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,11 +18,11 @@ struct supervisor {
     redlatch_client *client;
     const struct holding *holding;
     struct child child;
-    int64_t kill_at; /* the grace is over then */
-    int reason;      /* of the loss */
+    int64_t kill_at; /* when the grace ends, by clock_ms */
+    int reason;      /* of the loss: enum redlatch_reason */
     bool lost;
     bool ended;
-    int end_requested; /* by a signal that was passed on */
+    int end_requested; /* the last signal passed on that asks for an end; 0: none */
 };
 
 int64_t clock_ms(void) {
@@ -35,17 +35,18 @@ int64_t clock_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The lock is lost: CMD may do no more. */
+/* Called when the lock is lost. Ends CMD with TERM, or with KILL if there is no grace. */
 static void lose(struct supervisor *supervisor, int reason) {
     supervisor->lost = true;
     supervisor->reason = reason;
     bool at_once = supervisor->options->grace_ms == 0;
     child_signal(&supervisor->child, at_once ? SIGKILL : SIGTERM);
-    child_signal(&supervisor->child, SIGCONT); /* what is stopped would not hear it */
+    child_signal(&supervisor->child, SIGCONT); /* a stopped process would not react to TERM */
     supervisor->kill_at = clock_ms() + supervisor->options->grace_ms;
 }
 
-/* Whether the lock is still held, by the clock: a process that slept knows before anybody tells it. */
+/* Checks by the clock whether the lock is still held: after a suspend, the clock shows the loss before any event
+ * does. */
 static void check_hold(struct supervisor *supervisor) {
     int reason;
     if (!supervisor->lost && holding_is_over(supervisor->holding, &reason)) {
@@ -90,7 +91,7 @@ static void take_signals(struct supervisor *supervisor) {
     }
 }
 
-/* Events say nothing that check_hold does not see; they only have to be taken. */
+/* Discards the events: check_hold sees all that they report. Until they are read, their descriptor stays readable. */
 static void take_events(struct supervisor *supervisor) {
     redlatch_event event = {.struct_size = sizeof event};
     while (redlatch_client_next_event(supervisor->client, &event) == REDLATCH_OK) {
@@ -108,7 +109,8 @@ static void wait_for_something(const struct supervisor *supervisor, int event_fd
     poll(fds, 2, left > 60000 ? 60000 : (int)left);
 }
 
-/* CMD has ended after the loss; others of its group may be on their way out still, unless they were killed with it. */
+/* Called when CMD has ended after a loss. Gives the rest of its group the rest of the grace to end, then kills it. If
+ * CMD was killed, its group was killed with it. */
 static void end_group(const struct supervisor *supervisor) {
     bool killed = supervisor->kill_at == NEVER_MS;
     while (!killed && child_group_lives(&supervisor->child) && clock_ms() < supervisor->kill_at) {
@@ -117,7 +119,8 @@ static void end_group(const struct supervisor *supervisor) {
     child_signal(&supervisor->child, SIGKILL);
 }
 
-/* The exit status when there is no child: this machine's fault, or CMD's. */
+/* Returns the exit status if the child could not be started. A lack of processes, memory or descriptors is this
+ * machine's fault; other failures are CMD's. */
 static int not_started(int error) {
     switch (error) {
     case ENOENT:
@@ -146,14 +149,14 @@ static void supervise_until_end(struct supervisor *supervisor, int event_fd) {
         }
     }
     child_leave_terminal(&supervisor->child);
-    if (supervisor->lost) { /* said only now: a full pipe would hold up what has to be done */
+    if (supervisor->lost) { /* complains only now: a full pipe would delay all of the above */
         end_group(supervisor);
         complain(STATUS_LOST, "lost \"%s\": %s; ended %s", supervisor->holding->shown,
                  holding_lost_text(supervisor->reason), supervisor->options->command[0]);
     }
 }
 
-/* Why there is no such program, in the cases that are usual. */
+/* Prints what was expected instead of a command that cannot be run, in the usual cases. */
 static void say_what_can_be_run(char *const *command, int error) {
     if (error == ENOENT && strpbrk(command[0], " ;&|")) {
         notice("it is one word: expected a program and its arguments as words of their own, or sh -c '%s'", command[0]);

@@ -1,4 +1,4 @@
-/* Locks as a table. On a terminal it is as wide as that: owners give way, and names last.
+/* Prints locks as a table. On a terminal the table fits its width: owner ids are cut first, names last.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum { NARROWEST = 8 };
 
 static const char *const heads[COLUMNS] = {"NAME", "KIND", "HOLDER", "HOST", "COUNT", "TTL", "WAITERS", "NODE"};
 
-/* What stands in a cell, in full. The memory is the caller's; NULL without. */
+/* Returns the whole text of a cell. In new memory, or NULL if there is none. */
 static char *cell(const struct found *found, int column) {
     char text[200];
     redlatch_party party;
@@ -58,7 +58,8 @@ static char *cell(const struct found *found, int column) {
     return strdup(text);
 }
 
-/* Owner ids are cut before names are, and left out where even that is not enough. */
+/* Makes the columns fit a terminal. Holders, hosts and then names are cut. If that is not enough, columns are left out,
+ * and names are cut further. */
 static void fit(int widths[COLUMNS], int terminal) {
     const struct column_rule rules[] = {{HOLDER, NARROWEST}, {HOST, NARROWEST}, {NAME, terminal / 2}, {HOLDER, 0},
                                         {COUNT, 0},          {KIND, 0},         {NAME, NARROWEST}};

@@ -1,4 +1,4 @@
-/* Text for eyes: names of any bytes, times, the terminal's width and colours.
+/* Text for people: names of any bytes, times, the terminal's width and colours.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <locale.h>
@@ -14,7 +14,8 @@
 
 enum { DOTS = 3, ESCAPED = 4 };
 
-/* The next character: how many bytes it has and how many columns it takes; 0 columns if it cannot be shown. */
+/* Returns the size of the next character in bytes, and stores its width in columns. The width is 0 if it cannot be
+ * shown. */
 static size_t next_character(const char *text, size_t size, int *columns_out) {
     mbstate_t state;
     memset(&state, 0, sizeof state);
@@ -26,7 +27,7 @@ static size_t next_character(const char *text, size_t size, int *columns_out) {
     return good && columns > 0 ? bytes : 1;
 }
 
-/* Writes all of the text, or what goes into `columns`; returns the columns taken. */
+/* Writes the text, or as much as fits in `columns`. Returns the width, or -1 if the text was cut. */
 static int write_shown(const char *text, size_t size, int columns, char *shown) {
     int width = 0;
     size_t at = 0;
@@ -51,7 +52,7 @@ static int write_shown(const char *text, size_t size, int columns, char *shown) 
 
 char *text_shown(const char *text, size_t size, int columns, int *width_out) {
     static bool located;
-    if (!located) { /* only now: most runs have nothing to say, and need not wait for it */
+    if (!located) { /* only when needed: it takes time, and most runs print nothing */
         setlocale(LC_CTYPE, "");
         located = true;
     }

@@ -1,4 +1,4 @@
-/* The options of TLS: from the command line, or within `run` from its environment.
+/* The options of TLS: from the command line, or inside `run` from the environment.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -9,7 +9,8 @@
 
 #include "cli.h"
 
-/* Where each stands in the options of a client, and under which name `run` tells its CMD of it. */
+/* For each option: its name, its offset in the options of a client, and the variable by which `run` passes it to
+ * CMD. */
 static const struct {
     const char *name;
     size_t offset;
@@ -25,7 +26,7 @@ static const struct {
     {"tls_min_version", offsetof(redlatch_client_options, tls_min_version), "REDLATCH_TLS_MIN_VERSION", false},
 };
 
-/* Where the value of an option stands in a URL, and its size; NULL without. */
+/* Returns the value of an option in a URL, and stores its size. Returns NULL if it is not there. */
 static const char *find_in_url(const char *url, const char *name, size_t *size_out) {
     size_t name_size = strlen(name);
     const char *found = NULL;
@@ -39,7 +40,7 @@ static const char *find_in_url(const char *url, const char *name, size_t *size_o
     return found;
 }
 
-/* Whether an option that the client has was given in the URL. */
+/* Whether the URL, and not the command line, has the option. */
 static bool is_of_url[TLS_COUNT];
 
 void tls_fill(const struct server_options *server, redlatch_client_options *options) {
@@ -57,7 +58,7 @@ static bool is_word(const char *message, const char *at, size_t size) {
     return begins && (!at[size] || strchr(" ,;:)", at[size]));
 }
 
-/* The number of the option that a word of the message names; -1 for other words. */
+/* Returns the index of the option that the word at `at` names. Returns -1 for other words. */
 static int option_named(const char *message, const char *at) {
     for (int i = 0; i < TLS_COUNT; i++) {
         size_t size = strlen(table[i].name);
@@ -69,7 +70,7 @@ static int option_named(const char *message, const char *at) {
 }
 
 char *tls_complaint(const char *message) {
-    char *shown = malloc(2 * strlen(message) + 1); /* an option of the command has two bytes more */
+    char *shown = malloc(2 * strlen(message) + 1); /* --tls-ca-file has two bytes more than tls_ca_file */
     if (!shown) {
         return NULL;
     }
@@ -90,8 +91,8 @@ char *tls_complaint(const char *message) {
     return shown;
 }
 
-/* A path that is valid in every directory, in new memory. Links are left as they are: a renewal of certificates may let
- * them lead elsewhere. */
+/* Returns a path that is valid in every directory, in new memory. Symbolic links are not resolved: a renewal of
+ * certificates may change them. */
 static char *absolute(const char *path) {
     char *folder = *path == '/' ? NULL : getcwd(NULL, 0);
     char *made = NULL;
@@ -105,7 +106,7 @@ static char *absolute(const char *path) {
     return made;
 }
 
-/* Whether the option that begins here is of a path: tls_ca_file=, or the same of sentinels. */
+/* Returns whether the option that begins here is a path: tls_ca_file=, or sentinel_tls_ca_file=. */
 static bool is_path_option(const char *option) {
     static const char sentinel[] = "sentinel_";
     option += strncmp(option, sentinel, sizeof sentinel - 1) == 0 ? sizeof sentinel - 1 : 0;
@@ -118,7 +119,7 @@ static bool is_path_option(const char *option) {
     return false;
 }
 
-/* Writes the path of a folder as a part of an option of a URL, with a slash behind it. */
+/* Writes the path of a folder, escaped for an option of a URL, with a slash behind it. */
 static void write_folder(FILE *out, const char *folder) {
     for (const char *at = folder; *at; at++) {
         unsigned char byte = (unsigned char)*at;

@@ -41,12 +41,12 @@ struct top {
     const char *pattern;
     const char *prefix;
     struct top_locks locks;
-    struct top_lock **shown; /* of those on the screen; void once the locks have changed */
+    struct top_lock **shown; /* the locks on the screen; invalid once `locks` has changed */
     size_t shown_count;
     char *problem;
 };
 
-/* A failure is shown, and tried again with the next refresh. */
+/* Keeps the error text for the screen, and ends the walk. The next refresh begins a new one. */
 static void note_problem(struct top *top) {
     free(top->problem);
     top->problem = strdup(redlatch_last_error());
@@ -54,7 +54,7 @@ static void note_problem(struct top *top) {
     top->scan = NULL;
 }
 
-/* Goes on with the walk over the keys, for some pages. false: the server failed. */
+/* Continues the walk over the keys, by some pages. Returns false if the server failed, or if there was no memory. */
 static bool walk(struct top *top) {
     for (int pages = 0; pages < PAGES_PER_REFRESH;) {
         redlatch_report *report;
@@ -80,7 +80,7 @@ static bool walk(struct top *top) {
     return true;
 }
 
-/* Of all nodes; negative if one does not say. */
+/* Returns the sum of all nodes. It is negative if a node does not report its number. */
 static double commands_per_second(struct top *top) {
     static char info[1 << 16];
     const char *words[] = {"INFO", "stats"};
@@ -122,7 +122,7 @@ static void refresh(struct top *top, double seconds) {
     screen_draw(&head, &top->locks, top->shown, top->shown_count);
 }
 
-/* Until a key or a signal ends it. */
+/* Refreshes the screen until a key or a signal ends it. */
 static void watch(struct top *top, int64_t delay_ms) {
     int64_t refreshed = clock_ms() - delay_ms;
     int key = 0;

@@ -1,4 +1,4 @@
-/* What `redlatch top` knows of locks: reports come in, rates age, and the screen's locks are chosen.
+/* The locks that `redlatch top` knows: reports are entered, rates updated, and the locks of the screen chosen.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "top.h"
 
-/* The average of a rate forgets what is older than some of these. */
+/* The time constant of a rate's moving average. */
 static const double AVERAGE_S = 5;
 
 static int compare_names(const char *one, size_t one_size, const char *other, size_t other_size) {
@@ -16,7 +16,7 @@ static int compare_names(const char *one, size_t one_size, const char *other, si
     return order ? order : (one_size > other_size) - (one_size < other_size);
 }
 
-/* Where a name is, or would be. */
+/* Returns the index of a name, or the index at which to insert it. */
 static size_t position_of(const struct top_locks *locks, const char *name, size_t size, bool *found_out) {
     size_t low = 0;
     size_t high = locks->count;
@@ -58,7 +58,7 @@ static struct top_lock *lock_of(struct top_locks *locks, const char *name, size_
     return &locks->lock[at];
 }
 
-/* One copy of a node's address for all locks on it; NULL without memory. */
+/* Returns the copy of a node's address that all locks on the node share. Returns NULL if there was no memory. */
 static const char *node_of(struct top_locks *locks, const char *address) {
     for (size_t i = 0; i < locks->node_count; i++) {
         if (strcmp(locks->node[i], address) == 0) {

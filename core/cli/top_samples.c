@@ -1,4 +1,5 @@
-/* What `redlatch top` asks about the locks on its screen between two reports: who holds them, how many wait.
+/* What `redlatch top` queries of the locks on its screen without inspecting them: who holds them, and how many
+ * connections wait.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -10,8 +11,9 @@
 
 enum { REPLY_SIZE = 1 << 16, NAMES_PER_COMMAND = REDLATCH_ARGUMENTS_MAX - 2 };
 
-/* Per name: holders, count of the first, ms left, token, and its owner up to the end of the line; a question mark of
- * a name that has moved to another node. Names come as <size>:<bytes>. Nothing long is read. */
+/* Returns a line for each name: its holders, the hold count of one of them, its TTL in ms, its token, and that holder's
+ * owner id up to the end of the line. The line is a question mark if the name has moved to another node. Names come as
+ * <size>:<bytes>. Long values are not read. */
 static const char sample_script[] =
     "local reply, at, text = {}, 1, ARGV[1]\n"
     "while at <= #text do\n"
@@ -40,7 +42,8 @@ static const char sample_script[] =
     "end\n"
     "return table.concat(reply, '\\n')";
 
-/* Collects the locks that are on the node of the `first`; none if an earlier one is on it, too. */
+/* Collects the locks on the node of chosen[first] and returns their number. Returns 0 if an earlier lock is on that
+ * node: they were collected with it. */
 static size_t take_node(struct top_lock *const *chosen, size_t count, size_t first, struct top_lock **taken) {
     size_t size = 0;
     for (size_t i = 0; i < first; i++) {
@@ -59,7 +62,7 @@ static size_t take_node(struct top_lock *const *chosen, size_t count, size_t fir
 /* ------------------------------------------------------------------------------------------------------- sampling --
  */
 
-/* Whether a sample shows who holds it: of a group and of a semaphore only a report does. */
+/* Returns whether a sample shows who holds it. For a group and for a permit semaphore only a report does. */
 static bool is_sampled(const struct top_lock *lock) {
     return lock->detected_kind != REDLATCH_DETECTED_GROUP &&
            lock->detected_kind != REDLATCH_DETECTED_PERMIT_SEMAPHORE && !memchr(lock->name, '\0', lock->name_size);
@@ -79,12 +82,12 @@ static void take_sample(const struct top_locks *locks, struct top_lock *lock, co
     lock->holders = holders;
     lock->count = count;
     lock->ttl_ms = ttl_ms;
-    if (lock->detected_kind != REDLATCH_DETECTED_READ_WRITE || holders <= 1) { /* of several any may be the first */
+    if (lock->detected_kind != REDLATCH_DETECTED_READ_WRITE || holders <= 1) { /* of several, any may come first */
         top_note_holder(locks, lock, owner, lock->token ? token : 0);
     }
 }
 
-/* Of locks of one node. */
+/* Samples locks of one node. */
 static void sample_node(const struct top_locks *locks, redlatch_client *client, const char *prefix,
                         struct top_lock *const *chosen, size_t count) {
     static char reply[REPLY_SIZE];
@@ -128,7 +131,7 @@ void top_sample(const struct top_locks *locks, redlatch_client *client, const ch
 /* -------------------------------------------------------------------------------------------------------- waiting --
  */
 
-/* The channel on which a release is published (wire format 1.6); in new memory, NULL without. */
+/* Returns the channel on which a release is published (wire format 1.6). In new memory, or NULL if there is none. */
 static char *channel_of(const char *prefix, const struct top_lock *lock) {
     const char *begin = lock->detected_kind == REDLATCH_DETECTED_READ_WRITE         ? "redisson_rwlock:"
                         : lock->detected_kind == REDLATCH_DETECTED_PLAIN            ? "redlatch_lock__channel:"
@@ -144,7 +147,7 @@ static bool has_plain_name(const struct top_lock *lock) {
     return !memchr(lock->name, '\0', lock->name_size) && !memchr(lock->name, '\n', lock->name_size);
 }
 
-/* Adds the subscribers of channels of one node, as one of two commands counts them. */
+/* Adds the numbers of subscribers on one node, as PUBSUB `counting` (NUMSUB or SHARDNUMSUB) reports them. */
 static void add_subscribers(redlatch_client *client, const char *counting, char *const *channels,
                             struct top_lock *const *chosen, size_t count) {
     static char reply[REPLY_SIZE];
@@ -162,7 +165,7 @@ static void add_subscribers(redlatch_client *client, const char *counting, char 
     }
 }
 
-/* Of as many locks of one node as one command takes. A node of a cluster has messages within its shard as well. */
+/* Counts for as many locks of one node as one command takes. A node of a cluster has sharded channels as well. */
 static void count_some(redlatch_client *client, const char *prefix, struct top_lock *const *chosen, size_t count) {
     char *channels[NAMES_PER_COMMAND] = {NULL};
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* Drawing on a terminal by the control sequences that all of them know.
+/* Draws on a terminal with control sequences that all terminals know.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "top_screen.h"
@@ -28,7 +28,7 @@ static void end(int number) {
     ended_by = number;
 }
 
-/* Only interrupts what waits. */
+/* Does nothing. The signal interrupts the wait for a key. */
 static void resized(int number) {
     (void)number;
 }
@@ -45,7 +45,7 @@ bool screen_open(void) {
     sigaction(SIGWINCH, &resizes, NULL);
     struct termios raw = saved;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    raw.c_cc[VSUSP] = _POSIX_VDISABLE; /* a stop would leave the terminal as it is now */
+    raw.c_cc[VSUSP] = _POSIX_VDISABLE; /* Ctrl-Z would leave the terminal in this mode */
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     fputs("\033[?1049h\033[?25l", stdout);
     fflush(stdout);
@@ -85,7 +85,7 @@ int screen_ended_by(void) {
 /* ---------------------------------------------------------------------------------------------------------- drawing --
  */
 
-/* What stands in a cell; NULL without memory. */
+/* Returns the whole text of a cell. In new memory, or NULL if there is none. */
 static char *cell(const struct top_lock *lock, int column) {
     char text[200];
     uint64_t waiting = lock->waiting > lock->waiters ? lock->waiting : lock->waiters;
@@ -127,7 +127,8 @@ static char *cell(const struct top_lock *lock, int column) {
     return strdup(text);
 }
 
-/* Owner ids are cut before names are, and left out where even that is not enough. */
+/* Makes the columns fit a terminal. Holders, hosts and then names are cut. If that is not enough, columns are left out,
+ * and names are cut further. */
 static void fit(int widths[COLUMNS], int terminal) {
     const struct column_rule rules[] = {{HOLDER, NARROWEST}, {HOST, NARROWEST}, {NAME, terminal / 2}, {HOLDER, 0},
                                         {COUNT, 0},          {KIND, 0},         {NAME, NARROWEST}};

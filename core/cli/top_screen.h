@@ -5,24 +5,24 @@
 
 #include "top.h"
 
-/* Takes the terminal: its own screen, no echo, keys at once. false if it is none. */
+/* Sets the terminal up: a screen of its own, no echo, keys without Enter. Returns false if there is no terminal. */
 bool screen_open(void);
 void screen_close(void);
 
-/* Rows and columns of the terminal. */
+/* Stores the rows and columns of the terminal. */
 void screen_size(int *rows, int *columns);
 
-/* Waits for a key for at most so long: the key; 0 if there was none; -1 if the terminal is gone or a signal wants the
- * end. A change of the terminal's size ends the wait. */
+/* Waits at most so long for a key and returns it. Returns 0 if there was none, and -1 if the terminal is gone or a
+ * signal asked for an end. A change of the terminal's size ends the wait. */
 int screen_key(int wait_ms);
 
-/* The signal that wants the end; 0: none. */
+/* Returns the signal that asked for an end, or 0. */
 int screen_ended_by(void);
 
-/* What stands above the locks. */
+/* The lines above the locks. */
 struct screen_head {
     const char *url;
-    const char *problem; /* why nothing new is known; NULL */
+    const char *problem; /* the error text if the last refresh failed, or NULL */
     size_t held;
     double commands_per_second; /* of the server, or of all nodes of a cluster; negative: unknown */
     bool cluster;

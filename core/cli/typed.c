@@ -1,4 +1,4 @@
-/* Reading a command line as it is typed: quotes, variables, and which server it names.
+/* Reads a command line as it is typed: quotes, variables, and the options of the server.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "typed.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Puts the value of $NAME or ${NAME} in; false if there is none, or if it is something else that begins so. */
+/* Writes the value of $NAME or ${NAME}. Returns false if the variable is not set, or for any other expansion. */
 static bool put_variable(const char **at, FILE *out) {
     bool braced = (*at)[1] == '{';
     const char *begun = *at + (braced ? 2 : 1);
@@ -30,7 +30,7 @@ static bool put_variable(const char **at, FILE *out) {
     return true;
 }
 
-/* One step of a word within or without quotes; false where only the shell knows what becomes of it. */
+/* Reads the next character of a word and writes what it stands for. Returns false if only the shell can expand it. */
 static bool put_next(const char **at, char *quote, FILE *out) {
     char byte = **at;
     if (*quote != '\'' && byte == '$') {
@@ -58,7 +58,8 @@ static bool put_next(const char **at, char *quote, FILE *out) {
     return true;
 }
 
-/* A word as the program would get it, in new memory; NULL if only the shell knows it. A quote may be open still. */
+/* Returns a word as the program would get it; its last quote may be open still. In new memory. Returns NULL if only the
+ * shell can expand it. */
 static char *unquote(const char *word) {
     char *text = NULL;
     size_t size;
@@ -83,7 +84,7 @@ static char *unquote(const char *word) {
     return good ? text : NULL;
 }
 
-/* The letter of an option of the server, and its value if that is part of the word; 0 for any other word. */
+/* Returns the letter of an option of the server, and its value if the word has it. Returns 0 for any other word. */
 static int server_option(const char *word, const char **value_out) {
     static const struct option options[] = {SERVER_OPTIONS};
     *value_out = NULL;
@@ -126,7 +127,7 @@ bool typed_read(struct typed *typed, int count, char **words) {
         if (!letter) {
             continue;
         }
-        if (!value) { /* it is the next word, and that is not the last */
+        if (!value) { /* it is the next word, which must not be the last */
             value = ++i < count - 1 ? unquote(words[i]) : NULL;
         }
         if (!value) {

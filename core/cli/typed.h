@@ -1,4 +1,4 @@
-/* A command line as it is typed, quotes and all, for completion.
+/* A command line as it is typed, with its quotes, for completion.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TYPED_H
 #define TYPED_H
@@ -6,12 +6,12 @@
 #include "cli.h"
 
 struct typed {
-    struct server_options server; /* what the words say of it */
+    struct server_options server; /* the options of the server among the words */
     const char *last;             /* the word that is to be completed, without quotes */
 };
 
-/* Reads the words of a line, the program's name first. Quotes and backslashes are taken off, and variables of the
- * environment put in. false: a word needs what only the shell knows. The memory is kept until the program ends. */
+/* Reads the words of a line, the program's name first. Removes quotes and backslashes, and expands environment
+ * variables. Returns false if only the shell can expand a word. The memory is kept until the program ends. */
 bool typed_read(struct typed *typed, int count, char **words);
 
 #endif

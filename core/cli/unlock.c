@@ -34,16 +34,16 @@ static const struct option long_options[] = {
     SERVER_OPTIONS,
 };
 
-/* The kind of lock by which one of this form is unlocked; 0: none. A read-write lock is tried by its other side,
- * too. */
+/* Returns the kind of the handle that unlocks a detected kind. Returns 0 if there is none. `take` unlocks the other
+ * mode of a read-write lock, too. */
 static int kind_of_detected(int detected_kind) {
     switch (detected_kind) {
     case REDLATCH_DETECTED_MUTEX:
     case REDLATCH_DETECTED_FENCED:
-    case REDLATCH_DETECTED_GROUP: /* all its values; who waits for any of them listens where a mutex is told of */
+    case REDLATCH_DETECTED_GROUP: /* unlocks all its values; its waiters are notified on a mutex's channel */
         return REDLATCH_MUTEX;
     case REDLATCH_DETECTED_FAIR:
-        return REDLATCH_FAIR; /* the head of its queue is called */
+        return REDLATCH_FAIR; /* its release notifies the first waiter of the server queue */
     case REDLATCH_DETECTED_PLAIN:
         return REDLATCH_PLAIN;
     case REDLATCH_DETECTED_READ_WRITE:
@@ -63,17 +63,17 @@ static int force(redlatch_client *client, int kind, const char *name, int32_t *r
     return status;
 }
 
-/* What was asked for. */
+/* What the command line says. */
 struct unlocking {
     const char *name;
     const char *owner; /* NULL: whoever holds it */
     bool forced;
     bool as_json;
-    bool sure; /* nobody is asked */
+    bool sure; /* does not ask for confirmation */
 };
 
-/* Says each holder by `say`, who is given a holder in words, and how many more there are that the report has not; only
- * `owner` unless it is NULL. */
+/* Calls `say` with each holder in words, and with the number of holders that the report lacks. If `owner` is not NULL,
+ * calls it with that owner only. */
 static void name_holders(const struct found *found, const char *owner,
                          void (*say)(const struct found *found, const char *holder)) {
     redlatch_party party;
@@ -117,7 +117,8 @@ static void print_is_held(const struct found *found, const char *holder) {
     free(name);
 }
 
-/* Why what was found is not unlocked whatever is asked for; STATUS_GOOD if it may be. */
+/* Returns STATUS_GOOD if what was found may be unlocked as the command line says. Otherwise returns another exit status
+ * after a complaint. */
 static int reason(const struct found *found, const struct unlocking *unlocking, const char *name) {
     const redlatch_facts *facts = &found->facts;
     if (facts->detected_kind == REDLATCH_DETECTED_UNKNOWN) {
@@ -153,7 +154,7 @@ static int reason(const struct found *found, const struct unlocking *unlocking, 
     return STATUS_GOOD;
 }
 
-/* Whether there is somebody at a terminal to confirm it. */
+/* Returns whether to ask for confirmation, which needs somebody at a terminal. */
 static bool wants_confirmation(const struct unlocking *unlocking) {
     return !unlocking->owner && !unlocking->sure && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
@@ -166,7 +167,8 @@ static bool confirmed(const struct found *found) {
     return read && (reply[0] == 'y' || reply[0] == 'Y');
 }
 
-/* Takes it from the owner, or from whoever holds it: from just the holder who was shown, if somebody was asked. */
+/* Takes the lock from the owner, or from any holder. If somebody has confirmed it for a single holder, takes it from
+ * that one only. */
 static int take(redlatch_client *client, const struct found *found, const struct unlocking *unlocking, bool by_hand,
                 bool *taken) {
     redlatch_party holder;

@@ -33,11 +33,11 @@ static bool is_no_lock(int kind) {
     return kind == REDLATCH_SEMAPHORE || kind == REDLATCH_PERMIT_SEMAPHORE || kind == REDLATCH_LATCH;
 }
 
-/* How long a semaphore is waited for between two looks. */
+/* How long a semaphore is waited for between two checks of its count. */
 static const int64_t RECHECK_MS = 5000;
 
-/* The number that a name is, 0 if it is none; one with leases of permits beside it counts unless it is to be bare.
- * Where the server's access rules hide it, or the server is away, the wait itself will say so. */
+/* Returns the count that a name is, or 0 if it is none. With `bare`, the count of a permit semaphore is none. A failed
+ * inspection is not reported, as the wait itself fails, too. */
 static int64_t number_of(redlatch_client *client, const char *name, bool bare) {
     redlatch_report *report;
     if (redlatch_client_inspect(client, name, strlen(name), NULL, &report) != REDLATCH_OK) {
@@ -60,7 +60,8 @@ static int wait_for_latch(redlatch_client *client, const char *name, int64_t wai
     return status;
 }
 
-/* Looks at a semaphore: the exit status if that is all, which is said, else STATUS_NOT_OBTAINED. */
+/* Inspects a semaphore. Returns STATUS_NOT_OBTAINED if it has no permit, and STATUS_GOOD if it has one. Otherwise
+ * returns another exit status after a complaint. */
 static int query_semaphore(redlatch_client *client, const char *name) {
     struct found found;
     int exit_status = found_inspect(client, name, NULL, &found);
@@ -79,8 +80,9 @@ static int query_semaphore(redlatch_client *client, const char *name) {
     return exit_status;
 }
 
-/* A number of zero is waited for as a semaphore by redlatch_client_wait_free, too. One that gets a
- * permit between our check and its own would be a latch to it: therefore the check is repeated now and then. */
+/* redlatch_client_wait_free waits for a permit if the count is zero. If the semaphore got a permit after
+ * query_semaphore, it takes the count for a latch and waits for zero. So the count is checked again every
+ * RECHECK_MS. */
 static int wait_for_permit(redlatch_client *client, const char *name, int64_t wait_ms) {
     redlatch_wait *wait;
     int status = redlatch_client_begin_wait_free(client, name, strlen(name), wait_ms, NULL, &wait);
@@ -117,7 +119,7 @@ static int wait_for(redlatch_client *client, const char *name, int kind, int64_t
     return exit_status_of_wait(redlatch_client_wait_free(client, name, strlen(name), wait_ms, NULL));
 }
 
-/* Why the wait was in vain. */
+/* Prints who holds the name that was waited for in vain. */
 static void say_what_is_there(redlatch_client *client, const char *name, int64_t wait_ms) {
     char wait[32];
     char gave_up[64] = "";
@@ -134,7 +136,7 @@ int command_wait(int argc, char **argv) {
     struct server_options server = {.url = NULL};
     int64_t wait_ms = REDLATCH_FOREVER;
     bool quiet = false;
-    int kind = REDLATCH_MUTEX; /* or whatever else the data say */
+    int kind = REDLATCH_MUTEX; /* without --kind: the kind that the data show */
     int exit_status;
     int letter;
     while ((letter = next_option(argc, argv, ":w:qu:h", long_options, "wait")) != -1) {

@@ -39,20 +39,21 @@ def read_items(header: str) -> Iterator[Item]:
 
 
 def comment_text(comment: str) -> str:
-    """A comment without its decoration; its line breaks stay."""
+    """Returns a comment without its decoration, with its line breaks."""
     lines = [re.sub(r"^\s*\* ?", "", line) for line in comment.strip().split("\n")]
     return "\n".join(line.rstrip() for line in lines).strip()
 
 
 def escaped(text: str) -> str:
-    """Text in which roff finds no requests and no escapes, and whose hyphens can be pasted."""
+    """Escapes text for roff, which finds no requests and no escapes in it then. Its hyphens can be pasted."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("~", "\\(ti").replace("^", "\\(ha")
     text = text.replace("`", "\\(ga")
     return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
 
 
 def rows_of(lines: List[str]) -> List[List[str]]:
-    """The rows of a table, its heads first; a line without a first cell belongs to the row before."""
+    """Returns the rows of a table, its heads first. A line belongs to the row before if it has no first cell, or if the
+    first cell of that row ends with a comma."""
     starts = [match.start() for match in re.finditer(r"\S+(?: \S+)*", lines[0])]
     rows: List[List[str]] = []
     for line in lines:
@@ -65,8 +66,8 @@ def rows_of(lines: List[str]) -> List[List[str]]:
 
 
 def blocks_of(text: str) -> Iterator[List[str]]:
-    """A comment in parts: the lines of a table, which are indented, or one line with a paragraph, an item that begins
-    with a dash, or a parameter, which is a name and a colon."""
+    """Splits a comment into blocks. A block is the lines of a table, which are indented, or one line: a paragraph, an
+    item that begins with a dash, or a parameter, which begins with a name and a colon."""
     for block in re.split(r"\n\s*\n", text):
         if block.startswith("  "):
             yield block.split("\n")
@@ -77,14 +78,14 @@ def blocks_of(text: str) -> Iterator[List[str]]:
 
 
 def table(lines: List[str]) -> Iterator[str]:
-    """A table as a list of terms."""
+    """Writes a table as a list of terms."""
     for term, *rest in rows_of(lines)[1:]:
         sentences = [f"{cell[0].upper()}{cell[1:]}." for cell in rest if cell and cell != "-"]
         yield "\n".join([".TP", f"\\fB{escaped(term)}\\fR", "\n.br\n".join(map(escaped, sentences))])
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """A comment as roff."""
+    """Writes a comment as roff."""
     for block in blocks_of(text):
         if block[0].startswith("  "):
             yield from table(block)
@@ -95,7 +96,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def introduction(header: str) -> Iterator[str]:
-    """The header's first comment; a short line between blank ones is a heading."""
+    """Writes the header's first comment. A single line without a period or colon at its end is a heading."""
     first = comment_text(header[header.index("/*") + 2:header.index("*/")])
     blocks = re.split(r"\n\s*\n", first.split("\n", 2)[2].strip())
     yield ".SH DESCRIPTION"
@@ -107,7 +108,7 @@ def introduction(header: str) -> Iterator[str]:
 
 
 def declaration(code: str) -> str:
-    """A prototype as a bold line that may be broken anywhere; a type as it stands."""
+    """Writes a prototype as a bold line that roff may break, and a type with its line breaks."""
     if code.startswith("REDLATCH_API "):
         prototype = " ".join(code.split()[1:])
         return f".PP\n.RS 2\n\\fB{escaped(prototype)}\\fR\n.RE"
@@ -115,7 +116,7 @@ def declaration(code: str) -> str:
 
 
 def manual(header: str) -> str:
-    """The whole page."""
+    """Returns the whole page."""
     match = re.search(r'^#define REDLATCH_VERSION "([^"]+)"', header, flags=re.MULTILINE)
     summary = re.search(r"redlatch: (.+)", header)
     if match is None or summary is None:
@@ -140,7 +141,7 @@ def manual(header: str) -> str:
 
 
 def main() -> None:
-    """Reads the headers of the folder named first, writes the page named second."""
+    """Reads the headers of the first argument, a folder, and writes the page to the second."""
     if len(sys.argv) != 3:
         raise SystemExit("usage: make_manual.py FOLDER PAGE")
     first = Path(sys.argv[1], "redlatch.h")

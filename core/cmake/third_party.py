@@ -1,7 +1,7 @@
-"""The sources of others that a bundled build links in: fetched from package registries, checked, and OpenSSL built.
+"""Fetches the third-party sources of a bundled build from package registries, checks them, and builds OpenSSL.
 
     third_party.py sources FOLDER NAME...             FOLDER/NAME-VERSION; prints each path
-    third_party.py openssl FOLDER COMPILER AR RANLIB  builds OpenSSL for what the compiler makes; prints where
+    third_party.py openssl FOLDER COMPILER AR RANLIB  builds OpenSSL for the compiler's target; prints its path
 
 third-party.json beside this file has versions, packages and SHA256. Nothing is fetched or built that is there already.
 SPDX-License-Identifier: Apache-2.0
@@ -20,20 +20,20 @@ from typing import Dict, List
 
 LISTED = Path(__file__).resolve().with_name("third-party.json")
 
-# TLS 1.2 and 1.3 of a client, whose certificates and keys are files. No configuration file is read: what a system's own
-# OpenSSL understands may be unknown to this one.
+# What a client of TLS 1.2 and 1.3 needs, with certificates and keys in files. No configuration file is read: that of
+# the system may have settings that this OpenSSL does not know.
 OPENSSL_OPTIONS = ["--prefix=/usr", "--libdir=lib", "--openssldir=/etc/ssl", "no-autoload-config"]
 OPENSSL_LEFT_OUT = ("shared module dso apps tests docs legacy engine deprecated cmp cms ts ct quic dtls srp srtp comp"
                     " ui-console http ocsp aria bf blake2 camellia cast dsa ec2m gost idea md4 mdc2 rc2 rc4 rc5 rmd160"
                     " seed siphash sm2 sm3 sm4 whirlpool")
 OPENSSL_FLAGS = "-O2 -fPIC -fvisibility=hidden -ffunction-sections -fdata-sections -fstack-protector-strong"
-# By the first word of what -dumpmachine says, and whether it is of macOS, where this is untried.
+# By the first part of what -dumpmachine prints, and whether that is macOS, on which this was not tried.
 OPENSSL_PLATFORMS = {("x86_64", False): "linux-x86_64", ("aarch64", False): "linux-aarch64",
                      ("x86_64", True): "darwin64-x86_64-cc", ("arm64", True): "darwin64-arm64-cc"}
 
 
 def run(command: List[str], folder: "Path | None" = None, **environment: str) -> str:
-    """What a command that must succeed prints; what it says besides goes where errors go."""
+    """Runs a command that must succeed, and returns its standard output. Its standard error is not redirected."""
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           text=True, check=False, env={**os.environ, **environment})
     if done.returncode != 0:
@@ -42,7 +42,7 @@ def run(command: List[str], folder: "Path | None" = None, **environment: str) ->
 
 
 def from_pypi(package: str, version: str, folder: Path, sha256: str) -> Path:
-    """A source distribution, whose hash pip checks, too, before anything of it runs."""
+    """Fetches a source distribution. pip checks its hash, too, before it runs any of it."""
     wanted = folder / "requirements.txt"
     wanted.write_text(f"{package}=={version} --hash=sha256:{sha256}\n", encoding="ascii")
     run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
@@ -51,7 +51,7 @@ def from_pypi(package: str, version: str, folder: Path, sha256: str) -> Path:
 
 
 def from_crates(package: str, version: str, folder: Path, sha256: str) -> Path:
-    """The archive of a crate, whose hash cargo checks, too. Cargo needs a package of our own that depends on it."""
+    """Fetches the archive of a crate. Cargo checks its hash, too; it needs a package that depends on the crate."""
     if shutil.which("cargo") is None:
         raise SystemExit(f"third_party: cargo is missing, which fetches {package} {version}")
     (folder / "src").mkdir()
@@ -70,7 +70,7 @@ FETCHERS = {"pypi": from_pypi, "crate": from_crates}
 
 
 def sources(folder: Path, name: str, entry: Dict[str, str]) -> Path:
-    """The unpacked sources of one entry of third-party.json."""
+    """Returns the folder with the unpacked sources of one entry of third-party.json."""
     unpacked = folder / f"{name}-{entry['version']}"
     if unpacked.is_dir():
         return unpacked
@@ -89,7 +89,7 @@ def sources(folder: Path, name: str, entry: Dict[str, str]) -> Path:
 
 
 def openssl(folder: Path, entry: Dict[str, str], compiler: str, tools: List[str]) -> Path:
-    """A folder with include/, libssl.a and libcrypto.a, for what the compiler makes."""
+    """Returns a folder with include/, libssl.a and libcrypto.a for the compiler's target."""
     machine = run([compiler, "-dumpmachine"]).strip()
     platform = OPENSSL_PLATFORMS.get((machine.split("-")[0], "-darwin" in machine))
     if platform is None:
@@ -103,8 +103,8 @@ def openssl(folder: Path, entry: Dict[str, str], compiler: str, tools: List[str]
     partial = folder / f"{built.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     shutil.copytree(sources(folder, "openssl", entry), partial, symlinks=True)
-    # The library names its compiler and a time to who looks: names alone and a fixed time, so that each machine makes
-    # the same for every commit.
+    # OpenSSL stores the name of its compiler and the time of its build. Names without paths and a fixed time make the
+    # library the same on each machine and for every commit.
     path = os.pathsep.join([*(str(Path(tool).parent) for tool in [compiler, *tools]), os.environ["PATH"]])
     names = [f"{variable}={Path(tool).name}" for variable, tool in zip(("CC", "AR", "RANLIB"), [compiler, *tools])]
     run(["perl", "./Configure", platform, *options, *names, f"CFLAGS={OPENSSL_FLAGS}"], partial, PATH=path)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that are not Redis, or that misbehave in one plain way.
 
-The scripted one fakes states that a real server cannot be brought to quickly; to fake single replies of a real server
+ScriptedServer fakes states that a real server cannot be brought to quickly. To fake single replies of a real server,
 use Proxy.answer().
 """
 
@@ -62,7 +62,7 @@ class BrokenServer:
                 self._start(self._serve, connection)
 
     def _hang_up_with(self, connection: socket.socket) -> None:
-        """A connection of the server's own, which ends with it, too."""
+        """Register a connection that the server opened itself, so that close() ends it, too."""
         with self._lock:
             if self._closed:
                 raise ConnectionAbortedError("the server is closed")
@@ -99,7 +99,7 @@ class BrokenServer:
 
 
 class HttpServer(BrokenServer):
-    """Answers whatever it receives as a web server does that was sent nonsense."""
+    """Answers whatever it receives with 400 Bad Request, as a web server does."""
 
     def serve(self, connection: socket.socket) -> None:
         if connection.recv(65_536):
@@ -117,7 +117,7 @@ class SilentServer(BrokenServer):
 
 
 class GarbageServer(BrokenServer):
-    """Answers each thing it receives with the same bytes, which are no protocol at all unless told otherwise."""
+    """Answers everything that it receives with the same bytes. By default they are of no protocol."""
 
     def __init__(self, garbage: bytes = b"\x00\xff\r\n\x16\x03\x01 no protocol \x80\r\n") -> None:
         self._garbage = garbage
@@ -131,9 +131,10 @@ class GarbageServer(BrokenServer):
 class ScriptedServer(BrokenServer):
     """Speaks RESP and answers as scripted.
 
-    `replies` is a list, used up one by one over all connections, its last element staying, or a function of the
-    command. `by_word` wins over it: replies by the command's first word. `greeting` is sent at once on each connection,
-    which is then closed, as Redis does beyond maxclients. `commands` records what was received.
+    `replies` is a function of the command, or a list: the commands of all connections take its elements in order, and
+    the last one repeats. `by_word` has replies by the command's first word, and comes before `replies`. `greeting` is
+    sent at once on each connection, which is then closed, as Redis does beyond maxclients. `commands` records what was
+    received.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class ScriptedServer(BrokenServer):
 
     @classmethod
     def full(cls) -> ScriptedServer:
-        """A server that has no room for one more client."""
+        """A server that has reached its maxclients."""
         return cls(greeting=ErrorReply("ERR max number of clients reached"))
 
     def serve(self, connection: socket.socket) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the interop peers into build/interop, each when it was not built from its present sources yet.
+"""Builds the interop peers into build/interop, unless they were built from their present sources.
 
     build_peers.py [PEER...]    the peers of the interop tests, or those named; redisson-bench is the benchmarks',
                                 redisson-3 an older Redisson with the same program
@@ -30,7 +30,7 @@ BENCH_SOURCES = SOURCES.parent / "bench" / "peers" / "redisson"
 
 
 def demand(command: List[str], folder: Path) -> None:
-    """Run a command that has to succeed in a folder; what it prints is shown as it comes."""
+    """Run a command, which has to succeed, in a folder. Its output is shown as it comes."""
     if shutil.which(command[0]) is None:
         raise SystemExit(f"{command[0]} is missing; ./dev test installs it")
     status = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode
@@ -39,7 +39,7 @@ def demand(command: List[str], folder: Path) -> None:
 
 
 def check_libraries(folder: Path, libraries: Path) -> None:
-    """Maven has no lock: which files it brought is compared with ours (made by `sha256sum *.jar` in that folder)."""
+    """Compare the files that Maven fetched with a list, as it has no lock file (`sha256sum *.jar` makes the list)."""
     found = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in sorted(folder.glob("*.jar"))]
     expected = libraries.read_text(encoding="ascii").splitlines()
     differences = [line for line in difflib.ndiff(expected, found) if line[0] in "+-"]
@@ -48,7 +48,7 @@ def check_libraries(folder: Path, libraries: Path) -> None:
 
 
 def build_redisson(source: Path, target: Path, more: Sequence[str] = (), libraries: Path = LIBRARIES) -> None:
-    """Classes and libraries, by Maven, which asks the network only for what its local repository lacks."""
+    """Build classes and libraries by Maven, which fetches only what its local repository lacks."""
     properties = [f"-Dtarget={target}", f"-Dsources={source / 'src' / 'main' / 'java'}", *more]
     demand(["mvn", "--batch-mode", "--quiet", "--strict-checksums", *properties, "--file", str(POM), "process-classes"],
            target)
@@ -56,17 +56,17 @@ def build_redisson(source: Path, target: Path, more: Sequence[str] = (), librari
 
 
 def build_older_redisson(source: Path, target: Path) -> None:
-    """The same with the last Redisson of the major version before."""
+    """Build the same with the last Redisson of the previous major version."""
     build_redisson(source, target, [f"-Dredisson.version={OLDER}"], OLDER_LIBRARIES)
 
 
 def build_go(source: Path, target: Path) -> None:
-    """One program, with the modules that go.sum names; -mod=readonly keeps go.mod and go.sum as they are."""
+    """Build one program, with the modules that go.sum names; -mod=readonly keeps go.mod and go.sum as they are."""
     demand(["go", "build", "-mod=readonly", "-buildvcs=false", "-o", str(target / "peer"), "."], source)
 
 
 def build_node(source: Path, target: Path) -> None:
-    """A copy of the program with its packages beside it; no package runs code of its own while it is installed."""
+    """Copy the program and install its packages beside it. No package runs code while it is installed."""
     for path in source.iterdir():
         shutil.copy(path, target)
     quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline", "--loglevel=error"]
@@ -95,7 +95,7 @@ PEERS: Dict[str, Recipe] = {
 
 
 def digest(recipe: Recipe) -> str:
-    """What the sources of a peer are, and where they are built."""
+    """A digest of the sources of a peer, and of the folder in which peers are built."""
     found = hashlib.sha256(str(BUILD).encode())
     for path in [*sorted(path for path in recipe.source.rglob("*") if path.is_file()), *recipe.more]:
         found.update(os.path.relpath(path, recipe.source).encode() + b"\0" + path.read_bytes())
@@ -103,7 +103,7 @@ def digest(recipe: Recipe) -> str:
 
 
 def build(name: str) -> None:
-    """Build one peer, unless it is there."""
+    """Build one peer, unless it was built from its present sources."""
     recipe, target = PEERS[name], BUILD / name
     stamp = target / "built-from"
     wanted = digest(recipe)

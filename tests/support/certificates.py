@@ -55,7 +55,7 @@ class Certificate:
 
 
 class Authority(Certificate):
-    """A CA: of its own, or below another one."""
+    """A CA: a root CA, or one below `issuer`."""
 
     def __init__(self, folder: Path, name: str, issuer: Optional[Authority] = None) -> None:
         folder = folder / name.replace(" ", "-")
@@ -84,7 +84,7 @@ class Authority(Certificate):
     def sign(
         self, certificate: Certificate, name: str, extensions: Tuple[str, ...], time: Optional[Tuple[str, str]] = None
     ) -> None:
-        """Make a certificate with its key, for the files of `certificate`."""
+        """Make a certificate and its key, and write them to the files of `certificate`."""
         request = certificate.file.with_suffix(".csr")
         self._request("req", "-new", "-subj", f"/CN={name}", "-out", str(request), key=certificate.key)
         extra = certificate.file.with_suffix(".ext")

@@ -20,7 +20,7 @@ from .waiting import wait_until
 SLOTS = 16384
 NODE_TIMEOUT_MS = 600
 _TIMEOUT = 60.0
-# From the port of a server to that of its bus, before Redis 7, which can be told another.
+# The bus of a server has its port plus this. From Redis 7 on it can be set.
 _BUS_DISTANCE = 10_000
 
 
@@ -30,7 +30,7 @@ def _free_bus_port() -> int:
 
 
 def call(server: RedisServer, *words: Any) -> Any:
-    """One command on a connection of its own, and its reply as it is."""
+    """Send one command on a connection of its own, and return the reply unchanged."""
     connection = redis.Connection(
         port=server.port, password=server.password, protocol=2, decode_responses=True, socket_timeout=10.0
     )
@@ -57,8 +57,8 @@ class Cluster:
     """Masters and `replicas` replicas of each; closed as a whole. Options are those of all servers, `of_first` those of
     the first one alone.
 
-    In a lopsided one the first master has all slots but one of each other master, and all replicas: the others only
-    vote. Spares are nodes without slots.
+    In a lopsided cluster the first master has all replicas, and all slots but one for each other master: the others
+    only vote. Spares are nodes without slots.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Cluster:
         return bool(replication["role"] == "master" or replication["master_link_status"] == "up")
 
     def id_of(self, server: RedisServer) -> str:
-        """The name that the cluster has for it."""
+        """The node id of a server."""
         return str(call(server, "CLUSTER", "MYID"))
 
     def slot_of(self, name: str) -> int:
@@ -144,7 +144,7 @@ class Cluster:
         raise RuntimeError(f"the master on port {master.port} has no replica")
 
     def master_of(self, name: str, via: Optional[RedisServer] = None) -> RedisServer:
-        """Who serves the slot of a name, as any of the servers sees it, or a certain one."""
+        """The master that serves the slot of a name, in the view of one server, or of any that runs."""
         slot = self.slot_of(name)
         port = next(port for begin, end, port, _ in self._view(via or self._any()) if begin <= slot <= end)
         return next(one for one in self.servers if one.port == port)
@@ -158,22 +158,22 @@ class Cluster:
         self.end_move(name, target)
 
     def begin_move(self, name: str, target: RedisServer) -> None:
-        """The slot of a name is on its way to another master."""
+        """Begin to migrate the slot of a name to another master."""
         source, slot = self.master_of(name), self.slot_of(name)
         call(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", self.id_of(source))
         call(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", self.id_of(target))
 
     def keys_of(self, name: str) -> List[str]:
-        """The keys in the slot of a name that the node has which serves it."""
+        """The keys in the slot of a name, on the node that serves the slot."""
         found: List[str] = call(self.master_of(name), "CLUSTER", "GETKEYSINSLOT", self.slot_of(name), 1000)
         return found
 
     def move_keys(self, source: RedisServer, target: RedisServer, keys: Sequence[str]) -> None:
-        """Some keys go from one node to the other."""
+        """Migrate some keys from one node to the other."""
         call(source, "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
 
     def end_move(self, name: str, target: RedisServer) -> None:
-        """The slot of a name has arrived."""
+        """End the migration: the target serves the slot of the name."""
         source, slot = self.master_of(name), self.slot_of(name)
         for server in (target, source):
             call(server, "CLUSTER", "SETSLOT", slot, "NODE", self.id_of(target))
@@ -185,18 +185,18 @@ class Cluster:
 
     @property
     def masters(self) -> List[RedisServer]:
-        """Who serves slots."""
+        """The servers that serve slots."""
         ports = {view[2] for view in self._view(self._any())}
         return [one for one in self.servers if one.port in ports]
 
     @property
     def url(self) -> str:
-        """redis+cluster:// of the servers that run; with TLS rediss+cluster://, which says its CA."""
+        """redis+cluster:// of the servers that run; with TLS rediss+cluster://, which names its CA."""
         hosts = ",".join(f"127.0.0.1:{one.announced_port}" for one in self.servers[:16] if one.running)
         return f"rediss+cluster://{hosts}?tls_ca_file={self._tls.ca}" if self._tls else f"redis+cluster://{hosts}"
 
     def reach_by_its_url(self) -> None:
-        """Has the url of each server be that of the cluster."""
+        """Make the url of each server that of the cluster."""
         for server in self.servers:
             server.reached_by = self.url
 

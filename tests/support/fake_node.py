@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node of a cluster that says what a test has it say: what real ones say for a moment only, or late.
+"""A fake node of a cluster. A test chooses its replies: such as real nodes give only for a moment, or late.
 
-    with FakeNode(answer) as node: ...      # answer(command) returns the reply to whatever is no greeting
+    with FakeNode(answer) as node: ...      # answer(command) returns the reply to a command behind the greeting
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SLOTS = 16384
 
 
 class FakeNode(BrokenServer):
-    """One node. An answer may wait, as each connection has a thread of its own. `ended` counts the connections that
+    """One node. `answer` may block, as each connection has a thread of its own. `ended` counts the connections that
     clients have closed."""
 
     def __init__(self, answer: Callable[[Command], Value]) -> None:

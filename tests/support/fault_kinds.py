@@ -25,7 +25,7 @@ class CommandFault(Fault):
     """Strikes a command on its way to the server."""
 
     def strike_command(self, link: Link, hit: Hit, command: Command) -> None:
-        """Do to the command what this fault is for; forwarding it is part of that."""
+        """Apply the fault to the command. If the command is to be forwarded, this forwards it."""
         raise NotImplementedError
 
 
@@ -49,7 +49,7 @@ class CutInside(CommandFault):
 
 
 class Hold(CommandFault):
-    """The command and all that follows it wait here until released, also when the client has gone meanwhile."""
+    """The command and all that follows it wait here until released, even if the client is gone by then."""
 
     kind = "hold"
 
@@ -83,7 +83,7 @@ class Answer(CommandFault):
 
 
 class ReplyFault(Fault):
-    """Strikes when the reply to a command has come; which replies count is `on_reply`'s to say."""
+    """Strikes when the reply to a command has come. `on_reply` decides which replies count."""
 
     def __init__(self, proxy: Proxy, target: Target, on_reply: ReplyPredicate = executed) -> None:
         super().__init__(proxy, target)
@@ -98,7 +98,7 @@ class ReplyFault(Fault):
         return Outcome("reply", reply)
 
     def strike_reply(self, link: Link, hit: Hit, reply: Frame) -> None:
-        """Do to the reply what this fault is for; passing it on is part of that."""
+        """Apply the fault to the reply. If the reply is to be passed on, this passes it on."""
         raise NotImplementedError
 
 
@@ -141,7 +141,7 @@ class HoldReply(ReplyFault):
 
 
 class Duplicate(ReplyFault):
-    """The command is executed as ever; when released, its bytes go to the server once more, unseen by the client."""
+    """The command is executed. When released, it is sent again, and the client does not get the second reply."""
 
     kind = "duplicate"
 
@@ -164,7 +164,7 @@ class Duplicate(ReplyFault):
 
 
 class Condition(Fault):
-    """Holds for a direction of the connections it concerns, those yet to come included, until it is released."""
+    """Acts on a direction of the connections that it concerns, later ones included, until it is released."""
 
     def __init__(self, proxy: Proxy, target: Target, direction: str) -> None:
         if direction not in DIRECTIONS:
@@ -187,12 +187,12 @@ class Condition(Fault):
             undo()
 
     def _meet(self, link: Link, command: Optional[Command]) -> None:
-        """Count as hit, once for a connection."""
+        """Note a hit, once for each connection."""
         if not any(hit.connection is link.connection for hit in self.hits):
             self.note(link, command)
 
     def _enter(self, link: Link, pipe: Pipe) -> Callable[[], None]:
-        """Begin to act on one direction; returns how to end that."""
+        """Begin to act on one direction; return a function that ends that."""
         raise NotImplementedError
 
     def _register(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests hold in their hands when they place a fault: which command it strikes, and what became of it.
+"""Faults as tests place them: which command a fault strikes, and what became of that command.
 
 What each fault does to a connection is in fault_kinds.py; Proxy has one method to place each.
 """
@@ -84,7 +84,7 @@ def as_predicate(match: Match) -> Predicate:
 
 
 def executed(reply: Value) -> bool:
-    """False for NOSCRIPT, by which the server says that it ran nothing and that the script's text will follow."""
+    """False for NOSCRIPT: the server ran nothing, and the client is to send the script's text."""
     return not (isinstance(reply, ErrorReply) and reply.word == "NOSCRIPT")
 
 
@@ -109,7 +109,7 @@ class Hit:
         self.outcome = outcome
 
     def quiesce(self, outcome: Outcome) -> None:
-        """Record what the server did with the command. Proxy thread."""
+        """Record what the server did with the command. Called on the proxy's thread."""
         self.fault.quiesce(self, outcome)
 
     def __repr__(self) -> str:
@@ -118,7 +118,7 @@ class Hit:
 
 @dataclass
 class Target:
-    """Which commands a fault strikes: those that match, on one connection or all, the nth and `times` in all."""
+    """Which commands a fault strikes: of those that match, on one connection or on all, `times` from the nth on."""
 
     match: Match = None
     nth: int = 1
@@ -134,7 +134,7 @@ class Target:
         self.predicate = as_predicate(self.match)
 
     def concerns(self, connection: Connection) -> bool:
-        """Whether the connection is among those that were meant."""
+        """Whether the fault may strike on this connection."""
         return self.connection is None or self.connection is connection
 
 
@@ -164,7 +164,7 @@ class Fault:
         return self.hits[0].outcome if self.hits else None
 
     def wait_hit(self, timeout: float = 5.0, count: int = 1) -> Hit:
-        """Wait until it has struck `count` times; the last of these hits."""
+        """Wait until it has struck `count` times, and return the last of these hits."""
         with self._changed:
             self._changed.wait_for(lambda: len(self.hits) >= count, timeout)
         if len(self.hits) < count:
@@ -210,7 +210,7 @@ class Fault:
         """Pass on what this fault keeps; most keep nothing."""
 
     def due(self, link: Link, command: Command) -> bool:
-        """Count a command that may be meant; True if this is one to strike."""
+        """Count a command if it matches; return whether to strike it."""
         target = self.target
         if self.released or not target.concerns(link.connection) or not target.predicate(command):
             return False
@@ -218,7 +218,7 @@ class Fault:
         return self._matches >= target.nth and (target.times is None or len(self.hits) < target.times)
 
     def note(self, link: Link, command: Optional[Command], outcome: Optional[Outcome] = None) -> Hit:
-        """Record a stroke, and let those know who wait for it."""
+        """Record a hit, and wake those that wait for it."""
         made = Hit(self, link.connection, command, outcome)
         with self._changed:
             self.hits.append(made)
@@ -226,7 +226,7 @@ class Fault:
         return made
 
     def quiesce(self, hit: Hit, outcome: Outcome) -> None:
-        """Record what the server did with a struck command; the first news counts."""
+        """Record what the server did with a struck command. Later outcomes are ignored."""
         with self._changed:
             if hit.outcome is None:
                 hit.outcome = outcome

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that means ill: a real one's answers up to a point, and from there on whatever a test has it do.
+"""A hostile server: it gives a real server's replies up to a point, and from there on does what the test chooses.
 
     with HostileServer(server, "replies", endless_line) as hostile:
         ...                                             # the client works at hostile.url
 
-A place is where the evil begins on a connection, and an evil is what is done there to its socket.
+A place is where on a connection the evil begins. An evil is what is done to the connection's socket from there on.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .faults import Command
 from .resp import FrameReader
 from .server import RedisServer
 
-# What is done on a connection from now on: the client, and the reply that would be right. It returns to close it.
+# Acts on a connection in place of the right reply, which it gets, too. When it returns, the connection is closed.
 Evil = Callable[["Victim", bytes], None]
 
-# Before which command of a connection it begins.
+# The command of a connection in place of whose reply the evil begins.
 PLACES: Dict[str, Callable[[Command], bool]] = {
     "greeting": lambda command: True,
     "replies": lambda command: command.word in ("EVALSHA", "EVAL"),
@@ -62,12 +62,12 @@ class Victim:
             time.sleep(pause)
 
     def listen(self) -> None:
-        """Read what comes, and say nothing, until the client hangs up."""
+        """Read what comes, and send nothing, until the client hangs up."""
         while self.socket.recv(_CHUNK):
             pass
 
     def answer_each(self, reply: Callable[[int], bytes]) -> None:
-        """Answer each command that comes from now on by what a function says of its number."""
+        """Answer each command from now on with what a function returns for its number."""
         reader, count = FrameReader(commands=True), 0
         while True:
             data = self.socket.recv(_CHUNK)
@@ -80,7 +80,7 @@ class Victim:
 
 class HostileServer(BrokenServer):
     """Passes commands on to a real server until a connection comes to the place of the evil. With a certificate clients
-    reach it by TLS, and the evil is what is encrypted."""
+    reach it by TLS, which also encrypts what the evil sends."""
 
     def __init__(self, server: RedisServer, place: str, evil: Evil, own: Optional[Certificate] = None) -> None:
         self._server, self._evil = server, evil
@@ -93,7 +93,7 @@ class HostileServer(BrokenServer):
         super().__init__()
 
     def next_number(self) -> int:
-        """Counts the connections that were done evil to."""
+        """The number of the next connection that an evil acts on."""
         with self._lock:
             return next(self._numbers)
 
@@ -120,7 +120,7 @@ class HostileServer(BrokenServer):
             self._talk(connection, upstream)
 
     def _talk(self, client: socket.socket, upstream: socket.socket) -> None:
-        """Command by command, so that it is known which reply is whose."""
+        """Pass on one command at a time, so that it is known to which command a reply belongs."""
         commands, replies = FrameReader(commands=True), FrameReader()
         while True:
             data = client.recv(_CHUNK)
@@ -148,7 +148,7 @@ class HostileServer(BrokenServer):
 
 
 def garbage(victim: Victim, reply: bytes) -> None:
-    """Bytes that are no protocol, others on each connection."""
+    """Bytes that are no protocol, different on each connection."""
     victim.send(random.Random(victim.number).getrandbits(8 * 300).to_bytes(300, "big"))
     victim.listen()
 
@@ -215,12 +215,12 @@ def half(victim: Victim, reply: bytes) -> None:
 
 
 def closing(victim: Victim, reply: bytes) -> None:
-    """Hangs up after none of the reply, one byte of it, two, and so on, connection by connection."""
+    """Hangs up within the reply: after 0 bytes on the first connection, after 1 on the next, and so on."""
     victim.send(reply[: victim.number % len(reply)])
 
 
 def newer_protocol(victim: Victim, reply: bytes) -> None:
-    """What RESP3 has and RESP2 has not."""
+    """Types that RESP3 has and RESP2 has not."""
     words = [b"%1\r\n+a\r\n:1\r\n", b"#t\r\n", b"_\r\n", b",1.5\r\n", b"(12345678901234567890\r\n", b"~1\r\n:1\r\n",
              b">2\r\n+message\r\n+a\r\n", b"=5\r\ntxt:a\r\n", b"|1\r\n+a\r\n:1\r\n:1\r\n"]
     victim.send(words[victim.number % len(words)])
@@ -234,13 +234,13 @@ WRONG = [b"+OK\r\n", b"+7\r\n", b":-5\r\n", b":9223372036854775807\r\n", b":-922
 
 
 def wrong_types(victim: Victim, reply: bytes) -> None:
-    """Replies in good form that answer nothing that was asked."""
+    """Well-formed replies that do not fit their commands."""
     victim.send(WRONG[victim.number % len(WRONG)])
     victim.answer_each(lambda number: WRONG[(victim.number + number + 1) % len(WRONG)])
 
 
 def message_flood(victim: Victim, reply: bytes) -> None:
-    """What a publisher does who publishes to the channel without pause; in another place a flood of arrays."""
+    """Messages of the channel without pause, as from a busy publisher; at another place a flood of arrays."""
     parts = reply.split(b"\r\n")
     channel = b"\r\n".join(parts[3:5]) if len(parts) > 5 else b"$1\r\na"
     victim.send(reply)

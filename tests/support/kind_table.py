@@ -16,11 +16,11 @@ class Row(NamedTuple):
     """A row of the table."""
 
     number: int
-    # By their names, such as "member_type", those of struct kind that the row sets, as they stand there.
+    # The fields of struct kind that the row sets: from their names, such as "member_type", to the text of their values.
     properties: Dict[str, str]
 
 
-# By the names of the kinds, such as "permit_semaphore".
+# The rows by the names of their kinds, such as "permit_semaphore".
 ROWS: Dict[str, Row] = {
     name: Row(int(re.findall(rf"\bREDLATCH_{constant} = (\d+)", _HEADER)[0]),
               dict(re.findall(r"\.(\w+) = ([^,\s]+)", properties)))

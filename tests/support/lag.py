@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP relay between a replica and its master, which delivers late what the master says.
+"""A TCP relay between a replica and its master, which delays what the master sends.
 
     with Lag(master.address) as lag:
         replica = RedisServer(replicaof=["127.0.0.1", str(lag.port)])
-        lag.seconds = 5.0           # of everything that comes from now on
+        lag.seconds = 5.0           # for everything that comes from now on
 
-What the replica says, such as its acknowledgements, is not delayed.
+What the replica sends, such as its acknowledgements, is not delayed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Callable, List, Optional, Tuple, Type
 
 from .ports import listen_anywhere
 
-Bytes = Tuple[float, bytes]  # when they are due; the empty ones end the stream
+Bytes = Tuple[float, bytes]  # when they are due, and the bytes; empty bytes end the stream
 
 
 class Lag:
-    """The relay. It ends with its `with` block, and each connection with either of its peers."""
+    """The relay. It ends with its `with` block. A connection ends when one of its peers ends it."""
 
     def __init__(self, master: Tuple[str, int]) -> None:
         self.seconds = 0.0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One proxied connection: two pipes, and the pairing of replies with commands.
 
-Everything here runs on the proxy's thread. The end of a stream travels in its pipe too, so a held command is delivered
-although the client has gone. Replies are paired by order; CLIENT REPLY is not understood.
+Everything here runs on the proxy's thread. The end of a stream goes through its pipe, too, so a held command is
+delivered even if the client is gone. Replies are paired with commands by order; CLIENT REPLY is not supported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 @dataclass
 class Expected:
-    """A reply the server owes."""
+    """A reply that the server has not sent yet."""
 
     command: Command
     hit: Optional[Hit]
@@ -58,7 +58,7 @@ class Link:
 
     @property
     def ended(self) -> bool:
-        """Whether neither side is open, or will be."""
+        """Whether neither side is open, nor will be opened."""
         open_yet = self.connection.client_open or self.connection.server_open
         return not open_yet and (self._cut or self.server is not None)
 
@@ -72,7 +72,7 @@ class Link:
         try:
             frames = self._commands.feed(data)
         except ProtocolError:
-            # What is no RESP still goes through; only command faults cannot find it.
+            # Bytes that are not RESP are passed on; command faults do not see them.
             frames, rest, self._commands = [], self._commands.take_rest(), None
             self.to_server.put(Data(rest))
         for frame in frames:
@@ -147,7 +147,7 @@ class Link:
         fault.strike_reply(self, hit, frame)
 
     def _expected_for(self, value: Value) -> Optional[Expected]:
-        """The command that a frame answers; None if the server sent it of its own, or confirms a second channel."""
+        """The command that a frame answers. None if the server sent it unasked, or if it confirms a further channel."""
         kind = value[0] if isinstance(value, list) and value and isinstance(value[0], bytes) else b""
         confirming = self._subscribed and kind in _CONFIRMATIONS
         unasked = isinstance(value, Push) or (self._subscribed and kind in _MESSAGES)
@@ -179,7 +179,7 @@ class Link:
     # ------------------------------------------------------------------------------------------------------- ends --
 
     def server_connected(self, transport: asyncio.Transport) -> None:
-        """The connection to the server is there; unless the client's side was cut meanwhile, it is used."""
+        """The connection to the server was made. It is used unless both sides were cut meanwhile."""
         self.server = transport
         address = transport.get_extra_info("sockname")
         self.connection.server_port = address[1] if isinstance(address, tuple) else None
@@ -203,18 +203,18 @@ class Link:
             self.to_client.put(End())
 
     def quiesce(self, hit: Hit, outcome: Outcome) -> None:
-        """A stroke's outcome is known: nothing needs the server's side for it any more."""
+        """Record the outcome of a hit, which does not need the server's side any more."""
         hit.quiesce(outcome)
         self.obligations.discard(hit)
         self.close_server_if_done()
 
     def close_server_if_done(self) -> None:
-        """Pass the client's end on once it has come through and no fault needs the server's side any more."""
+        """Pass the client's end of stream on, if it has come through the pipe and no fault needs the server's side."""
         if self._closing_server and not self.obligations and self.server is not None and not self.server.is_closing():
             self.server.write_eof()
 
     def cut(self, server_too: bool = True) -> None:
-        """Reset the client's side, and the server's unless told otherwise."""
+        """Reset the client's side, and with `server_too` the server's side."""
         reset(self.client)
         self.connection.client_open = False
         if server_too:
@@ -226,7 +226,7 @@ class Link:
 
 
 def reset(transport: Optional[asyncio.Transport]) -> None:
-    """Close a connection with RST; what is not sent yet is dropped."""
+    """Close a connection with RST. What is not sent yet is dropped."""
     if transport is None:
         return
     connection: Optional[socket.socket] = transport.get_extra_info("socket")
@@ -236,7 +236,7 @@ def reset(transport: Optional[asyncio.Transport]) -> None:
 
 
 def reset_soon(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-    """reset() for a transport that is just being made: asyncio begins to read only after telling of it."""
+    """reset() for a new transport, a moment later: asyncio begins to read from it only after connection_made()."""
     loop.call_soon(reset, transport)
 
 

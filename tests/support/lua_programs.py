@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the Lua programs of tests/lua under every Lua, with the module of the build that is being tested.
 
-REDLATCH_TEST_LUA_BUILD names another build folder than build/, and REDLATCH_TEST_LUA_PRELOAD what its modules want to
-be loaded first: the libraries of a sanitizer. Then those Luas are meant whose modules are there.
+REDLATCH_TEST_LUA_BUILD names another build folder than build/, and REDLATCH_TEST_LUA_PRELOAD libraries to load before
+its modules: those of a sanitizer. With a sanitizer only the Luas are used whose modules were built, and not LuaJIT.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def scenes_of(program: str) -> List[str]:
 
 
 def environment(lua: str) -> Dict[str, str]:
-    """Where an interpreter finds the wrapper, the module, and what the programs share; then what is installed."""
+    """An interpreter's environment. It finds the wrapper, the module and the shared parts before what is installed."""
     module = BUILD / "lua" / MODULES[lua] / "redlatch" / "core.so"
     assert module.exists(), f"{module} is not built; try ./dev build"
     rock = ROOT / "lua-rock"
@@ -48,7 +48,7 @@ def environment(lua: str) -> Dict[str, str]:
 
 
 def play(lua: str, program: str, scene: str, url: str, name: str, timeout: float = 100.0) -> None:
-    """Play one scene; what went wrong stands in the assertion."""
+    """Play one scene. The message of the assertion says what went wrong."""
     command = [lua, str(SOURCES / f"{program}.lua"), url, scene, name]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, check=False, env=environment(lua), errors="replace"
@@ -77,7 +77,7 @@ class LuaProcess:
         return self.process.stdout.readline().rstrip("\n")
 
     def hear(self, expected: str) -> None:
-        """The next line must be this one."""
+        """Read the next line, which must be this one."""
         line = self.line()
         problem = "" if line else f"; its errors: {self.errors()}"
         assert line == expected, f"heard {line!r}; expected {expected!r}{problem}"
@@ -88,13 +88,13 @@ class LuaProcess:
         return self.process.stderr.read()
 
     def tell(self, text: str) -> None:
-        """A line to the program."""
+        """Send a line to the program."""
         assert self.process.stdin is not None
         self.process.stdin.write(text + "\n")
         self.process.stdin.flush()
 
     def end(self, timeout: float = 20.0) -> int:
-        """Wait for the program's end; its exit status."""
+        """Wait for the program's end, and return its exit status."""
         return self.process.wait(timeout)
 
     def __enter__(self) -> LuaProcess:

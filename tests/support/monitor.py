@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server executed, in its own order: a recorder of MONITOR lines.
+"""Records by MONITOR what a server executes, in the server's order.
 
-A script call stands before the calls made inside it; those carry the mark `lua` and name their caller. Redis shows no
-administrative commands (CONFIG, CLIENT KILL, AUTH, ...) in MONITOR.
+A script call comes before the calls made inside it, which have `lua` set and name their caller. MONITOR does not show
+administrative commands (CONFIG, CLIENT KILL, AUTH, ...).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNSHARDED = {"SSUBSCRIBE": "SUBSCRIBE", "SUNSUBSCRIBE": "UNSUBSCRIBE", "SPUBLIS
 
 @dataclass(frozen=True)
 class Entry:
-    """One executed command. `caller` is the script call that a `lua` command was made by."""
+    """One executed command. `caller` is the script call that made a `lua` command."""
 
     time_us: int
     database: int
@@ -71,7 +71,7 @@ class Entries(List[Entry]):
         return [entry.command for entry in self]
 
     def verbs(self) -> List[str]:
-        """The first words, in order, with those for messages within a shard as on a server that is no cluster."""
+        """The first words, in order. Commands of sharded channels count as the others: SPUBLISH as PUBLISH."""
         return [_UNSHARDED.get(entry.command, entry.command) for entry in self]
 
 
@@ -132,8 +132,8 @@ class Monitor:
     def sync(self, timeout: float = 5.0) -> None:
         """Return when everything that was sent to the server before this call has been recorded.
 
-        The second echo covers commands whose reply nobody waited for: the server takes them from their sockets at the
-        latest in the round in which it answers the first.
+        The second echo covers commands whose reply nobody waited for: the server reads them from their sockets at the
+        latest in the round of its event loop in which it answers the first echo.
         """
         for _ in range(2):
             text = _SYNC_PREFIX + uuid.uuid4().hex.encode()
@@ -159,7 +159,7 @@ class Monitor:
         return self.since(mark).top_level()
 
     def wait_for(self, predicate: Callable[[Entry], bool], mark: int = 0, timeout: float = 5.0) -> Entry:
-        """The first command after `mark` for which `predicate` is true, waiting until there is one."""
+        """Wait for the first command after `mark` for which `predicate` is true, and return it."""
 
         def first() -> Optional[Entry]:
             return next((entry for entry in _visible(self._entries[mark:]) if predicate(entry)), None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian's nginx with its Lua module, unpacked into build/nginx: `python -m support.nginx` prints the folder.
 
-Installed, its LuaJIT would take the place of the LuaJIT that other tests use, and a web server would be started.
+It is not installed: its LuaJIT would take the place of the LuaJIT that other tests use, and a web server would start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PACKAGES = ["nginx", "libnginx-mod-http-lua"]
 
 
 def output(command: List[str], folder: str = ".") -> str:
-    """What a command that must succeed prints."""
+    """Runs a command that must succeed, and returns what it prints."""
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
@@ -27,7 +27,7 @@ def output(command: List[str], folder: str = ".") -> str:
 
 
 def fetch() -> None:
-    """Downloads the packages and those that they need and this machine lacks, as apt would install them."""
+    """Downloads and unpacks the packages, and those of their dependencies that this machine lacks."""
     planned = output(["apt-get", "install", "--simulate", "--no-install-recommends", *PACKAGES])
     names = sorted({*PACKAGES, *re.findall(r"^Inst (\S+)", planned, re.MULTILINE)})
     partial = FOLDER.with_suffix(".partial")

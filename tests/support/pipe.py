@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One direction of a proxied connection: an ordered queue that faults can slow down, stop or make leak.
 
-Faithful to TCP: what is kept back keeps back all that follows, and nothing overtakes. The end of the stream is an item
-like any other. Everything runs on the proxy's thread.
+As in TCP, the order stays: an item that is held back holds back all that follow. The end of the stream is an item like
+any other. Everything runs on the proxy's thread.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .faults import Command, Hit, Outcome
 
 EOF = Outcome("eof")
 
-# What a condition does when it meets something: a command, or None for anything else.
+# Called by a condition for each item that it acts on, with its command, or None if it has none.
 Meeting = Callable[[Optional[Command]], None]
 
 
 @dataclass
 class Data:
-    """Bytes on their way. To the server: the command they are, the stroke that wants to know its reply."""
+    """Bytes on their way. Those to the server may have a command, and the hit that waits for its reply."""
 
     raw: bytes
     command: Optional[Command] = None
@@ -54,7 +54,7 @@ Item = Union[Data, Barrier, Canned, End]
 
 
 class Pipe:
-    """One direction of a connection. Conditions in force are functions that are told of each thing they meet."""
+    """One direction of a connection. Conditions in force are functions that are called for each item."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, emit: Callable[[Union[Data, Canned, End], bytes], None]
@@ -72,7 +72,7 @@ class Pipe:
         self.lost = False
 
     def put(self, item: Item) -> None:
-        """Send something through. A stream that has lost bytes is lost as a whole from there on."""
+        """Put an item into the pipe. After a loss all that follows is lost, too."""
         if isinstance(item, Barrier):
             self._barriers.append(item)
             self._queue.append((self._last_due, item))
@@ -94,14 +94,14 @@ class Pipe:
         self.pump()
 
     def lift(self, barrier: Barrier) -> None:
-        """Let go what a barrier keeps."""
+        """Let the items behind a barrier go on."""
         barrier.lifted = True
         if barrier in self._barriers:
             self._barriers.remove(barrier)
         self.pump()
 
     def pump(self) -> None:
-        """Emit what may go now."""
+        """Emit the items that are due and not behind a barrier."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -132,7 +132,7 @@ class Pipe:
         item.sent += 1
 
     def clear(self) -> None:
-        """Forget what is queued, telling those who wait for an outcome; nothing goes through any more."""
+        """Drop what is queued; the outcome of its hits is EOF. Nothing goes through any more."""
         self.lost = self._closed = True
         if self._timer is not None:
             self._timer.cancel()

@@ -4,8 +4,8 @@
 Ports come from below the system's ephemeral range: a port of that range can be taken by any outgoing connection while
 its server is down, and a client that keeps connecting to a closed one on loopback can even end up connected to itself.
 
-A port is one process's until that ends: a server of another test that took the port of one that is down for a while
-would answer in its place.
+A port belongs to one process until that ends. Otherwise, while a server is down, a server of another test could take
+its port and would answer in its place.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _claimed: Set[int] = set()
 
 
 def claim(port: int) -> bool:
-    """Whether the port is nobody's yet; then it is this process's."""
+    """Claim a port for this process. Return False if it was claimed before, by this process or another."""
     global _claims
     if _claims is None:
         _claims = os.open(_claims_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -67,8 +67,8 @@ def listening_socket(port: int, backlog: int = 512) -> socket.socket:
 
 
 def free_port() -> int:
-    """A port that nobody listens on at this moment, and that no other test gets; whoever binds it must be ready to lose
-    the race to somebody else and ask again.
+    """A port that nobody listens on now, and that no other test gets. A program that is no test may still bind it
+    first; then the caller has to ask again.
     """
     highest = max(_ephemeral_start(), _LOWEST + 1_000)
     for _ in range(200):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP proxy between redis clients and a server that knows where commands begin and end, and fails as told.
+"""A TCP proxy between Redis clients and a server. It knows where commands begin and end, and makes faults.
 
     with Proxy(server.address) as proxy:
         fault = proxy.cut_after(Script("acquire", text), nth=2)    # armed when this returns
@@ -284,7 +284,7 @@ class Proxy:
         self.run(release)
 
     def discard(self, fault: Fault) -> None:
-        """Release a fault and forget it, so that a proxy which lives long has not to ask ever more of them."""
+        """Release a fault and forget it. Otherwise a proxy that lives long asks more and more faults."""
 
         def discard() -> None:
             fault.release_now()
@@ -293,8 +293,8 @@ class Proxy:
         self.run(discard)
 
     def forget_ended(self) -> None:
-        """Forget the connections that are over on both sides, so that faults of a proxy which lives long have not to
-        concern ever more of them."""
+        """Forget the connections that have ended on both sides. Otherwise a proxy that lives long applies its faults to
+        more and more connections."""
 
         def forget() -> None:
             self.links = {connection: link for connection, link in self.links.items() if not link.ended}
@@ -371,7 +371,7 @@ class Proxy:
         self._log.append((time.monotonic(), connection, command))
 
     def due_before(self, link: Link, command: Command) -> Optional[CommandFault]:
-        """The fault that is to strike a command which is about to leave for the server. All that match count it."""
+        """The fault that is to strike a command before it goes to the server. Each fault that matches counts it."""
         faults = [fault for fault in self._faults if isinstance(fault, CommandFault)]
         return next(iter([fault for fault in faults if fault.due(link, command)]), None)
 
@@ -411,7 +411,7 @@ class Proxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for link in self.links.values():
             link.cut()
-        # Transports close their sockets one round after they were told to.
+        # Transports close their sockets one round of the loop after abort().
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 

@@ -19,12 +19,12 @@ def base(name: str) -> str:
 
 
 def channel(name: str) -> str:
-    """Where releases of both sides are told."""
+    """The channel on which releases of both modes are published."""
     return f"redisson_rwlock:{base(name)}"
 
 
 def timeout_key(name: str, owner: str, level: int) -> str:
-    """The key that ends with one level of a reader."""
+    """The timeout key of one level of a reader."""
     return f"{base(name)}:{owner}:rwlock_timeout:{level}"
 
 
@@ -62,7 +62,7 @@ def owner_of(lock: redlatch.Lock) -> str:
 
 
 def peer_reads(server: RedisServer, name: str, thread: int, lease_ms: Optional[int], lock_ms: int) -> str:
-    """A reader made by hand as Redisson's acquire would, or one without a timeout key, and the lock's lease."""
+    """Write a reader, as Redisson's acquire does, and the lock's lease. Without `lease_ms` it has no timeout key."""
     owner = f"{PEER}:{thread}"
     with server.admin.pipeline(transaction=True) as at_once:
         at_once.hset(name, mapping={"mode": "read", owner: "1"})
@@ -74,7 +74,7 @@ def peer_reads(server: RedisServer, name: str, thread: int, lease_ms: Optional[i
 
 
 def peer_writes(server: RedisServer, name: str, lease_ms: int) -> str:
-    """A writer made by hand as Redisson's acquire would."""
+    """Write a writer, as Redisson's acquire does."""
     owner = f"{PEER}:99"
     server.admin.hset(name, mapping={"mode": "write", f"{owner}:write": "1"})
     server.admin.pexpire(name, lease_ms)
@@ -82,11 +82,11 @@ def peer_writes(server: RedisServer, name: str, lease_ms: int) -> str:
 
 
 def about(value: int, expected: int, slack: int = 2_000) -> bool:
-    """Whether a remaining time is what it was set to, a slow machine allowed for."""
+    """Whether a remaining time is what it was set to, less at most `slack` for a slow machine."""
     return expected - slack < value <= expected
 
 
 def sides(client: redlatch.Client, name: str) -> Tuple[redlatch.Lock, redlatch.Lock]:
-    """The two locks of a name."""
+    """The read lock and the write lock of a name."""
     both = client.read_write_lock(name)
     return both.read, both.write

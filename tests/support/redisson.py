@@ -52,7 +52,7 @@ def _command() -> List[str]:
 
 
 def servers(url: str, several: str) -> Dict[str, Any]:
-    """What Servers.java makes of a URL of redlatch; `several` is the mode of redis+replicas://."""
+    """A URL of redlatch in the form that Servers.java reads; `several` is the mode of redis+replicas://."""
     parts = urlsplit(url)
     scheme, _, form = parts.scheme.partition("+")
     login, at, hosts = parts.netloc.rpartition("@")
@@ -86,7 +86,7 @@ class Redisson(Peer):
         return RedissonClient(self, int(self.send(request).result()))
 
     def interrupt(self, thread: int) -> bool:
-        """Interrupt a thread in its call; whether it was in one."""
+        """Interrupt a thread in its call. Return whether it was in one."""
         return bool(self.send({"call": "interrupt", "arguments": [thread]}).result())
 
     def sleeps(self, thread: int) -> bool:
@@ -107,7 +107,7 @@ class RedissonClient:
         return str(self.java.send(request).result())
 
     def close(self) -> None:
-        """Shut the client down; what it holds is left to run out."""
+        """Shut the client down. Its holds end with their leases."""
         self.java.send({"thread": CONTROL, "call": "close", "arguments": [self.number]}).result()
 
     def object(self, kind: str, **description: Any) -> RedissonObject:
@@ -185,7 +185,7 @@ class RedissonObject:
         )
 
     def call(self, thread: int, call: str, *arguments: Any) -> Any:
-        """Let a thread make a call; its result, or PeerError."""
+        """Let a thread make a call, and return its result. Raises PeerError if it failed."""
         return self.start(thread, call, *arguments).result()
 
     def on(self, thread: int) -> OnThread:
@@ -201,7 +201,7 @@ class OnThread:
         self._thread = thread
 
     def __getattr__(self, call: str) -> Callable[..., Any]:
-        # Names that are words of Python get a line below: await_().
+        # Names that are keywords of Python end with an underscore: await_().
         return lambda *arguments: self._target.call(self._thread, call.rstrip("_"), *arguments)
 
     def start(self, call: str, *arguments: Any) -> Pending:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer that puts on the wire what a Redisson 4 client does for its RLock: the foreign holder and waiter of the tests.
+"""A peer that sends what a Redisson 4 client sends for its RLock: the foreign holder and waiter of the tests.
 
 Commands, argument order, replies, keys, channel and waiting follow Redisson; the script texts are our own, written from
-their effects. It talks to a single server through redis-py, whose connections are those of the peer's name.
+their effects. It talks to a single server through redis-py, whose connections have the name of the peer.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class RedissonShapedPeer:
 
     @staticmethod
     def channel(name: Name) -> bytes:
-        """The channel on which releases of a lock are told."""
+        """The channel on which releases of a lock are published."""
         return _prefixed(b"redisson_lock__channel", _raw(name))
 
     # -------------------------------------------------------------------------------------------------- acquiring --
@@ -176,7 +176,7 @@ class RedissonShapedPeer:
         return holder_ms
 
     def _listen(self, subscriber: Any, kind: bytes, timeout: float) -> bool:
-        """Wait for a message of this kind; false when the time is over or the peer is closed."""
+        """Wait for a message of this kind. False if none came in time; ConnectionError if the peer was closed."""
         deadline = time.monotonic() + timeout
         while not self._closing.is_set():
             remaining = deadline - time.monotonic()

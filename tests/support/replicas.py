@@ -26,16 +26,16 @@ class Pair:
         return int(admin.execute_command("WAIT", 1, 1000)) == 1
 
     def freeze(self) -> None:
-        """The replica acknowledges nothing from now on."""
+        """Freeze the replica: from now on it acknowledges nothing."""
         self.replica.sigstop()
 
     def go_on(self) -> None:
-        """It does again."""
+        """End the freeze, and wait until the replica is in step."""
         self.replica.sigcont()
         wait_until(self.in_step, 10.0)
 
     def gone(self, *names: str) -> None:
-        """Wait until nothing stays on the master."""
+        """Wait until the master has none of these keys."""
         wait_until(lambda: self.master.admin.exists(*names) == 0, 2.0)
 
     def close(self) -> None:

@@ -47,8 +47,9 @@ class Promotion:
 
 @dataclass(frozen=True)
 class Write:
-    """What a stream says of a key: who has it (empty if the command does not say it), until when in ms of the server's
-    time (0 if the command does not say it), at the offset of the last byte of the command or of its transaction."""
+    """What a stream says of a key: its owner (empty if the command does not say it), the end of the lease in ms of the
+    server's time (0 if the command does not say it), and the offset of the last byte of the command, or of its
+    transaction."""
 
     replid: str
     offset: int
@@ -66,13 +67,13 @@ class Streams:
     last: str  # the history of the master at the end
 
     def write_down(self, path: Path) -> None:
-        """One JSON object a line."""
+        """Write one JSON object a line."""
         lines = [json.dumps(vars(each)) for each in (*self.promotions, *self.writes)]
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 class Stream:
-    """Takes the bytes of one history in, from an offset on: the writes that are complete."""
+    """Parses the bytes of one history, from an offset on."""
 
     def __init__(self, replid: str, offset: int) -> None:
         self.replid = replid
@@ -81,7 +82,7 @@ class Stream:
         self._transaction: Optional[List[Tuple[str, str, int]]] = None
 
     def feed(self, data: bytes) -> List[Write]:
-        """What is complete with these bytes."""
+        """The writes that are complete with these bytes."""
         found: List[Write] = []
         for frame in self._frames.feed(data):
             self.offset += len(frame.raw)
@@ -100,8 +101,8 @@ class Stream:
 
 
 def _parse(command: str, words: Sequence[str]) -> List[Tuple[str, str, int]]:
-    """Key, owner and end of the lease, of the commands by which locks with one holder are taken and extended. Servers
-    send ends of leases as moments."""
+    """Key, owner and end of the lease, for commands that acquire and extend locks with one holder. Servers send ends of
+    leases as absolute times."""
     if command in ("HSET", "HSETNX"):
         return [(words[1], words[2], 0)]
     if command == "SET":
@@ -114,7 +115,7 @@ def _parse(command: str, words: Sequence[str]) -> List[Tuple[str, str, int]]:
 
 @dataclass
 class Received:
-    """The bytes of a history behind an offset. They are parsed in the end: a reader that is slow loses what a
+    """The bytes of a history behind an offset. They are parsed at the end: a slow reader would lose what a
     server has not sent yet when it is killed."""
 
     replid: str
@@ -129,7 +130,7 @@ class Received:
 
 class _Reader(threading.Thread):
     """Follows one server whenever it is a master: the first one, and those that were replicas a moment ago. A server
-    that has just started may also say that it is a master, until it gets a master of its own; it is left alone."""
+    that has just started may also say that it is a master, until it gets a master of its own; it is not followed."""
 
     def __init__(self, server: RedisServer, known: Dict[str, Promotion], stopping: threading.Event) -> None:
         super().__init__(name=f"replication-{server.port}", daemon=True)
@@ -189,7 +190,7 @@ class _Reader(threading.Thread):
 
 
 def _line(connection: socket.socket) -> Tuple[bytes, bytes]:
-    """The first line that comes, and what came behind it."""
+    """The first line that is received, and the bytes received behind it."""
     data = b""
     while b"\r\n" not in data:
         more = connection.recv(1 << 16)
@@ -201,7 +202,7 @@ def _line(connection: socket.socket) -> Tuple[bytes, bytes]:
 
 
 class ReplicationObserver:
-    """Reads the streams of all masters among some servers, from its making until finish()."""
+    """Reads the streams of all masters among some servers, from its creation until finish()."""
 
     def __init__(self, servers: Sequence[RedisServer]) -> None:
         self._servers = servers
@@ -223,7 +224,7 @@ class ReplicationObserver:
         return self._readers[list(self._servers).index(server)].following
 
     def finish(self, master: RedisServer) -> Streams:
-        """Waits until everything was read that a master, the last one, has written; all that was read."""
+        """Waits until all was read that the last master has written, and returns all that was read."""
         wait_until(lambda: self.has_all_of(master), _READ)
         last = self._following(master)
         assert last is not None

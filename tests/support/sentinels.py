@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A master with two replicas, watched by three sentinels, all on free ports: what a failover needs.
 
-The sentinels find a server down after a few hundred milliseconds, unless the test wants it otherwise. `failover()` lets
-them change the master in good order; killing the master lets them do it because they must. With an identity all of them
-use TLS.
+The sentinels find a server down after a few hundred milliseconds, unless the test wants it otherwise. `failover()` has
+them change the master while it works. After a kill of the master they change it because it is down. With an identity
+all servers and sentinels use TLS.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Sentinel:
             client.close()
 
     def master_port(self) -> int:
-        """Where it says that the master is."""
+        """The port of the master that it announces."""
         return int(self.call("SENTINEL", "get-master-addr-by-name", SERVICE)[1])
 
     def knows(self, replicas: int, others: int) -> bool:
@@ -106,8 +106,8 @@ class Sentinel:
         return int(found["num-slaves"]) >= replicas and int(found["num-other-sentinels"]) >= others
 
     def is_changing(self) -> bool:
-        """Whether it is leading a failover. It already announces the new master then. If that one dies meanwhile, it
-        announces it until it is back, whatever the other sentinels say."""
+        """Whether it is leading a failover. It already announces the new master then. If the new master
+        dies meanwhile, it announces it until it is back, whatever the other sentinels say."""
         return "failover_in_progress" in self._found()["flags"].split(",")
 
     def _found(self) -> Dict[str, str]:
@@ -161,7 +161,7 @@ class Watched:
         return self.servers[-1]
 
     def url(self, *, sentinels: Optional[List[Sentinel]] = None, database: int = 0, query: str = "") -> str:
-        """redis+sentinel:// of the given sentinels, or of all; with TLS rediss+sentinel://, which says its CA."""
+        """redis+sentinel:// of the given sentinels, or of all; with TLS rediss+sentinel://, which names its CA."""
         hosts = ",".join(one.address for one in (self.sentinels if sentinels is None else sentinels))
         if self._tls:
             query = f"{query or '?'}{'&' if query else ''}tls_ca_file={self._tls.ca}"
@@ -169,7 +169,7 @@ class Watched:
 
     @property
     def master(self) -> RedisServer:
-        """The server that says that it is the master. Of two, as soon after a failover, the one that is announced."""
+        """The server that reports to be the master. Of two, as there may be after a failover, the announced one."""
         found = [one for one in self.servers if one.running and one.admin.info("replication")["role"] == "master"]
         if not found:
             raise RuntimeError("no server is a master")
@@ -205,7 +205,7 @@ class Watched:
         return bool(server.running and server.admin.info("replication")["role"] == "master")
 
     def failover(self) -> RedisServer:
-        """Have the sentinels change the master in good order; the new one."""
+        """Have the sentinels change the master while it works, and return the new one."""
         old = self.master
 
         def begun() -> bool:

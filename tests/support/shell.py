@@ -30,7 +30,7 @@ def program() -> str:
 
 
 def environment(server: Optional[RedisServer], **more: str) -> Dict[str, str]:
-    """This process's, with the server's address."""
+    """The environment of this process, with the server's address."""
     values = {**os.environ, **more}
     values.pop("REDIS_URL", None)
     if server is not None:
@@ -39,14 +39,14 @@ def environment(server: Optional[RedisServer], **more: str) -> Dict[str, str]:
 
 
 def redlatch(server: Optional[RedisServer], *arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end; variables of the environment as keywords."""
+    """Runs a command to its end. `more` has environment variables."""
     return subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True, timeout=60,
                           stdin=subprocess.DEVNULL, env=environment(server, **more), check=False)
 
 
 @contextmanager
 def _nothing_ignored() -> Iterator[None]:
-    """Whoever runs the tests in the background, or by nohup, ignores some signals, and what is ignored is inherited."""
+    """Resets ignored signals: in the background or under nohup this process ignores some, and children inherit that."""
     ignored = [number for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
                if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:
@@ -66,7 +66,7 @@ def start(server: RedisServer, *arguments: object, **options: Any) -> subprocess
 
 
 def script_of(folder: Path, text: str, trap: str = "") -> str:
-    """A shell script that sets a trap, says its process id in folder/pid, and goes on with a text."""
+    """A shell script that sets a trap, writes its process id to folder/pid, and goes on with `text`."""
     return f"{trap}\necho $$ >{folder}/new && mv {folder}/new {folder}/pid\n{text}\n"
 
 

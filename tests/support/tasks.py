@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""redlatch.aio as programs of threads use it: each thread that calls has a task, which makes its calls and awaits them.
-One event loop, on a thread of its own, has all tasks.
+"""Lets programs with threads use redlatch.aio: each thread that calls has a task, which makes and awaits its calls.
+One event loop, on a thread of its own, runs all tasks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import redlatch.aio
 import trio
 import uvloop
 
-# A call to be made by a task, or None to end it, and where its outcome goes.
+# A call that a task is to make, or None to end the task, and the future for the outcome.
 Job = Tuple[Optional[Callable[[], Any]], "concurrent.futures.Future[Any]"]
 SIMPLE = (str, bytes, int, float, bool, type(None), dict, redlatch.LockState, redlatch.Report)
 
@@ -27,7 +27,7 @@ class _OnAsyncio:
         threading.Thread(target=self._loop.run_forever, name="loop", daemon=True).start()
 
     def new_task(self) -> Callable[[Job], None]:
-        """Starts a task; what gives it jobs."""
+        """Starts a task. Returns a function that gives it jobs."""
 
         async def begin() -> asyncio.Queue[Job]:
             jobs: asyncio.Queue[Job] = asyncio.Queue()
@@ -56,7 +56,7 @@ class _OnTrio:
             await trio.sleep_forever()
 
     def new_task(self) -> Callable[[Job], None]:
-        """Starts a task; what gives it jobs."""
+        """Starts a task. Returns a function that gives it jobs."""
         give, take = trio.open_memory_channel[Job](1000)
         self._token.run_sync_soon(self._nursery.start_soon, _work, take.receive)
         return lambda job: self._token.run_sync_soon(give.send_nowait, job)
@@ -78,7 +78,7 @@ async def _work(take: Callable[[], Awaitable[Job]]) -> None:
             outcome.set_result(value)
         except Exception as error:
             outcome.set_exception(error)
-        del job, make, outcome  # it may be the last to know a lock
+        del job, make, outcome  # they may be the last references to a lock
         value = None
 
 
@@ -90,10 +90,10 @@ LOOPS: Dict[str, Callable[[], Any]] = {
 
 
 class Tasks:
-    """What redlatch is to threads. Of an object of redlatch.aio it shows a Shown."""
+    """Takes the place of the module redlatch in such programs. They get each object of redlatch.aio as a Shown."""
 
     def __init__(self, loop: str) -> None:
-        logging.getLogger("redlatch").setLevel(logging.ERROR)  # not of holds that a task left
+        logging.getLogger("redlatch").setLevel(logging.ERROR)  # no warnings about holds that a task left
         self._loop = LOOPS[loop]()
         self._own = threading.local()
 
@@ -115,13 +115,13 @@ class Tasks:
         return outcome.result()
 
     def show(self, value: Any) -> Any:
-        """What the program sees of a result."""
+        """Returns a result as the program sees it."""
         if isinstance(value, SIMPLE):
             return value
         return [self.show(each) for each in value] if isinstance(value, list) else Shown(self, value)
 
     def connect(self, url: str, **options: Any) -> Any:
-        """As of redlatch, like the others."""
+        """As redlatch.connect. The other functions are as those of redlatch, too."""
         return self.call(lambda: redlatch.aio.connect(url, **options))
 
     def multi_lock(self, *members: Shown, **options: Any) -> Any:

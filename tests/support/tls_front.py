@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TLS end in front of a plain server: it says which sessions were resumed, ends sessions but not connections, and
-sends records in small pieces."""
+"""A TLS endpoint in front of a plain server. It records which sessions were resumed, can end sessions but not their
+connections, and can send records in small pieces."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TlsFront:
         return f"rediss://127.0.0.1:{self._listening.getsockname()[1]}"
 
     def end_sessions(self) -> None:
-        """Say on each connection that nothing will follow, and leave the connections open."""
+        """End the TLS session of each connection (close_notify), and leave the connections open."""
         self._ended = len(self._threads)
 
     def __enter__(self) -> TlsFront:

@@ -21,16 +21,16 @@ class Identity(NamedTuple):
 
     @classmethod
     def make(cls, folder: Path) -> Identity:
-        """One of a CA of its own."""
+        """An identity with a new CA."""
         authority = Authority(folder, "test CA")
         return cls(authority.certificate("server"), authority.file)
 
     def options(self) -> Dict[str, Any]:
-        """For a RedisServer whose replicas, and the sentinels that watch it, use its TLS port. A free one each time."""
+        """Options of a RedisServer whose replicas and sentinels use its TLS port, which is a free one each time."""
         return {**self._settings(), "tls_replication": True}
 
     def lines(self, port: int) -> List[str]:
-        """For a sentinel with a TLS port, which uses those of the servers that it watches."""
+        """Lines for a sentinel with a TLS port, which uses the TLS ports of the servers that it watches."""
         settings = {**self._settings(), "tls_port": port, "tls_replication": "yes"}
         return [f"{name.replace('_', '-')} {value}" for name, value in settings.items()]
 

@@ -26,9 +26,9 @@ from .waiting import wait_until
 NAMES = ("single", "replicas", "replicated", "sentinel", "cluster", "tls", "replicas-tls", "replicated-tls",
          "sentinel-tls", "cluster-tls")
 NAME = os.environ.get("REDLATCH_TEST_TOPOLOGY", "single")
-# Those whose clients, on both sides, find a new master.
+# Those in which the clients of redlatch and of Redisson find a new master.
 CHANGING = ("replicated", "sentinel", "cluster", "replicated-tls", "sentinel-tls", "cluster-tls")
-# How the master is changed: without its failure, or since it was killed, or stopped until another one is there.
+# How the master is changed: without a failure, after a kill, or after a stop that lasts until there is another one.
 WAYS = ("in-order", "killed", "stopped")
 # How Redisson uses a master and replicas.
 SEVERAL = "master-slave" if NAME.startswith("replicas") else "replicated"
@@ -53,7 +53,7 @@ class Topology:
         return True
 
     def change(self, way: str) -> RedisServer:
-        """Make another server the master in one of WAYS; the new one."""
+        """Make another server the master in one of WAYS, and return it."""
         raise NotImplementedError
 
     def __enter__(self) -> Topology:
@@ -191,7 +191,7 @@ def strike(server: RedisServer, way: str) -> None:
 
 
 def make(name: str, folder: Path, down_after_ms: int = DOWN_AFTER_MS) -> Topology:
-    """Start one; certificates come into the folder."""
+    """Start a topology. Its certificates are made in the folder."""
     if name not in NAMES:
         raise RuntimeError(f"REDLATCH_TEST_TOPOLOGY is {name!r}; expected one of {', '.join(NAMES)}")
     tls = Identity.make(folder) if name.endswith("tls") else None

@@ -15,7 +15,7 @@ _OWNER = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0
 
 
 def build_directory() -> Path:
-    """Where the redlatch that is being tested was built; an installed one has no scripts beside it."""
+    """The build folder of the redlatch that is tested. An installed one has no scripts beside it: then build/."""
     beside = Path(redlatch.__file__).resolve().parents[2]
     return beside if (beside / "scripts").is_dir() else Path(__file__).resolve().parents[2] / "build"
 
@@ -54,7 +54,7 @@ def fields(server: RedisServer, name: str) -> Dict[bytes, bytes]:
 
 
 def counts(server: RedisServer, name: str) -> List[int]:
-    """The hold counts that stand in the lock's hash."""
+    """The hold counts in the lock's hash."""
     return [int(value) for value in fields(server, name).values()]
 
 
@@ -65,29 +65,29 @@ def remaining_ms(server: RedisServer, name: str) -> int:
 
 
 def channel(name: str) -> str:
-    """Where releases of the lock are told, by Redisson's rule."""
+    """The channel on which releases of the lock are published, by Redisson's rule."""
     return RedissonShapedPeer.channel(name).decode()
 
 
 def has_shards(server: RedisServer) -> bool:
-    """Whether it is a node of a cluster with messages within a shard."""
+    """Whether the server is a node of a cluster with sharded channels."""
     return "+cluster" in server.reached_by and server.version >= (7, 0, 0)
 
 
 def listeners_of(server: RedisServer, channel_name: str) -> int:
-    """How many connections listen to a channel there; on a node of a cluster, within its shard, too."""
+    """How many connections are subscribed to a channel on a server, also as a sharded channel if it has those."""
     words = ["NUMSUB", "SHARDNUMSUB"] if has_shards(server) else ["NUMSUB"]
     return sum(int(server.admin.execute_command("PUBSUB", word, channel_name)[1]) for word in words)
 
 
 def channels_about(server: RedisServer, name: str) -> List[bytes]:
-    """The channels with a name in them that somebody listens to there; the same."""
+    """The channels with a name in them that have subscribers on a server, sharded channels included."""
     words = ["CHANNELS", "SHARDCHANNELS"] if has_shards(server) else ["CHANNELS"]
     return [each for word in words for each in server.admin.execute_command("PUBSUB", word, f"*{name}*")]
 
 
 def subscribers(server: RedisServer, name: str) -> int:
-    """How many connections listen for releases of the lock."""
+    """How many connections are subscribed to releases of the lock."""
     return listeners_of(server, channel(name))
 
 
@@ -102,6 +102,6 @@ def addresses(server: RedisServer, client: redlatch.Client) -> Set[str]:
 
 
 def sent_by(entries: Entries, server: RedisServer, client: redlatch.Client) -> Entries:
-    """Of what was executed, what came from a client's present connections."""
+    """The commands that came from a client's present connections."""
     known = addresses(server, client)
     return Entries(entry for entry in entries.top_level() if entry.client in known)
