@@ -6,8 +6,8 @@
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms
 -- ARGV[3] queue mode: 0 tries once, 1 enters the queue at the end, 2 has a position already
--- ARGV[4] timeout of the caller in ms, 0 without one   ARGV[5] ms that a called head has to acquire, also the TTL of the
--- heartbeat key   ARGV[6] channel
+-- ARGV[4] timeout of the caller in ms, 0 without one
+-- ARGV[5] ms that a called head has to acquire, also the TTL of the heartbeat key   ARGV[6] channel
 -- Returns nil if the owner holds the lock. Returns an integer if the owner is not queued: the holder's remaining ms, -1
 -- if the lock has no TTL, -2 if it is free. Returns an array if the owner is queued: the ms until something may change,
 -- -1 if the lock has no TTL; and the number of the head if that is of the same client, else an empty string.
