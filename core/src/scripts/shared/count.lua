@@ -5,7 +5,7 @@ local function is_count(text)
     return string.find(text, '^%-?%d+$') and string.format('%.0f', tonumber(text)) == text
 end
 
--- The largest number of permits in all, as Redisson's (a Java int). A script that would exceed it returns -1.
+-- The largest number of permits in all, as Redisson's (a Java int). A script that would add more returns -1.
 local PERMITS_MAX = 2147483647
 
 local function wrong_text()

@@ -5,9 +5,8 @@
 -- Times are the server's. Dead waiters are removed at the head only, and scores of others are not shifted. A key of the
 -- wrong type counts as an empty queue here. A script that enters a waiter reads both keys before, and so ends with an
 -- error.
--- Heartbeat keys of other clients cannot be declared in KEYS. While the slot migrates, a node refuses to read a key
--- that it does not have. So a script reads these keys before its first write, and never reads a key that it has
--- deleted.
+-- Heartbeat keys of other clients cannot be declared in KEYS. While the slot migrates, a node may refuse to read a key
+-- that it does not have. So a script reads these keys before its first write, and reads no key that it has deleted.
 -- Begins with shared/clock.lua.
 -- Begins with shared/waiters.lua.
 -- SPDX-License-Identifier: Apache-2.0

@@ -6,8 +6,7 @@ local function wrong_group()
     return redis.error_reply('WRONGTYPE the key is no group of locks')
 end
 
--- Returns the owner of a value, and the end of its lease. Returns nil if there is no owner, false if it has no such
--- end.
+-- Returns the owner of a value, and the end of its lease; nil if there is no owner, false if its end is no number.
 local function owner_of(group, value)
     local owner = redis.call('hget', group, value)
     if not owner then
@@ -17,8 +16,7 @@ local function owner_of(group, value)
     return ends and tonumber(ends) and owner, tonumber(ends)
 end
 
--- Returns whether a hash is no group: no field, or none of some fields of a large hash, belongs to the owner of a
--- value.
+-- Returns whether a hash is no group: no field (of a large hash, none of some fields) is that of a value's owner.
 local function is_foreign(group)
     local size, step = redis.call('hlen', group), 1
     local fields = {}

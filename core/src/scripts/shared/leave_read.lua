@@ -1,8 +1,7 @@
 -- leave_read: how a reader releases a lock (wire format 2.5), except that no lease of others becomes shorter (W-12):
 -- neither that of a writer who is also this reader, nor one that was extended without the timeout keys.
 -- Readers without a timeout key are dead (W-14). They are removed if the TTL of the lock is at most 1 s above the
--- longest timeout key that the leaving reader had. Otherwise a client extended the lock alone, as Redisson's multi lock
--- does.
+-- longest timeout key of the leaving reader. Otherwise a client extended the lock alone, as Redisson's multi lock does.
 -- Readers are checked from the youngest, as the lock mostly ends with its timeout key, to the first that ends at most
 -- NEAR ms before the lock. Of the others only the oldest two are checked, because dead readers gather there.
 -- All keys are read before the first write. A full release begins with HDEL or DEL, which a server that is out of

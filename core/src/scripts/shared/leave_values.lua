@@ -1,7 +1,6 @@
 -- leave_values: how an owner releases its values of a group (wire format 2.9), ARGV[first] to ARGV[last], and never a
 -- part of them. If some belong to another owner by now, the hold is lost. What is left of it is removed all the same,
--- so that nobody waits for it (W-20). A full release writes with HDEL only, which a server that is out of memory still
--- executes.
+-- so that nobody waits for it (W-20). A full release writes with HDEL only. A server that is out of memory executes it.
 -- Begins with shared/held_values.lua.
 -- Begins with shared/levels.lua.
 -- SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,7 @@
 -- readers: the timeout keys of readers, one for each level (wire format 2.5). Only the first 1000 levels have them,
 -- because the count in a hash may be any number.
--- Timeout keys of other readers cannot be declared in KEYS. While the slot migrates, a node refuses to read a key that
--- it does not have. So a script reads all of them before its first write.
+-- Timeout keys of other readers cannot be declared in KEYS. While the slot migrates, a node may refuse to read a key
+-- that it does not have. So a script reads all of them before its first write.
 -- SPDX-License-Identifier: Apache-2.0
 local function timeout_of(base, owner, nth)
     return base .. ':' .. owner .. ':rwlock_timeout:' .. nth

@@ -1,5 +1,5 @@
--- record: for scripts whose intended result cannot be stated. They record the outcome of an operation, and repeat it if
--- they are sent again. ARGV[1] is the TTL of the record in ms, ARGV[2] the number of the operation.
+-- record: for scripts whose intended result cannot be stated by arguments. They record the outcome of an operation, and
+-- repeat it if they are sent again. ARGV[1] is the TTL of the record in ms, ARGV[2] the number of the operation.
 -- A key holds the record of one operation after the other. A record of another number is not needed any more, and is
 -- overwritten.
 -- SPDX-License-Identifier: Apache-2.0
