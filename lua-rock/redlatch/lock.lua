@@ -388,8 +388,8 @@ function Lock:remaining()
 end
 
 --- Returns whether the hold was lost and not released since. No command is sent.
----@return boolean? lost, string? reason "expired", "missing", "max_hold" or "abandoned"; of nil the message, string?
----code
+---@return boolean? lost, string? reason "expired", "missing", "max_hold" or "abandoned"; if lost is nil, the message,
+---string? code
 function Lock:lost()
     local now, message, code = standing(self)
     if not now then
