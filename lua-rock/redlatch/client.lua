@@ -1,4 +1,4 @@
---- Client: the connection to one Redis server, from which locks are made.
+--- Client: a handle to one Redis server or cluster, from which locks are made.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -17,13 +17,13 @@ local settings = require "redlatch.options"
 local started = require "redlatch.started"
 local walk = require "redlatch.walk"
 
---- What connect() returns. In a forked child it has connections and a uuid of its own, made at the first use; each Lua
---- state opens its own.
+--- The client that connect() returns. In a forked child it has connections and a uuid of its own, made at the first
+--- use. Each Lua state opens a client of its own.
 ---@class redlatch.Client
 ---@field package _handle userdata
----@field package _states table<integer, table> what is known of a hold, by its serial number; weak
----@field package _shared table<any, table> by owner and name: the handles that lock objects share; weak
----@field package _started table<integer, redlatch.Started> by tag
+---@field package _states table<integer, table> whether a hold is lost, by its serial; weak values
+---@field package _shared table<any, table> the handles that lock objects share, by owner and name; weak keys
+---@field package _started table<integer, redlatch.Started> the started calls, by tag
 ---@field package _last_tag integer
 ---@field package _closed boolean
 local Client = {}
@@ -43,12 +43,12 @@ function client.new(handle)
     }, Client)
 end
 
---- A mutex. Nothing is sent before it is used. A name is to be used as one kind of lock only.
+--- Returns a mutex. No command is sent before its first use. Use a name as one kind of lock only.
 ---
---- The owner is the returned object, unless one is given: whoever uses it, in whatever coroutine, may acquire it again
---- and has to release as often. Coroutines that are to exclude each other need a lock object each.
+--- The owner is the returned object, unless one is given. All coroutines that use the object are that owner: they may
+--- acquire the lock again and must release it as often. Coroutines exclude each other only with a lock object each.
 ---
---- Raises an error when the client is closed, or belongs to the process from which this one was forked.
+--- Raises an error if the client is closed, or belongs to the process from which this one was forked.
 ---@param name string 1 to 65535 bytes of any value
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
@@ -56,8 +56,8 @@ function Client:lock(name, options)
     return lock.new(self, core.MUTEX, name, options)
 end
 
---- A mutex whose holds have a fencing token, `held:token()`: greater than that of every hold before. A resource that
---- refuses what comes with a smaller token than it has seen is safe from a holder whose lease is over.
+--- Returns a mutex whose holds have a fencing token, `held:token()`, greater than that of every hold before. A resource
+--- that refuses a smaller token than the largest that it has seen is safe from a holder whose lease is over.
 ---@param name string
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
@@ -65,8 +65,8 @@ function Client:fenced_lock(name, options)
     return lock.new(self, core.FENCED, name, options)
 end
 
---- A mutex that is granted in the order in which those who wait for it came to the server, whatever process they are
---- in. Who gives up leaves the queue; who waits keeps the place however long it takes, unless the client is dead or cut
+--- Returns a mutex that is granted in the order in which waiters came to the server, across all processes. A waiter
+--- that gives up leaves the queue. A waiter keeps its position however long it waits, unless its client is dead or cut
 --- off for `fair_timeout`, an option of connect().
 ---@param name string
 ---@param options? redlatch.LockOptions
@@ -75,8 +75,8 @@ function Client:fair_lock(name, options)
     return lock.new(self, core.FAIR, name, options)
 end
 
---- A mutex whose waiters ask again and again instead of listening: for locks that are held for moments, by so many that
---- telling all of them of each release would cost more. In one process only the first waiter asks.
+--- Returns a mutex whose waiters poll and subscribe to no channel. It is for locks that are held for moments and have
+--- so many waiters that notifying them of each release would cost more. In one process only the first waiter polls.
 ---@param name string
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
@@ -84,9 +84,9 @@ function Client:spin_lock(name, options)
     return lock.new(self, core.SPIN, name, options)
 end
 
---- A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the owner as
---- its value. The owner cannot acquire it a second time before it releases. Those others do not tell of a release:
---- while one of them holds it, a waiter asks again every 0.1 s.
+--- Returns a lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
+--- owner as its value. It is not reentrant. The other libraries publish no message at a release: while one of them
+--- holds the lock, a waiter polls every 0.1 s.
 ---@param name string
 ---@param options? redlatch.LockOptions
 ---@return redlatch.Lock
@@ -94,8 +94,9 @@ function Client:plain_lock(name, options)
     return lock.new(self, core.PLAIN, name, options)
 end
 
---- A lock on values of a group: all of them, or none. Sets of values that overlap exclude each other, also when one
---- owner asks for both, and others do not. It is Redisson's getMultiLock(group, values) with its StringCodec.
+--- Returns a lock on values of a group: it acquires all of them, or none. Sets of values that overlap exclude each
+--- other, even if both have the same owner. Other sets do not. It is Redisson's getMultiLock(group, values) with its
+--- StringCodec.
 ---@param group string
 ---@param values string[] 1 to 10000 strings of any bytes, in any order
 ---@param options? redlatch.LockOptions
@@ -104,10 +105,10 @@ function Client:group_lock(group, values, options)
     return lock.new(self, core.GROUP, group, options, settings.check_values(values))
 end
 
---- Two locks of one name and one owner: `.read` for many at once and `.write` for one alone. Who holds the write lock
---- may take the read lock as well, and reads on after releasing it; who holds the read lock and asks for the write lock
---- gets "would_deadlock" at once. In this process who comes first goes first; readers of other processes may overtake a
---- writer who waits, for ever if they overlap without a gap.
+--- Returns two locks of one name and one owner: `.read` for many at once and `.write` for one alone. An owner of the
+--- write lock may acquire the read lock as well, and keeps it after releasing the write lock. An owner of the read lock
+--- that acquires the write lock gets "would_deadlock" at once. In one process waiters are served in order of arrival.
+--- Readers of other processes may overtake a waiting writer, for ever if they overlap without a gap.
 ---@param name string
 ---@param options? redlatch.LockOptions
 ---@return redlatch.ReadWriteLock
@@ -115,20 +116,20 @@ function Client:read_write_lock(name, options)
     return read_write.new(self, name, options)
 end
 
---- Calls a function at most once in a period, for a job that many programs start and one of them is to do. Others see a
---- mutex that is held.
+--- Calls a function at most once in a period. This is for a job that many programs start and only one should run. For
+--- others the name is a mutex that is held.
 ---@param name string
 ---@param given redlatch.OnceOptions
 ---@param body fun(held: redlatch.Hold): ...
----@return boolean? done true, then what the function returned; nil, message, "timeout" if it did not run: another one
----runs it, or at_least is not over; false, message, code if it ran and the release failed, as when it took longer than
----at_most and the lock was "lost"
+---@return boolean? done true, then what the function returned; nil, message, "timeout" if it did not run: another
+---program runs it, or at_least is not over; false, message, code if it ran and the release failed, as when it took
+---longer than at_most and the lock was "lost"
 function Client:once(name, given, body)
     return once(self, name, given, body)
 end
 
---- A candidate for the leadership of a name: one candidate of all programs leads. It campaigns at once, and lives on
---- the events of this client; see Election:step().
+--- Returns a candidate for a name. Of the candidates of all programs, one is the leader. The candidate starts to wait
+--- at once. It needs the events of this client; see Election:step().
 ---@param name string
 ---@param given? redlatch.ElectionOptions
 ---@return redlatch.Election? candidate, string? message, string? code
@@ -136,7 +137,7 @@ function Client:elect(name, given)
     return election.new(self, name, given)
 end
 
---- A number of permits that are taken and given back, by whomever.
+--- Returns a semaphore: a number of permits that anybody may take and give back.
 ---@param name string
 ---@param given? redlatch.SemaphoreOptions
 ---@return redlatch.Semaphore
@@ -144,7 +145,8 @@ function Client:semaphore(name, given)
     return semaphore.new(self, name, given)
 end
 
---- Permits that have an id and a lease each: those of a program that died are free again when their leases are over.
+--- Returns a permit semaphore. Each of its permits has an id and a lease: the permits of a dead program are free again
+--- when their leases are over.
 ---@param name string
 ---@param given? redlatch.SemaphoreOptions
 ---@return redlatch.PermitSemaphore
@@ -152,7 +154,7 @@ function Client:permit_semaphore(name, given)
     return permits.new(self, name, given)
 end
 
---- A count-down latch: lets through whoever waits once it was counted down so often as it was set to.
+--- Returns a count-down latch. Its waiters go on when it was counted down as often as it was set to.
 ---@param name string
 ---@param given? redlatch.LatchOptions
 ---@return redlatch.Latch
@@ -160,7 +162,7 @@ function Client:latch(name, given)
     return latch.new(self, name, given)
 end
 
---- Releases what is held, unless `release_on_close` is false, and ends the client. Takes at most the `close_timeout` of
+--- Releases all holds, unless `release_on_close` is false, and ends the client. Takes at most the `close_timeout` of
 --- `tuning`. Closing twice is harmless.
 ---@return true? done, string? message, string? code
 function Client:close()
@@ -170,7 +172,7 @@ function Client:close()
 end
 
 --- Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If the
---- server refuses them, there is an event "credentials_refused", and the connections stay what they were.
+--- server refuses them, there is an event "credentials_refused", and open connections keep the old ones.
 ---@param username? string nil: the default user
 ---@param password string a password or a token
 ---@return true? done, string? message, string? code
@@ -183,33 +185,33 @@ function Client:set_credentials(username, password)
     return outcome.result(status, message)
 end
 
---- Whether close() was called.
+--- Returns whether close() was called.
 ---@return boolean
 function Client:closed()
     return self._closed
 end
 
---- The first part of every owner id that this client writes.
+--- Returns the uuid, which is the first part of every owner id that this client writes.
 ---@return string
 function Client:uuid()
     return core.client_uuid(self._handle)
 end
 
---- The URL in use, with what the given one left out, and without user and password.
+--- Returns the URL in use, with defaults for what the given URL left out, and without user and password.
 ---@return string
 function Client:url()
     return core.client_url(self._handle)
 end
 
---- What the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who queues.
+--- Returns what the server knows of a name, a lock or not, whoever wrote it: who holds it, for how long, who is queued.
 ---@param name string
----@param owner? string an id as of a party, told of first if it holds the name, however many others do
+---@param owner? string an owner id as of a party, which is listed first if it holds the name
 ---@return redlatch.Report? report, string? message, string? code
 function Client:inspect(name, owner)
     return reports.inspect(self, settings.check_name(name), reports.check_owner(owner))
 end
 
---- Starts such an inspection and returns at once. Its event is "answered", with the report as `value`.
+--- Starts inspect() and returns at once. Its event is "answered", with the report as `value`.
 ---@param name string
 ---@param owner? string
 ---@return integer? tag, string? message, string? code
@@ -217,16 +219,17 @@ function Client:start_inspect(name, owner)
     return reports.start_inspect(self, settings.check_name(name), reports.check_owner(owner))
 end
 
---- The locks on the server whose names match, for `for report in client:scan("orders:*") do`. Never blocks the server
---- for long. As with Redis's SCAN, what is there all the time is found, perhaps more than once. Failures are raised.
----@param pattern? string a glob of Redis, below the client's prefix; all, as the empty one
+--- Returns an iterator over the locks whose names match: `for report in client:scan("orders:*") do`. It never blocks
+--- the server for long. As with Redis's SCAN, a lock that exists all the time is found, perhaps more than once.
+--- Failures are raised.
+---@param pattern? string a glob of Redis, after the client's prefix; default: "", which matches all names
 ---@return fun(): redlatch.Report?
 function Client:scan(pattern)
     return reports.scan(self, settings.check_pattern(pattern))
 end
 
---- The same locks, one for each Walk:start_next(). Nothing is sent yet.
----@param pattern? string all, as the empty one
+--- Returns a walk over the same locks: each Walk:start_next() finds one. No command is sent yet.
+---@param pattern? string as of scan()
 ---@return redlatch.Walk
 function Client:walk(pattern)
     return walk.new(self, settings.check_pattern(pattern))
@@ -239,15 +242,15 @@ local function free_wait_ms(given)
     return timeout == nil and core.FOREVER or settings.wait(timeout, "timeout")
 end
 
---- Waits until nobody holds a name, without taking it; somebody else may hold it again when this returns.
+--- Waits until nobody holds a name, without acquiring it. Somebody may hold it again when this returns.
 ---@param name string
----@param given? {timeout: number?} seconds to wait: -1 for ever, 0 checks once; -1
+---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 checks once; default: -1
 ---@return true? free, string? message, string? code "timeout" if it was held all the time
 function Client:wait_free(name, given)
     return reports.wait_free(self, settings.check_name(name), free_wait_ms(given))
 end
 
---- Starts such a wait and returns at once. Its event is "free".
+--- Starts wait_free() and returns at once. Its event is "free".
 ---@param name string
 ---@param given? {timeout: number?}
 ---@return integer? tag, string? message, string? code
@@ -255,7 +258,7 @@ function Client:start_wait_free(name, given)
     return reports.start_wait_free(self, settings.check_name(name), free_wait_ms(given))
 end
 
---- What the client has done since it was opened, by the names that redlatch.h explains.
+--- Returns counters of what the client has done since it was opened. redlatch.h explains their names.
 ---@return table<string, integer>? stats, string? message, string? code
 function Client:stats()
     local status, record = core.client_stats(self._handle)
@@ -270,8 +273,8 @@ function Client:stats()
     return stats
 end
 
---- A descriptor that is readable when next_event() has something to do. It belongs to the client: poll it, never read
---- or close it.
+--- Returns a descriptor that is readable when next_event() has something to do. It belongs to the client: poll it,
+--- never read or close it.
 ---@return integer? fd, string? message, string? code
 function Client:event_fd()
     local status, fd = core.client_event_fd(self._handle)
@@ -281,8 +284,8 @@ function Client:event_fd()
     return fd
 end
 
---- Does what work there is without blocking, and returns one event: a started call is done, or a hold was lost. False
---- when there is none; to be called until then, whenever the descriptor is readable.
+--- Does the work that is due, without blocking, and returns one event, such as that a started call is done or a hold
+--- was lost. Returns false if there is none. Whenever the descriptor is readable, call this until it returns false.
 ---@return redlatch.Event|false|nil event, string? message, string? code
 function Client:next_event()
     while true do
@@ -299,7 +302,8 @@ function Client:next_event()
     end
 end
 
---- Ends a started acquire or wait that is not done: its event will say "cancelled", or that it was granted before.
+--- Cancels a started acquire or wait that is not done. Its event has the code "cancelled", or says that it was granted
+--- before.
 ---@param tag integer what start_acquire() or start_wait() returned
 ---@return true? done, string? message, string? code
 function Client:cancel(tag)

@@ -1,4 +1,4 @@
---- Counted: what semaphores, permit semaphores and latches share: a name and a handle of the core that has no owner.
+--- Counted: the code that semaphores, permit semaphores and latches share. Their handles of the core have no owner.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -7,23 +7,23 @@ local outcome = require "redlatch.outcome"
 
 local counted = {}
 
---- A handle that the core's function `make` makes, perhaps with options.
+--- Returns a handle that the core's function `make` makes.
 function counted.new_handle(make, client, name, ...)
     local status, handle = make(client._handle, name, ...)
     if status ~= core.OK then
-        -- Of a client that is closed or its parent process's; an answer of nil would be called at once by many.
+        -- The client is closed, or it is the parent process's. Many callers would not check a result of nil.
         outcome.misuse("%s", handle)
     end
     return handle
 end
 
---- An object of this class with such a handle.
+--- Returns an object of this class with such a handle.
 function counted.new(class, make, client, name, ...)
     options.check_name(name)
     return setmetatable({_client = client, _handle = counted.new_handle(make, client, name, ...), _name = name}, class)
 end
 
---- What a call returns that hands out a number.
+--- Returns the results of a call whose result is a number.
 ---@return integer? number, string? message, string? code
 function counted.number(status, number)
     if status ~= core.OK then
@@ -32,7 +32,7 @@ function counted.number(status, number)
     return number
 end
 
---- What a call returns that hands out yes or no.
+--- Returns the results of a call whose result is a boolean.
 ---@return boolean? answer, string? message, string? code
 function counted.flag(status, number)
     if status ~= core.OK then
@@ -41,7 +41,7 @@ function counted.flag(status, number)
     return number == 1
 end
 
---- What the events of started calls have as `value`: a number, yes or no, or that it is done.
+--- The next three functions return the `value` of the event of a started call: a number, a boolean, or true.
 function counted.number_of(record)
     return record.number
 end
@@ -54,7 +54,7 @@ function counted.done_of()
     return true
 end
 
---- How long a call waits, by its options; without one `otherwise`, or for ever.
+--- Returns the timeout of a call in milliseconds. Without the option it is `otherwise`, or for ever.
 function counted.wait_ms(given, otherwise)
     if given.timeout == nil then
         return otherwise or core.FOREVER

@@ -1,18 +1,18 @@
---- Election: one of many candidates leads, in whatever process they are. What Client:elect() makes.
+--- Election: one of many candidates, in any processes, is the leader. Client:elect() makes a candidate.
 --
--- Leading is holding a mutex that is renewed. A candidate lives on the events of its client, so that it never blocks:
+-- The leader holds a mutex that is renewed. A candidate is driven by the events of its client, so it never blocks:
 --
 --     state        on the server         what ends it
---     campaigning  waits for the mutex   its grant: on_gain(), leading. It fails: pausing, or over if a repetition
---                                        would not mend it. resign(): leaving
+--     campaigning  waits for the mutex   its grant: on_gain(), leading. Its failure: pausing, or over if trying again
+--                                        does not help. resign(): leaving
 --     pausing      nothing               step(), 1 to 2 s later: campaigning. resign(): over
 --     leading      holds the mutex       its loss: on_loss(), clearing. resign(): on_loss(), leaving
 --     clearing     nothing               the event of the release of the lost hold: campaigning. resign(): leaving
 --     leaving      may hold the mutex    the event of the wait or of the release: over
 --     over         nothing               -
 --
--- A closed client ends each of them at the next step(): on_loss() if it led, over. A callback that raises does, too:
--- leaving, and the error goes on to the caller.
+-- A closed client ends each state at the next step(): on_loss() if the candidate led, over. A callback that raises an
+-- error ends the candidacy, too: leaving. The error is raised again for the caller.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -22,19 +22,19 @@ local options = require "redlatch.options"
 
 ---@class redlatch.ElectionOptions
 ---@field on_gain? fun() called when the candidate becomes the leader
----@field on_loss? fun() called when it is the leader no longer: the lock was lost, or it resigns
+---@field on_loss? fun() called when it is the leader no longer: the lock was lost, or the candidate resigns
 
---- A candidate. It stands until it resigns; it may lead, lose and lead again.
+--- A candidate, until it resigns. It may become the leader, lose the lock and become the leader again.
 ---@class redlatch.Election
 ---@field package _client redlatch.Client
 ---@field package _lock redlatch.Lock
 ---@field package _on_gain fun()
 ---@field package _on_loss fun()
 ---@field package _state "campaigning"|"pausing"|"leading"|"clearing"|"leaving"|"over"
----@field package _tag integer? of the call whose event is to come
+---@field package _tag integer? the tag of the started call whose event is still to come
 ---@field package _hold redlatch.Hold?
 ---@field package _failed_at integer? when the last attempt failed, by os.time()
----@field package _failure {[1]: string, [2]: string}? the message and the code of the last error, until a grant
+---@field package _failure {[1]: string, [2]: string}? message and code of the last error; nil after a grant
 local Election = {}
 Election.__index = Election
 Election.__name = "redlatch.Election"
@@ -42,7 +42,7 @@ Election.__name = "redlatch.Election"
 local election = {}
 
 local OF_ELECTION = {on_gain = true, on_loss = true}
--- Errors that do not pass by themselves.
+-- Errors that do not go away by themselves.
 local LASTING = {wrong_type = true}
 
 local function nothing()
@@ -72,13 +72,13 @@ local function campaign(self)
     return tag, message, code
 end
 
--- Ends the hold, lost or not; what comes then is in the state. What cannot be started now, step() starts.
+-- Starts the release of the hold, lost or not, and sets the state. If the call cannot be started, step() tries again.
 local function start_release(self, state)
     self._hold, self._state = nil, state
     self._tag = self._lock:start_release()
 end
 
--- Calls back. If that fails the candidacy ends, and the error goes on to the caller.
+-- Calls a callback. If it raises an error, the candidacy ends, and the error is raised again for the caller.
 local function call(self, given)
     local good, failure = pcall(given)
     if not good then
@@ -101,14 +101,14 @@ local function granted(self)
     call(self, self._on_gain)
 end
 
--- The started call is done, whose event this is.
+-- Handles the event of the started call.
 local function finished(self, event)
     local state = self._state
     self._tag = nil
     if state == "campaigning" then
         if event.ok then
             granted(self)
-        elseif event.code == "lost" then -- it was granted, and over before its event was collected
+        elseif event.code == "lost" then -- granted, and lost before its event was collected
             start_release(self, "clearing")
         else
             failed(self, event.message, event.code)
@@ -122,7 +122,7 @@ local function finished(self, event)
     end
 end
 
--- Whether the client is closed; the candidacy is over then.
+-- Returns whether the client is closed. If so, ends the candidacy.
 local function has_closed(self)
     if not self._client:closed() then
         return false
@@ -135,7 +135,7 @@ local function has_closed(self)
     return true
 end
 
--- What was to be done again.
+-- Starts again what failed: an acquire after the pause, or a release that could not be started.
 local function retry(self)
     local state = self._state
     if state == "pausing" and math.abs(os.time() - self._failed_at) > 1 then
@@ -163,11 +163,11 @@ function election.new(client, name, given)
     return self
 end
 
---- Hands an event of the client to the candidate; call it with each one. Call it without an event about once a second:
---- then it begins again after an error, 1 to 2 s later. It never blocks. on_gain and on_loss are called from here; if
---- one raises, the candidacy ends, and the error goes on to the caller. In Lua 5.1 itself they may not yield.
+--- Hands an event of the client to the candidate. Call it with each event. Call it also without one about once a
+--- second: then the candidate tries again 1 to 2 s after an error. It never blocks. It calls on_gain and on_loss. If
+--- one of them raises an error, the candidacy ends, and the error is raised again. In PUC Lua 5.1 they may not yield.
 ---@param event? redlatch.Event|false
----@return boolean taken whether the event was the candidate's
+---@return boolean taken whether the event was that of this candidate
 function Election:step(event)
     if has_closed(self) then
         return false
@@ -188,14 +188,15 @@ function Election:step(event)
     return false
 end
 
---- Whether this candidate leads, as far as is known: false as soon as its lease is over. Nothing is sent.
+--- Returns whether this candidate leads, as far as this process knows. It is false as soon as the safe time is over. No
+--- command is sent.
 ---@return boolean
 function Election:is_leader()
     return self._state == "leading" and self._hold:remaining() > 0
 end
 
---- Asks the server who leads: a party as of a report, with host and process if the client is one of redlatch; false if
---- nobody does. It blocks for a round trip.
+--- Queries who leads: a party as of a report, with host and process if it is a redlatch client; false if nobody leads.
+--- It blocks for a round trip.
 ---@return redlatch.Party|false|nil leader, string? message, string? code
 function Election:leader()
     local report, message, code = self._client:inspect(self._lock:name())
@@ -206,8 +207,8 @@ function Election:leader()
     return first and first.role == "holder" and first or false
 end
 
---- Ends the candidacy: calls on_loss if it leads, then starts the release. Returns at once; it is over when step() has
---- got the event. Resigning twice is harmless.
+--- Ends the candidacy: calls on_loss if the candidate leads, then starts the release. Returns at once. The candidacy is
+--- over when step() has had the event of the release. Resigning twice is harmless.
 function Election:resign()
     local state = self._state
     if has_closed(self) then
@@ -215,7 +216,7 @@ function Election:resign()
     end
     if state == "leading" then
         self._state = "leaving"
-        local good, failure = pcall(self._on_loss) -- before the release: the next leader may begin right after it
+        local good, failure = pcall(self._on_loss) -- before the release, after which the next leader may begin
         start_release(self, "leaving")
         if not good then
             error(failure, 0)
@@ -230,14 +231,14 @@ function Election:resign()
     end
 end
 
---- Whether the candidacy has ended. Then nothing of it is on the server, or a release that failed goes on in the
---- background.
+--- Returns whether the candidacy has ended. Then it holds nothing on the server, or the client goes on in the
+--- background with a release that failed.
 ---@return boolean
 function Election:is_over()
     return self._state == "over"
 end
 
---- What failed last, of a candidate that did not lead since; nil if nothing did.
+--- Returns the last failure, nil if there was none since the candidate last led.
 ---@return string? message, string? code
 function Election:failure()
     if self._failure then

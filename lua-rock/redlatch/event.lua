@@ -1,4 +1,4 @@
---- Event: what next_event() returns.
+--- Event: the completion of a started call, or a loss or another report, as next_event() returns it.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -7,27 +7,26 @@ local started = require "redlatch.started"
 
 ---@class redlatch.Event
 ---@field kind "acquired"|"released"|"extended"|"opened"|"counted"|"free"|"answered"|"lost"|"abandoned"|"moved"|
----"credentials_refused"|"release_failed"|"renewed_late" which started call is done, "answered" for all that ask or
----change something, or what became of a hold or a permit, or "moved": the sentinels have made another server the
----master, or "credentials_refused": the server refused the user or the password, or "release_failed": a release that
----was not to be confirmed failed, or "renewed_late": a lease was renewed after more than half of it
+---"credentials_refused"|"release_failed"|"renewed_late" which started call is done ("answered": a query or a change);
+---or what became of a hold or a permit; "moved": the sentinels have made another server the master;
+---"credentials_refused": the server refused the user or the password; "release_failed": an unconfirmed release failed;
+---"renewed_late": a lease was renewed after more than half of it
 ---@field ok boolean whether the call succeeded; false for "lost", "abandoned", "credentials_refused", "release_failed"
 ---@field message? string what went wrong, with which lock, on which server
 ---@field code? string what went wrong, such as "timeout"
----@field tag? integer of a call that was started: what it returned
----@field lock? redlatch.Lock of a call that was started
----@field semaphore? redlatch.Semaphore|redlatch.PermitSemaphore the same
----@field latch? redlatch.Latch the same
----@field walk? redlatch.Walk the same
----@field value any of a started call that asks or changes something, and was ok: what the blocking call would have
----returned
----@field after? number of "renewed_late": seconds since the confirmation before was requested
----@field permits? redlatch.Permit[] that a started acquire of a permit semaphore has brought
+---@field tag? integer of a started call: the tag that it returned
+---@field lock? redlatch.Lock of a started call: its object
+---@field semaphore? redlatch.Semaphore|redlatch.PermitSemaphore of a started call: its object
+---@field latch? redlatch.Latch of a started call: its object
+---@field walk? redlatch.Walk of a started call: its object
+---@field value any of a query or a change that succeeded: the result of the blocking call
+---@field after? number of "renewed_late": seconds since the previous confirmation was requested
+---@field permits? redlatch.Permit[] of a started acquire of a permit semaphore: the permits
 ---@field reason? "expired"|"missing"|"max_hold"|"abandoned" why a hold was lost, also
 ---of a call whose code is "lost"
----@field serial integer|string|nil names the hold, as Hold:serial() does, or the first of the permits
----@field old_address? string of "moved": host:port of the master before
----@field new_address? string of "moved": host:port of the master now
+---@field serial integer|string|nil the serial of the hold, as of Hold:serial(), or of the first permit
+---@field old_address? string of "moved": host:port of the previous master
+---@field new_address? string of "moved": host:port of the new master
 ---@field name string the lock's name, prefix included; its first 255 bytes
 
 local KINDS = {
@@ -45,12 +44,12 @@ local KINDS = {
     [core.EVENT_RELEASE_FAILED] = "release_failed",
     [core.EVENT_RENEWED_LATE] = "renewed_late",
 }
--- What comes without a call that was started.
+-- The kinds of events without a started call.
 local UNASKED = {lost = true, abandoned = true, credentials_refused = true, release_failed = true, renewed_late = true}
 local event = {}
 
---- The event in a record of the core, with the report or the state that it brings. The client learns which call is done
---- and which hold is lost.
+--- Returns the event in a record of the core, with its report or its state. Notes in the client that the call is done
+--- or the hold is lost.
 ---@return redlatch.Event
 function event.of(client, record, report, state_of_lock)
     local status = record.status

@@ -1,4 +1,4 @@
---- Hold: one acquire of a lock, until it is released or lost.
+--- Hold: what one owner has of a lock, until it is released or lost.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -6,32 +6,32 @@ local methods = require "redlatch.methods"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
 
---- What Lock:acquire_hold() and Lock:held() return, and the function of Lock:with() gets. When the lock was released,
---- or lost, and taken again, the old object knows nothing of the new hold.
+--- The hold of a lock. Lock:acquire_hold() and Lock:held() return it, and Lock:with() passes it to its function. If the
+--- lock is released or lost, and acquired again, the old object does not act on the new hold.
 ---@class redlatch.Hold
 ---@field package _lock redlatch.Lock
 ---@field package _serial integer|string
 ---@field package _token integer|string
 ---@field package _owner string
 ---@field package _state {lost: boolean, reason: integer?} shared by all objects of the same hold
----@field package _released boolean through this object
+---@field package _released boolean whether this object released it
 ---@field package _at_least_ms integer? of a job of Client:once(): how long the lock stays locked
----@field package _granted_ms integer? how long it had when it was granted
+---@field package _granted_ms integer? the safe time left when it was granted
 local Hold = {}
 Hold.__index = Hold
 Hold.__name = "redlatch.Hold"
 
 local hold = {}
 
--- As the number of an owner: the handle itself.
+-- As the number of an owner: the owner is the handle itself.
 local SELF = 0
 
---- Whether a record of the core says that the lock is held.
+--- Returns whether the core's record says that the lock is held.
 function hold.is_alive(record)
     return record.state == core.HELD or record.state == core.SUSPECT
 end
 
---- The hold of which the core has given a record.
+--- Returns the hold of a record of the core.
 function hold.of(lock, record)
     local serial, states = record.serial, lock._client._states
     local state = states[serial]
@@ -49,16 +49,17 @@ function hold.of(lock, record)
     }, Hold)
 end
 
---- The hold of an acquire that has just succeeded.
+--- Returns the hold of an acquire that has just succeeded.
 function hold.new(lock)
     local status, record = core.lock_hold_status(lock._handle, SELF)
     if status ~= core.OK then
-        return outcome.failure(status, record) -- closed in between
+        return outcome.failure(status, record) -- the client was closed meanwhile
     end
     return hold.of(lock, record)
 end
 
--- What the core says of this hold now; nil if it is over and another may have taken its place.
+-- Returns the core's record of this hold. Returns nil if the hold is over and there may be a newer one; after a failure
+-- also message and status.
 local function now_of(self)
     local status, record = core.lock_hold_status(self._lock._handle, SELF)
     if status ~= core.OK then
@@ -73,7 +74,7 @@ local function now_of(self)
     return record
 end
 
--- What a call returns that finds the hold over.
+-- Returns what a call returns if now_of() found no record: the failure, or that the hold was lost or released.
 local function over(self, message, status)
     if status then
         return outcome.failure(status, message)
@@ -87,13 +88,13 @@ local function over(self, message, status)
     return outcome.failure(core.NOT_OWNED, string.format("this hold of lock %q was released already", name))
 end
 
---- Has the release of a hold that was just acquired leave the lock locked until this time after the acquire.
+--- Makes the release of a new hold leave the lock locked until this time after the acquire.
 function hold.keep(held, at_least_ms)
     local now = now_of(held)
     held._at_least_ms, held._granted_ms = at_least_ms, now and now.remaining_ms or 0
 end
 
--- Ends the hold, but not the lock before its time. `now` is the core's record.
+-- Ends the hold, and leaves the lock locked for the rest of its time. `now` is the core's record.
 local function release_in_time(self, now)
     local rest_ms = self._at_least_ms - (self._granted_ms - now.remaining_ms)
     if rest_ms <= 0 or not hold.is_alive(now) then
@@ -105,7 +106,7 @@ local function release_in_time(self, now)
     return outcome.result(status, message, reason)
 end
 
---- Releases the lock once. `with` and `<close>` do not release it again.
+--- Releases one acquire of the lock, once. `with` and `<close>` do not release it again.
 ---@param given? redlatch.ReleaseOptions
 ---@return true? released, string? message, string? code "lost" if the hold was lost meanwhile, string? reason why
 function Hold:release(given)
@@ -121,7 +122,7 @@ function Hold:release(given)
     return self._lock:release(given)
 end
 
---- Lets the lease end so many seconds from now, also if that is sooner than it was.
+--- Sets the end of the lease to this many seconds from now, also if that is sooner than before.
 ---@param seconds number
 ---@return true? extended, string? message, string? code
 function Hold:extend(seconds)
@@ -133,49 +134,51 @@ function Hold:extend(seconds)
     return self._lock:extend(seconds)
 end
 
---- Seconds for which nobody else can have the lock, as far as is known; 0 when the hold is over. The lease of a lock
---- that is renewed is never longer than the watchdog's, however long it will be held.
+--- Returns the seconds of safe time left, in which nobody else can hold the lock; 0 if the hold is over. For a lock
+--- that is renewed this is at most the watchdog lease, however long it will be held.
 ---@return number
 function Hold:remaining()
     local now = now_of(self)
     return now and now.remaining_ms / 1000 or 0
 end
 
---- How many acquires are to be released; 0 when the hold is over.
+--- Returns how many acquires are still to be released; 0 if the hold is over.
 ---@return integer
 function Hold:count()
     local now = now_of(self)
     return now and hold.is_alive(now) and now.count or 0
 end
 
---- Whether the hold ended without being released, and why: its time ran out, or the server forgot it.
+--- Returns whether the hold was lost, and why, such as "expired" (its lease ended) or "missing" (the server no longer
+--- has it).
 ---@return boolean lost, "expired"|"missing"|"max_hold"|"abandoned"|nil reason
 function Hold:lost()
     now_of(self)
     return self._state.lost, outcome.reason(self._state.reason)
 end
 
---- The fencing token; nil for kinds of locks that have none.
+--- Returns the fencing token; nil for kinds of locks that have none.
 ---@return integer|string|nil
 function Hold:token()
     return self._token ~= 0 and self._token or nil
 end
 
---- The owner id of this hold as it stands in Redis, "uuid:number". An extend() whose reply was lost may change it; once
---- the hold is over it is the one that acquire() got.
+--- Returns the owner id of this hold as it is in Redis, "uuid:number". An extend() whose reply was lost may change it.
+--- When the hold is over, it is the id of the acquire.
 ---@return string
 function Hold:owner()
     local now = now_of(self)
     return now and now.owner or self._owner
 end
 
---- Names this hold, and never another, in events.
+--- Returns the serial, which names this hold, and never another, in events.
 ---@return integer|string
 function Hold:serial()
     return self._serial
 end
 
---- Lua 5.4 calls this at the end of the block of `local held <close>`. An error of the block is never hidden.
+--- Lua 5.4 calls this at the end of the block of `local held <close>`. If the block raised an error, a failed release
+--- raises none.
 function Hold:__close(failure)
     if self._released then
         return

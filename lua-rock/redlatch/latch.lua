@@ -1,4 +1,4 @@
---- Latch: lets through whoever waits once it was counted down.
+--- Latch: its waiters go on when it was counted down to zero.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -8,8 +8,8 @@ local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
 local started = require "redlatch.started"
 
---- A count-down latch by name, made by Client:latch(); Redisson's RCountDownLatch. One that was never set, was counted
---- down or was deleted is open.
+--- A count-down latch, made by Client:latch(); Redisson's RCountDownLatch. It is open if it was never set, was counted
+--- down to zero or was deleted.
 ---@class redlatch.Latch
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
@@ -24,7 +24,7 @@ local latch = {}
 local OF_WAIT = {timeout = true}
 
 ---@class redlatch.LatchOptions
----@field timeout? number how many seconds wait() and start_wait() wait: -1 for ever, 0 checks once; -1
+---@field timeout? number seconds that wait() and start_wait() wait: -1 for ever, 0 checks once; default: -1
 
 function latch.new(client, name, given)
     local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT))
@@ -33,22 +33,22 @@ function latch.new(client, name, given)
     return self
 end
 
--- A count-down is by one: a number would be passed over in silence.
+-- Refuses a number, which would otherwise be ignored: a count-down is by one.
 local function check_no_count(count)
     if count ~= nil then
         outcome.misuse("count is %s; expected none: a latch is counted down by one", outcome.shown(count))
     end
 end
 
---- Closes the latch until it has been counted down so often, unless it is closed already: then false.
+--- Closes the latch until it is counted down this often. Returns false if it is closed already.
 ---@param count integer 1 or more
 ---@return boolean? set, string? message, string? code
 function Latch:try_set_count(count)
     return counted.flag(core.latch_try_set_count(self._handle, options.amount(count, "count", 1)))
 end
 
---- Counts down by one. At zero the latch is open; of an open one it changes nothing.
----@param count? nil is refused: it is one
+--- Counts down by one. At zero the latch is open. An open latch stays unchanged.
+---@param count? nil any other value is refused
 ---@return true? done, string? message, string? code
 function Latch:count_down(count)
     check_no_count(count)
@@ -56,14 +56,14 @@ function Latch:count_down(count)
     return outcome.result(status, message)
 end
 
---- Asks the server what is left to be counted down: 0 when the latch is open.
+--- Queries the remaining count: 0 if the latch is open.
 ---@return integer? count, string? message, string? code
 function Latch:count()
     return counted.number(core.latch_count(self._handle))
 end
 
 --- Waits until the latch is open.
----@param given? {timeout: number?} seconds to wait: -1 for ever, 0 checks once; the latch's
+---@param given? {timeout: number?} seconds to wait: -1 for ever, 0 checks once; default: the latch's
 ---@return true? open, string? message, string? code "timeout" if it was closed all the time
 function Latch:wait(given)
     local wait_ms = counted.wait_ms(options.check_known(given, OF_WAIT), self._wait_ms)
@@ -71,7 +71,7 @@ function Latch:wait(given)
     return outcome.result(status, message)
 end
 
---- Deletes the latch, which opens it for who waits with redlatch; false if it was open.
+--- Deletes the latch, which opens it for waiters of redlatch. Returns false if there was none.
 ---@return boolean? deleted, string? message, string? code
 function Latch:delete()
     return counted.flag(core.latch_delete(self._handle))
@@ -86,7 +86,7 @@ function Latch:start_wait(given)
 end
 
 --- Starts a count-down and returns at once. Its event is "counted".
----@param count? nil is refused: it is one
+---@param count? nil any other value is refused
 ---@return integer? tag, string? message, string? code
 function Latch:start_count_down(count)
     check_no_count(count)
@@ -97,8 +97,8 @@ local function start(self, value, call, ...)
     return started.begin(self._client, {object = self, field = "latch", value = value}, call, ...)
 end
 
---- Starts try_set_count() and returns at once. Its event is "answered", with what that returns as `value`, as are those
---- of the next two.
+--- Starts try_set_count() and returns at once. Its event is "answered", with the result of try_set_count() as `value`.
+--- The same is true of the start functions below.
 ---@param count integer 1 or more
 ---@return integer? tag, string? message, string? code
 function Latch:start_try_set_count(count)
@@ -117,7 +117,7 @@ function Latch:start_delete()
     return start(self, counted.flag_of, core.latch_start_delete)
 end
 
---- The name as it was given, without the client's prefix.
+--- Returns the name as it was given, without the client's prefix.
 ---@return string
 function Latch:name()
     return self._name

@@ -1,4 +1,5 @@
---- Limited: what both semaphores share: options, and that somebody has to make them before they have permits.
+--- Limited: the code that both kinds of semaphores share: their options, and that they have no permits before somebody
+-- creates them.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -6,14 +7,15 @@ local counted = require "redlatch.counted"
 local options = require "redlatch.options"
 
 ---@class redlatch.SemaphoreOptions
----@field timeout? number how many seconds acquire() and its kin wait: -1 for ever, 0 tries once; -1
----@field limit? integer the first acquire makes the semaphore with so many permits, unless it exists
----@field wait_for_creation? boolean lets `with` wait until somebody makes the semaphore; else it is "not_found"; false
----@field lease? number of a permit semaphore: seconds of a fixed lease, or -1 for one that is renewed; -1
+---@field timeout? number seconds that an acquire waits: -1 for ever, 0 tries once; default: -1
+---@field limit? integer the first acquire creates the semaphore with this many permits, unless it exists
+---@field wait_for_creation? boolean whether `with` waits until somebody creates the semaphore, or returns "not_found";
+---default: false
+---@field lease? number of a permit semaphore: seconds of a fixed lease, or -1 for one that is renewed; default: -1
 
 local limited = {}
 
---- An object of this class with its options, which `known` names.
+--- Returns an object of this class. `known` has the names of its options.
 function limited.new(class, make, client, name, given, known)
     given = options.check_known(given, known)
     local wait_ms = counted.wait_ms(given)
@@ -23,7 +25,7 @@ function limited.new(class, make, client, name, given, known)
     local waits = given.wait_for_creation ~= nil and options.flag(given.wait_for_creation, "wait_for_creation") == 1
     local self = counted.new(class, make, client, name, record)
     self._wait_ms, self._scoped_handle = wait_ms, self._handle
-    if not waits and not given.limit then -- `with` does not wait for a semaphore that nobody made
+    if not waits and not given.limit then -- `with` does not wait for a semaphore that nobody created
         record.must_exist = 1
         self._scoped_handle = counted.new_handle(make, client, name, record)
     end

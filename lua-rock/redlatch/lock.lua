@@ -10,26 +10,27 @@ local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redla
 local started = require "redlatch.started"
 
 ---@class redlatch.AcquireOptions
----@field timeout? number seconds to wait: -1 for ever, 0 tries once; the lock's
----@field lease? number seconds of a fixed lease, or -1 for one that is renewed; the lock's
+---@field timeout? number seconds to wait: -1 for ever, 0 tries once; default: the lock's
+---@field lease? number seconds of a fixed lease, or -1 for one that is renewed; default: the lock's
 
 ---@class redlatch.LockOptions
----@field timeout? number how many seconds acquire() and its kin wait: -1 for ever, 0 tries once; -1
----@field lease? number seconds of a fixed lease, or -1 for one that is renewed for as long as the lock is held; -1
----@field max_hold? number a lock that is renewed is so for at most so many seconds, or -1; -1
----@field owner? table|thread|userdata who holds the lock, such as a coroutine: lock objects of the same client, name
----and owner let each other in, and what they hold is released when all of them are gone; the lock object itself
----@field reentrant? boolean whether the owner may acquire it again; true
----@field confirm_release? boolean whether a release waits for the server's reply, see Lock:release(); true
----@field token_from_time? boolean of a fenced lock: no token is smaller than the server's time in microseconds, so that
----tokens go on rising when the server loses their counter; to be the same for all who use the name; false
----@field back_off_initial? number of a spin lock: the first pause between two attempts; 0.001
----@field back_off_max? number of a spin lock: the longest, or as long as the first for pauses of one length; 0.128
----@field back_off_multiplier? integer of a spin lock: by what a pause is longer than the one before; 2
----@field key_template? string of a plain lock: the key, with {name} in it once; "{name}"
+---@field timeout? number seconds that an acquire waits: -1 for ever, 0 tries once; default: -1
+---@field lease? number seconds of a fixed lease, or -1 for one that is renewed while the lock is held; default: -1
+---@field max_hold? number seconds after which a hold is no longer renewed, or -1 for no limit; default: -1
+---@field owner? table|thread|userdata who holds the lock, such as a coroutine. Lock objects of the same client, name
+---and owner are one owner. What they hold is released when all of them are collected; default: the lock object itself
+---@field reentrant? boolean whether the owner may acquire it again; default: true
+---@field confirm_release? boolean whether a release waits for the server's reply, see Lock:release(); default: true
+---@field token_from_time? boolean of a fenced lock: a new token is at least the server's time in microseconds, so that
+---tokens rise also after the server lost their counter; the same for all users of the name; default: false
+---@field back_off_initial? number of a spin lock: seconds of the first pause between two attempts; default: 0.001
+---@field back_off_max? number of a spin lock: seconds of the longest pause; if equal to the first, all pauses have that
+---length; default: 0.128
+---@field back_off_multiplier? integer of a spin lock: the factor from one pause to the next; default: 2
+---@field key_template? string of a plain lock: the key, with one {name} in it; default: "{name}"
 
 ---@class redlatch.ReleaseOptions
----@field confirm? boolean whether to wait for the server's reply; as the lock's confirm_release
+---@field confirm? boolean whether to wait for the server's reply; default: the lock's confirm_release
 
 ---@alias redlatch.LockKind
 ---| "mutex"
@@ -43,7 +44,7 @@ local started = require "redlatch.started"
 ---| "multi"
 ---| "redlock"
 
---- A name to lock, made by Client:lock() and its kin.
+--- A lock on a name. Client:lock() and the functions for other kinds make it.
 ---@class redlatch.Lock
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
@@ -51,10 +52,10 @@ local started = require "redlatch.started"
 ---@field package _kind redlatch.LockKind
 ---@field package _wait_ms integer
 ---@field package _lease_ms integer
----@field package _confirm integer whether releases wait for the server's reply, as the core says it
----@field package _owner table|thread|userdata|nil kept alive for as long as the lock is
----@field package _shared table? keeps the handle that lock objects of one owner share
----@field package _members redlatch.Lock[]? of several: kept alive, with their clients
+---@field package _confirm integer whether releases wait for the server's reply, as the core's argument `confirm`
+---@field package _owner table|thread|userdata|nil kept alive by the lock object
+---@field package _shared table? keeps alive the handle that the lock objects of one owner share
+---@field package _members redlatch.Lock[]? of a multi lock or RedLock: kept alive, with their clients
 local Lock = {}
 Lock.__index = Lock
 Lock.__name = "redlatch.Lock"
@@ -63,7 +64,8 @@ local lock = {}
 
 local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = true, confirm_release = true}
 
--- What only some kinds of locks know: what makes it fit, the core's field if that has another name, and the kinds.
+-- The options of some kinds only: the function that checks and converts the value, the core's field if it has another
+-- name, and the kinds.
 local SETTINGS = {
     reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.SPIN] = true,
         [core.FAIR] = true, [core.GROUP] = true, [core.READ] = true, [core.WRITE] = true},
@@ -74,7 +76,7 @@ local SETTINGS = {
     key_template = {fits = options.bytes, [core.PLAIN] = true},
 }
 
--- The options of a kind of lock.
+-- Returns the options of a kind of lock.
 local function of_lock(kind)
     local known = {}
     for name in pairs(OF_EVERY_LOCK) do
@@ -90,7 +92,7 @@ local OF_ACQUIRE = {timeout = true, lease = true}
 local OF_RELEASE = {confirm = true}
 local OF_TRY = {lease = true}
 
--- As the number of an owner: the handle itself.
+-- As the number of an owner: the owner is the handle itself.
 local SELF = 0
 
 local function new_handle(client, kind, name, max_hold_ms, given, values, number)
@@ -111,7 +113,7 @@ local function new_handle(client, kind, name, max_hold_ms, given, values, number
     return core.lock_new(client._handle, kind, name, record)
 end
 
--- A text that is the same for lists of the same strings, whatever their order and how often each is there.
+-- Returns a text that is the same for lists of the same strings, whatever their order and number.
 local function list_key(values)
     local sorted, key = {}, {}
     for i, value in ipairs(values) do
@@ -126,7 +128,7 @@ local function list_key(values)
     return table.concat(key)
 end
 
--- The number by which the two sides of a read-write lock know their owner: it never stands for anybody else.
+-- Returns the owner number that the two locks of a read-write lock share. No other owner ever has it.
 local function number_of(by_name)
     if not by_name.number then
         local _, number = core.owner_new()
@@ -135,7 +137,7 @@ local function number_of(by_name)
     return by_name.number
 end
 
--- The handle that the lock objects of one owner and name share: to the core it is the owner.
+-- Returns the handle that the lock objects of one owner and name share. For the core the handle is the owner.
 local function shared_handle(client, kind, name, max_hold_ms, given, values)
     local owner = given.owner
     if type(owner) ~= "table" and type(owner) ~= "thread" and type(owner) ~= "userdata" then
@@ -162,7 +164,7 @@ local function shared_handle(client, kind, name, max_hold_ms, given, values)
     elseif shared.max_hold_ms ~= max_hold_ms then
         outcome.misuse("max_hold differs from that of another lock object with this name and owner; expected the same")
     else
-        -- As with a handle of its own: none is to be had of a client that is closed.
+        -- Fails for a client that is closed, as a new handle does.
         local status, message = core.lock_hold_status(shared.handle, SELF)
         if status ~= core.OK then
             return status, message
@@ -171,7 +173,7 @@ local function shared_handle(client, kind, name, max_hold_ms, given, values)
     return core.OK, shared.handle, shared
 end
 
---- `values`: of a group.
+--- Returns a new lock object. `values` are those of a group lock.
 function lock.new(client, kind, name, given, values)
     options.check_name(name)
     given = options.check_known(given, of_lock(kind))
@@ -193,7 +195,7 @@ function lock.new(client, kind, name, given, values)
         status, handle = new_handle(client, kind, name, max_hold_ms, given, values)
     end
     if status ~= core.OK then
-        -- Of a client that is closed or its parent process's; an answer of nil would be called at once by many.
+        -- The client is closed, or it is the parent process's. Many callers would not check a result of nil.
         outcome.misuse("%s", handle)
     end
     return setmetatable({
@@ -212,7 +214,7 @@ end
 local OF_SEVERAL = {timeout = true, lease = true, max_hold = true}
 local OF_MAJORITY = {timeout = true, lease = true, max_hold = true, allow_few = true}
 
--- The handle of several: of all of them, or of a majority.
+-- Returns the handle of a multi lock, or with `majority` of a RedLock.
 local function composite_handle(members, majority, given)
     local record, handles = core.lock_options(), {}
     record.owner_mode = core.OWNER_HANDLE
@@ -231,7 +233,7 @@ local function composite_handle(members, majority, given)
     return core.multi_lock_new(handles, record)
 end
 
---- A lock that stands for several: `members` is a table of lock objects, which keep their clients alive.
+--- Returns a lock object for several locks. `members` is a list of lock objects, which keep their clients alive.
 function lock.composite(members, majority, given)
     options.check_list(members, "member", "redlatch.Lock")
     given = options.check_known(given, majority and OF_MAJORITY or OF_SEVERAL)
@@ -255,7 +257,7 @@ function lock.composite(members, majority, given)
     }, Lock)
 end
 
--- What an acquire is to do: the lease and the wait in milliseconds.
+-- Returns the lease and the timeout of an acquire, in milliseconds.
 local function terms(self, given, known)
     local lease_ms, wait_ms = self._lease_ms, self._wait_ms
     if given ~= nil then
@@ -274,9 +276,10 @@ local function obtain(self, lease_ms, wait_ms)
     return outcome.result(core.lua_acquire(self._handle, SELF, lease_ms, wait_ms))
 end
 
---- Acquires the lock, and waits for it. Whoever has it already has it once more, and releases as often.
+--- Acquires the lock, and waits for it. An owner that holds it already acquires it once more, and must release it as
+--- often.
 ---@param given? redlatch.AcquireOptions
----@return true? acquired, string? message, string? code "timeout" when somebody else held it all the time
+---@return true? acquired, string? message, string? code "timeout" if another owner held it all the time
 function Lock:acquire(given)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
     return obtain(self, lease_ms, wait_ms)
@@ -284,23 +287,23 @@ end
 
 --- Acquires the lock if that is possible at once.
 ---@param given? {lease: number?}
----@return true? acquired, string? message, string? code "timeout" when somebody else holds it
+---@return true? acquired, string? message, string? code "timeout" if another owner holds it
 function Lock:try_acquire(given)
     local lease_ms = terms(self, given, OF_TRY)
     return obtain(self, lease_ms, 0)
 end
 
--- Whether a release is to wait for the server's reply.
+-- Returns whether a release waits for the server's reply.
 local function confirmation(self, given)
     local confirm = options.check_known(given, OF_RELEASE).confirm
     return confirm == nil and self._confirm or options.flag(confirm, "confirm")
 end
 
---- Releases one acquire. With `confirm = false` it does not wait for the server's reply and returns when the command
---- was written: a reply that is not good becomes an event "release_failed". The owner may acquire again at once.
---- Whoever learns in another way that this was called may find the lock held. Client:close() waits for the reply.
+--- Releases one acquire. With `confirm = false` it returns when the command is written, and does not wait for the
+--- server's reply. A failure then becomes an event "release_failed". The owner may acquire again at once. A thread or
+--- process that learns of the call before the server may still find the lock held. Client:close() waits for the reply.
 ---@param given? redlatch.ReleaseOptions
----@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if it was and was lost,
+---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if the hold was lost,
 ---string? reason why it was lost
 function Lock:release(given)
     local status, message, reason, serial = core.release_named(self._handle, SELF, confirmation(self, given))
@@ -311,8 +314,8 @@ function Lock:release(given)
     return outcome.result(status, message, reason)
 end
 
---- Lets the lease end so many seconds from now, also if that is sooner than it was. A lock that is renewed goes on
---- being renewed.
+--- Sets the end of the lease to this many seconds from now, also if that is sooner than before. A lock that is renewed
+--- is still renewed.
 ---@param seconds number
 ---@return true? extended, string? message, string? code
 function Lock:extend(seconds)
@@ -333,12 +336,12 @@ function Lock:acquire_hold(given)
     return hold.new(self)
 end
 
---- Calls a function while the lock is held, and releases it when the function returns or raises an error, which goes
---- on to the caller. In Lua 5.1 itself the function may not yield.
+--- Calls a function while the lock is held, and releases the lock when the function returns or raises an error. The
+--- error is raised again after the release. In PUC Lua 5.1 the function may not yield.
 ---@param body fun(held: redlatch.Hold): ...
 ---@param given? redlatch.AcquireOptions
----@return boolean? done true, then what the function returned; nil, message, code if the lock was not obtained and the
----function never ran; false, message, code if it ran and the release failed, as when the lock was "lost" meanwhile
+---@return boolean? done true, then what the function returned; nil, message, code if the lock was not acquired and the
+---function did not run; false, message, code if it ran and the release failed, as when the lock was "lost" meanwhile
 function Lock:with(body, given)
     options.check_callable(body)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
@@ -354,7 +357,7 @@ function Lock:with(body, given)
     return scope(held, body)
 end
 
---- How this lock's owner stands with it, as far as this process knows.
+--- Returns the core's record of this owner's hold, as far as this process knows.
 local function standing(self)
     local status, record = core.lock_hold_status(self._handle, SELF)
     if status ~= core.OK then
@@ -363,7 +366,7 @@ local function standing(self)
     return record
 end
 
---- How many acquires are to be released; 0 also when the lock was lost. Nothing is sent.
+--- Returns how many acquires are still to be released; 0 also if the hold was lost. No command is sent.
 ---@return integer? count, string? message, string? code
 function Lock:hold_count()
     local now, message, code = standing(self)
@@ -373,7 +376,8 @@ function Lock:hold_count()
     return hold.is_alive(now) and now.count or 0
 end
 
---- Seconds for which nobody else can have the lock, as far as is known; 0 when it is not held. Nothing is sent.
+--- Returns the seconds of safe time left, in which nobody else can hold the lock; 0 if it is not held. No command is
+--- sent.
 ---@return number? seconds, string? message, string? code
 function Lock:remaining()
     local now, message, code = standing(self)
@@ -383,9 +387,9 @@ function Lock:remaining()
     return now.remaining_ms / 1000
 end
 
---- Whether the lock was held and is lost, and that was not yet told by a release. Nothing is sent.
----@return boolean? lost, string? reason "expired", "missing", "max_hold" or "abandoned"; of nil the message, string?
----code
+--- Returns whether the hold was lost and not released since. No command is sent.
+---@return boolean? lost, string? reason "expired", "missing", "max_hold" or "abandoned"; if lost is nil, the message,
+---string? code
 function Lock:lost()
     local now, message, code = standing(self)
     if not now then
@@ -394,7 +398,7 @@ function Lock:lost()
     return now.state == core.GONE, outcome.reason(now.reason)
 end
 
---- What the server knew of a lock when it was asked.
+--- What the server knew of a lock when it was queried.
 ---@class redlatch.LockState
 ---@field locked boolean whether anybody holds the lock
 ---@field ttl number seconds left of the holder's lease; 0 if nobody holds the lock, math.huge if the hold has no lease
@@ -414,8 +418,8 @@ local function state_of(record)
     }
 end
 
---- Asks the server about the lock, whoever holds it: one round trip, of a lock over several servers one to each at the
---- same time.
+--- Queries the lock, whoever holds it. This is one round trip; for a lock over several servers, one to each at the same
+--- time.
 ---@return redlatch.LockState? state, string? message, string? code
 function Lock:state()
     local status, record = core.lock_query(self._handle)
@@ -425,8 +429,8 @@ function Lock:state()
     return state_of(record)
 end
 
---- Deletes the lock, whoever holds it, and wakes waiters. The holder learns of it from its next call or renewal, which
---- comes after a third of the watchdog lease.
+--- Deletes the lock, whoever holds it, and notifies waiters. The holder learns of it by its next call or renewal, which
+--- comes within a third of the watchdog lease.
 ---@return boolean? released whether there was one, string? message, string? code
 function Lock:force_release()
     local status, released = core.lock_force_release(self._handle)
@@ -436,13 +440,13 @@ function Lock:force_release()
     return released == 1
 end
 
---- The name as it was given, without the client's prefix.
+--- Returns the name as it was given, without the client's prefix.
 ---@return string
 function Lock:name()
     return self._name
 end
 
---- What kind of lock it is, such as "mutex" or "fenced".
+--- Returns the kind of the lock, such as "mutex" or "fenced".
 ---@return redlatch.LockKind
 function Lock:kind()
     return self._kind
@@ -474,7 +478,7 @@ function Lock:start_extend(seconds)
     return start(self, core.lock_start_extend, (options.span(seconds, "seconds")))
 end
 
--- Starts a question or a change, which is on nobody's behalf.
+-- Starts a call that has no owner, such as a query.
 local function start_requesting(self, value, call)
     return started.begin(self._client, {object = self, field = "lock", value = value}, call)
 end
@@ -483,14 +487,13 @@ local function state_in(_, _, record)
     return state_of(record)
 end
 
---- Starts state() and returns at once. Its event is "answered", with what that returns as `value`; so is that of the
---- next.
+--- Starts state() and returns at once. Its event is "answered", with the result of state() as `value`.
 ---@return integer? tag, string? message, string? code
 function Lock:start_state()
     return start_requesting(self, state_in, core.lock_start_query)
 end
 
---- Starts force_release() and returns at once.
+--- Starts force_release() and returns at once. Its event is "answered", with the result as `value`.
 ---@return integer? tag, string? message, string? code
 function Lock:start_force_release()
     return start_requesting(self, function(record)
@@ -498,7 +501,7 @@ function Lock:start_force_release()
     end, core.lock_start_force_release)
 end
 
---- The hold that a started acquire, or acquire(), has brought; false if there is none. Nothing is sent.
+--- Returns the hold of a started acquire or of acquire(), false if there is none. No command is sent.
 ---@return redlatch.Hold|false|nil held, string? message, string? code
 function Lock:held()
     local now, message, code = standing(self)

@@ -1,12 +1,12 @@
---- Methods that say so when they are called with a dot instead of a colon.
+--- Methods: an error says so if a method is called with a dot instead of a colon.
 -- SPDX-License-Identifier: Apache-2.0
 
 local outcome = require "redlatch.outcome"
 
 local methods = {}
 
---- Guards all methods of a class, when the last of them has been written. `variable` is how an object of it is called
---- in messages.
+--- Guards all methods of a class. Called after the last method is defined. `variable` is the name of an object in
+--- messages.
 function methods.guard(class, variable)
     for name, method in pairs(class) do
         if type(method) == "function" then

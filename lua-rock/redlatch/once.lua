@@ -1,6 +1,6 @@
---- A function that runs at most once in a period, whoever calls it: what Client:once() does. The lease is at_most, and
--- nothing renews it. When the function is over before at_least, the lock stays locked for the rest of that, and the
--- hold is left; else it is released. A program that dies leaves it locked until at_most is over.
+--- Once: Client:once() calls a function at most once in a period, whichever program calls it. The lease is at_most, and
+-- nothing renews it. If the function ends before at_least, the hold is left: the lock stays locked for the rest of that
+-- time. Else the lock is released. If a program dies, its lock stays locked until at_most is over.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -11,9 +11,9 @@ local outcome = require "redlatch.outcome"
 local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redlatch.scope_pcall")
 
 ---@class redlatch.OnceOptions
----@field at_most number seconds of the lease: a program that dies keeps others from the job for so long, and after this
----time another one may run it
----@field at_least? number how many seconds the lock stays locked from the start, also if the job ends sooner; 0
+---@field at_most number seconds of the lease. If a program dies, no other runs the job in this time. After this time
+---another one may run it
+---@field at_least? number seconds that the lock stays locked from the start, even if the job ends sooner; default: 0
 
 local OF_ONCE = {at_least = true, at_most = true}
 

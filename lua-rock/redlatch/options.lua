@@ -1,4 +1,5 @@
---- What callers pass, checked and put into the option records of the core. Times are seconds here, milliseconds there.
+--- Options: checks the arguments of callers, and fills the option records of the core. Times are seconds for callers
+--- and milliseconds in the core.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -6,7 +7,7 @@ local outcome = require "redlatch.outcome"
 
 local options = {}
 
--- Ten years, as in the core: a lock's times would else be refused only where they are used.
+-- Ten years, as in the core. Without this check the times of a lock would be refused only when they are used.
 local SECONDS_MAX = 10 * 365 * 86400
 
 local misuse, shown = outcome.misuse, outcome.shown
@@ -18,7 +19,7 @@ local function milliseconds(value, name, expected)
     if not (value >= 0 and value <= SECONDS_MAX) then -- no comparison holds for NaN
         misuse("%s is %s; expected %s, at most %d", name, shown(value), expected, SECONDS_MAX)
     end
-    -- A moment too short to count is still more than nothing: 0 has a meaning of its own.
+    -- A time below a millisecond becomes 1 and not 0, which has a meaning of its own.
     return value == 0 and 0 or math.max(math.floor(value * 1000 + 0.5), 1)
 end
 
@@ -30,17 +31,17 @@ local function more_than_nothing(value, name, expected)
     return count
 end
 
---- A stretch of time that must be one.
+--- Converts a duration above 0.
 function options.span(value, name)
     return more_than_nothing(value, name, "more than 0 seconds")
 end
 
---- A stretch of time that may be nothing.
+--- Converts a duration that may be 0.
 function options.delay(value, name)
     return milliseconds(value, name, "0 or more seconds")
 end
 
---- A time to wait.
+--- Converts a timeout.
 function options.wait(value, name)
     if value == -1 then
         return core.FOREVER
@@ -48,7 +49,7 @@ function options.wait(value, name)
     return milliseconds(value, name, "-1 to wait for ever, 0 to try once, or seconds")
 end
 
---- A lease.
+--- Converts a lease.
 function options.lease(value, name)
     if value == -1 then
         return core.RENEWED
@@ -56,7 +57,7 @@ function options.lease(value, name)
     return more_than_nothing(value, name, "-1 for a lease that is renewed, or more than 0 seconds")
 end
 
---- A limit.
+--- Converts a limit.
 function options.limit(value, name)
     if value == -1 then
         return core.FOREVER
@@ -64,7 +65,7 @@ function options.limit(value, name)
     return more_than_nothing(value, name, "-1 for no limit, or more than 0 seconds")
 end
 
---- Yes or no, as the core says it.
+--- Converts a boolean to the core's 1 or 0.
 function options.flag(value, name)
     if type(value) ~= "boolean" then
         misuse("%s is %s, a %s; expected true or false", name, shown(value), type(value))
@@ -72,7 +73,7 @@ function options.flag(value, name)
     return value and 1 or 0
 end
 
---- A whole number within bounds.
+--- Checks a whole number within bounds.
 function options.whole(value, name, least, most)
     if type(value) ~= "number" then
         misuse("%s is %s, a %s; expected a whole number", name, shown(value), type(value))
@@ -83,17 +84,17 @@ function options.whole(value, name, least, most)
     return value
 end
 
---- By what a pause may be longer than the one before.
+--- Checks the factor from one pause to the next.
 function options.multiplier(value, name)
     return options.whole(value, name, 1, 1000)
 end
 
---- A number of permits or counts, which Redisson can read.
+--- Checks a number of permits or a count, which Redisson must be able to read.
 function options.amount(value, name, least)
     return options.whole(value, name, least, core.PERMITS_MAX)
 end
 
---- What can be called.
+--- Checks that a value is a function, or can be called as one.
 function options.check_callable(body, what)
     if type(body) ~= "function" then
         local meta = getmetatable(body)
@@ -103,7 +104,7 @@ function options.check_callable(body, what)
     end
 end
 
---- Text for C, which ends at the first NUL. It is not shown in the error: it may hold a password.
+--- Checks a text for C, where a NUL would end it. The error does not show the text, which may be a password.
 function options.check_text(value, name)
     if type(value) ~= "string" then
         misuse("%s is a %s; expected a string", name, type(value))
@@ -114,7 +115,7 @@ function options.check_text(value, name)
     return value
 end
 
---- A string of any bytes.
+--- Checks a string of any bytes.
 function options.bytes(value, name)
     if type(value) ~= "string" then
         misuse("%s is %s, a %s; expected a string", name, shown(value), type(value))
@@ -122,7 +123,7 @@ function options.bytes(value, name)
     return value
 end
 
---- A lock's name: any bytes.
+--- Checks the name of a lock, which may have any bytes.
 function options.check_name(value)
     if #options.bytes(value, "name") < 1 or #value > core.NAME_SIZE_MAX then
         misuse("name is %d bytes long; expected 1 to %d", #value, core.NAME_SIZE_MAX)
@@ -130,7 +131,7 @@ function options.check_name(value)
     return value
 end
 
---- A pattern for names: any bytes. Without one all are meant, as by the empty one.
+--- Checks a pattern for names, which may have any bytes. nil becomes the empty pattern, which matches all names.
 function options.check_pattern(value)
     value = value == nil and "" or value
     if #options.bytes(value, "pattern") > core.NAME_SIZE_MAX then
@@ -139,7 +140,8 @@ function options.check_pattern(value)
     return value
 end
 
---- A list without holes: where Lua takes such a list to end is a matter of luck. `item` is how one of them is called.
+--- Checks a list without holes, because Lua does not define where a list with holes ends. `item` is the noun for one
+--- element in messages.
 function options.check_list(list, item, expected)
     if type(list) ~= "table" then
         misuse("%ss are %s, a %s; expected a list of %s", item, shown(list), type(list), expected)
@@ -161,7 +163,7 @@ function options.check_list(list, item, expected)
     return list
 end
 
---- A list of strings of any bytes.
+--- Checks a list of strings of any bytes.
 function options.check_values(values)
     for i, value in ipairs(options.check_list(values, "value", "strings")) do
         options.bytes(value, "value " .. i)
@@ -169,7 +171,7 @@ function options.check_values(values)
     return values
 end
 
---- Refuses what is no table of options; nil is an empty one.
+--- Refuses a value that is no table of options. Returns an empty table for nil.
 ---@param given? table
 ---@return table
 function options.check_table(given)
@@ -179,7 +181,7 @@ function options.check_table(given)
     return given or {}
 end
 
---- Refuses what is no table of known options; nil is an empty one.
+--- Refuses a value that is no table of known options. Returns an empty table for nil.
 ---@param given? table
 ---@param known table<string, any>
 function options.check_known(given, known)
@@ -197,7 +199,8 @@ function options.check_known(given, known)
     return given
 end
 
--- The options of connect(), and what makes their values fit. A time fills the field of its name with `_ms`.
+-- The options of connect(), each with the function that checks and converts its value. A time fills the core's field
+-- that has its name with `_ms`.
 local TIMES = {
     watchdog_lease = options.span,
     connect_timeout = options.span,
@@ -268,7 +271,7 @@ local OF_CLIENT = {
     end,
 }
 
--- Writes options into the core's record; a table of options is one more level.
+-- Writes options into the core's record. An option that is itself a table of options (`tuning`) fills the same record.
 local function fill(record, given, known)
     for name, value in pairs(given) do
         local fit = known[name](value, name)
@@ -280,7 +283,7 @@ local function fill(record, given, known)
     end
 end
 
---- The core's options for those of connect() that are given.
+--- Returns the core's record for the given options of connect().
 function options.of_client(given)
     local record = core.client_options()
     record.language = core.LANGUAGE_LUA

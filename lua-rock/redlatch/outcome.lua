@@ -1,20 +1,21 @@
---- How calls end: failures as nil, message, code; misuse as an error.
+--- Outcome: how calls end: failures as nil, message, code; misuse as an error.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
 
 local outcome = {}
 
--- What the caller did wrong; the other statuses tell what happened.
+-- The statuses of misuse, which are raised. All others are returned.
 local MISUSE = {[core.INVALID] = true, [core.BAD_HANDLE] = true, [core.IN_USE] = true}
 
--- Statuses go down from here in hundreds.
+-- No status is below this.
 local LOWEST = -600
 
--- Where our own functions are, to find the line that called them.
+-- The folder of this package, by which callers_frame() finds the line outside of it.
 local OWN = debug and debug.getinfo(1, "S").source:match("^(@.*[/\\])[^/\\]*$")
 
--- The level, for error(), of the first function that is not ours. Tail calls leave no level, or one without a source.
+-- Returns the level, for error(), of the first function outside of this package. Tail calls leave no level, or one
+-- without a source.
 local function callers_frame()
     local frame = 2
     while OWN do
@@ -30,12 +31,12 @@ local function callers_frame()
     return 0
 end
 
---- Raises what the caller did wrong, with the caller's line.
+--- Raises an error of misuse, with the caller's line.
 function outcome.misuse(text, ...)
     error("redlatch: " .. string.format(text, ...), callers_frame())
 end
 
---- What a failed call returns; of a hold or a permit that was lost also why.
+--- Returns the results of a failed call; for a hold or permit that was lost also the reason.
 ---@param status integer
 ---@param message string
 ---@param reason? integer of LOST
@@ -51,14 +52,14 @@ function outcome.failure(status, message, reason)
     return nil, message, core.status_name(status)
 end
 
---- The name of a reason; nil if there is none.
+--- Returns the name of a reason, nil if there is none.
 function outcome.reason(reason)
     if reason and reason ~= core.REASON_NONE then
         return core.reason_name(reason)
     end
 end
 
---- true for OK, else what a failed call returns.
+--- Returns true for OK, else the results of a failed call.
 function outcome.result(status, message, reason)
     if status == core.OK then
         return true
@@ -68,7 +69,7 @@ end
 
 local by_name
 
---- The status that a code names.
+--- Returns the status that a code names.
 function outcome.status_of(code)
     if not by_name then
         by_name = {}
@@ -84,7 +85,7 @@ function outcome.status_of(code)
     return by_name[code]
 end
 
---- A value fit for a message: short, and text in quotes.
+--- Returns a value as text for a message: short, and with quotes if it is a string.
 function outcome.shown(value)
     if type(value) == "string" then
         return #value <= 60 and string.format("%q", value) or string.format("%q...", value:sub(1, 57))

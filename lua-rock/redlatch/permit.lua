@@ -7,21 +7,21 @@ local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
 local started = require "redlatch.started"
 
---- What PermitSemaphore:acquire() returns. A permit that is dropped without a release stays taken, since another
---- process may know its id: until it is released by that, its lease is over, or the client ends.
+--- A permit, which PermitSemaphore:acquire() returns. If the object is collected without a release, the permit stays in
+--- use, because another process may know its id: until that releases it, its lease is over, or the client ends.
 ---@class redlatch.Permit
 ---@field package _semaphore redlatch.PermitSemaphore
 ---@field package _serial integer|string
 ---@field package _id string
 ---@field package _state {lost: boolean, reason: integer?} in which the client notes a loss
----@field package _released boolean through this object
+---@field package _released boolean whether this object released it
 local Permit = {}
 Permit.__index = Permit
 Permit.__name = "redlatch.Permit"
 
 local permit = {}
 
--- How a permit stands, as far as this process knows.
+-- Returns the core's record of a permit, as far as this process knows.
 local function standing(semaphore, serial)
     local status, record = core.permit_semaphore_permit_status(semaphore._handle, serial)
     if status ~= core.OK then
@@ -30,7 +30,7 @@ local function standing(semaphore, serial)
     return record
 end
 
---- The permit of a serial.
+--- Returns the permit that has this serial.
 ---@return redlatch.Permit? permit, string? message, string? code
 function permit.new(semaphore, serial)
     local record, message, code = standing(semaphore, serial)
@@ -48,12 +48,12 @@ function permit.new(semaphore, serial)
     }, Permit)
 end
 
---- Whether a value is a permit.
+--- Returns whether a value is a permit.
 function permit.is_one(value)
     return getmetatable(value) == Permit
 end
 
---- The id of a permit, or the id itself.
+--- Returns the id of a permit, or the id itself.
 ---@return string
 function permit.id_of(value)
     if permit.is_one(value) then
@@ -66,31 +66,31 @@ function permit.id_of(value)
     return options.check_text(value, "id")
 end
 
---- Starts a call on the permit of an id.
+--- Starts a call on the permit that has this id.
 ---@return integer? tag, string? message, string? code
 function permit.start(semaphore, call, id, ...)
     return started.begin(semaphore._client, {object = semaphore, field = "semaphore"}, call, id, ...)
 end
 
---- The id by which any process may release it: 32 hexadecimal digits.
+--- Returns the id by which any process may release it: 32 hexadecimal digits.
 ---@return string
 function Permit:id()
     return self._id
 end
 
---- Names this permit, and nothing else, in events.
+--- Returns the serial, which names this permit, and nothing else, in events.
 ---@return integer|string
 function Permit:serial()
     return self._serial
 end
 
--- What is said of a permit that is no longer there.
+-- Returns the failure of a call on a permit that was released.
 local function over(self)
     return outcome.failure(core.NOT_OWNED, string.format("permit %s of semaphore %q was released before", self._id,
         self._semaphore._name))
 end
 
--- Notes a loss, and passes on how the call went.
+-- Notes a loss, and returns the result of the call.
 local function result(self, status, message, reason)
     if status == core.LOST then
         self._state.lost, self._state.reason = true, reason
@@ -109,8 +109,8 @@ function Permit:release()
     return result(self, core.permit_semaphore_release(self._semaphore._handle, self._id))
 end
 
---- Lets the lease end so many seconds from now, also if that is sooner than it was. One that is renewed goes on being
---- renewed.
+--- Sets the end of the lease to this many seconds from now, also if that is sooner than before. A permit that is
+--- renewed is still renewed.
 ---@param seconds number
 ---@return true? extended, string? message, string? code
 function Permit:extend(seconds)
@@ -121,15 +121,16 @@ function Permit:extend(seconds)
     return result(self, core.permit_semaphore_update_lease(self._semaphore._handle, self._id, lease_ms))
 end
 
---- Seconds for which nobody else can have the permit, as far as is known; 0 when it is over. Nothing is sent.
+--- Returns the seconds of safe time left, in which nobody else can have the permit; 0 if it is over. No command is
+--- sent.
 ---@return number
 function Permit:remaining()
     local now = standing(self._semaphore, self._serial)
     return now and now.remaining_ms / 1000 or 0
 end
 
---- Whether the permit ended without being released, and why: its time ran out, or the server forgot it. Nothing is
---- sent.
+--- Returns whether the permit was lost, and why, such as "expired" (its lease ended) or "missing" (the server no longer
+--- has it). No command is sent.
 ---@return boolean lost, "expired"|"missing"|"max_hold"|nil reason
 function Permit:lost()
     local now = standing(self._semaphore, self._serial)
@@ -163,7 +164,8 @@ function Permit:start_extend(seconds)
     return permit.start(self._semaphore, core.permit_semaphore_start_update_lease, self._id, lease_ms)
 end
 
---- Lua 5.4 calls this at the end of the block of `local permit <close>`. An error of the block is never hidden.
+--- Lua 5.4 calls this at the end of the block of `local permit <close>`. If the block raised an error, a failed release
+--- raises none.
 function Permit:__close(failure)
     if self._released then
         return

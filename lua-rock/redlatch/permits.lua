@@ -11,20 +11,17 @@ local permit = require "redlatch.permit"
 local scope = require(_VERSION == "Lua 5.4" and "redlatch.scope_close" or "redlatch.scope_pcall")
 local started = require "redlatch.started"
 
---- Permits by name, made by Client:permit_semaphore(); Redisson's RPermitExpirableSemaphore. Whoever knows the id may
---- give a permit back, in any process; one that nobody gives back is free again when its lease is over. In one client
---- waiters are served strictly first come, first served. A semaphore that nobody has made, by try_set_permits() or
---- `limit`, has no permits: acquire() waits until somebody makes it, and with() says "not_found" unless
+--- A permit semaphore, made by Client:permit_semaphore(); Redisson's RPermitExpirableSemaphore. Any process that knows
+--- the id may give a permit back. A permit that nobody gives back is free again when its lease is over. In one client
+--- waiters are served strictly in order of arrival. A semaphore that nobody has created, by try_set_permits() or
+--- `limit`, has no permits: acquire() waits until somebody creates it, and with() returns "not_found" unless
 --- `wait_for_creation` is true.
 ---@class redlatch.PermitSemaphore
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
 ---@field package _name string
 ---@field package _wait_ms integer
----@field package _lease_ms integer
----@field package _limit integer?
----@field package _waits_for_creation boolean
----@field package _made boolean as far as is known
+---@field package _scoped_handle userdata of with(): fails for a semaphore that nobody created, if the options say so
 local PermitSemaphore = {}
 PermitSemaphore.__index = PermitSemaphore
 PermitSemaphore.__name = "redlatch.PermitSemaphore"
@@ -40,20 +37,20 @@ function permits.new(client, name, given)
     return limited.new(PermitSemaphore, core.permit_semaphore_new, client, name, given, OF_SEMAPHORE)
 end
 
--- What an acquire is to do: the lease of each permit and the wait in milliseconds.
+-- Returns the lease of each permit and the timeout of an acquire, in milliseconds.
 local function terms(self, given, known)
     given = options.check_known(given, known)
     local lease_ms = given.lease == nil and core.LEASE_OF_LOCK or options.lease(given.lease, "lease")
     return lease_ms, counted.wait_ms(given, self._wait_ms)
 end
 
--- Permits by their serials, which follow each other.
+-- Returns `count` permits, whose serials follow each other from `serial` on.
 local function permits_of(self, serial, count)
     local list = {}
     for i = 1, count do
         local made, message, code = permit.new(self, serial + i - 1)
         if not made then
-            return nil, message, code -- closed in between
+            return nil, message, code -- the client was closed meanwhile
         end
         list[i] = made
     end
@@ -76,43 +73,43 @@ local function obtain_one(self, handle, lease_ms, wait_ms)
     return list[1]
 end
 
--- What is left of a lease.
+-- Returns a lease of the core in seconds.
 local function seconds_of(lease_ms)
     return lease_ms == core.FOREVER and math.huge or lease_ms / 1000
 end
 
 --- Takes a permit, and waits for one. In Lua 5.4: `local permit <close> = assert(permits:acquire())`.
 ---@param given? redlatch.AcquireOptions timeout, lease: the semaphore's
----@return redlatch.Permit? permit, string? message, string? code "timeout" when there was none all the time
+---@return redlatch.Permit? permit, string? message, string? code "timeout" if there was none all the time
 function PermitSemaphore:acquire(given)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
     return obtain_one(self, self._handle, lease_ms, wait_ms)
 end
 
---- Takes a permit if that is possible at once. While anybody of this client waits it is not.
+--- Takes a permit if that is possible at once. It is not possible while there is a waiter of this client.
 ---@param given? {lease: number?}
----@return redlatch.Permit? permit, string? message, string? code "timeout" when there is none
+---@return redlatch.Permit? permit, string? message, string? code "timeout" if there is none
 function PermitSemaphore:try_acquire(given)
     local lease_ms = terms(self, given, OF_TRY)
     return obtain_one(self, self._handle, lease_ms, 0)
 end
 
---- Takes so many permits at once, all or none.
+--- Takes several permits at once, all or none, and waits for them.
 ---@param count integer 1 to 1000
 ---@param given? redlatch.AcquireOptions
----@return redlatch.Permit[]? permits, string? message, string? code "timeout" when there were too few all the time
+---@return redlatch.Permit[]? permits, string? message, string? code "timeout" if there were too few all the time
 function PermitSemaphore:acquire_many(count, given)
     count = options.whole(count, "count", 1, core.PERMITS_AT_ONCE_MAX)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
     return obtain(self, self._handle, count, lease_ms, wait_ms)
 end
 
---- Calls a function with a permit, and gives it back when the function returns or raises an error, which goes on to the
---- caller. In Lua 5.1 itself the function may not yield.
+--- Calls a function with a permit, and gives the permit back when the function returns or raises an error. The error is
+--- raised again after that. In PUC Lua 5.1 the function may not yield.
 ---@param body fun(permit: redlatch.Permit): ...
 ---@param given? redlatch.AcquireOptions
----@return boolean? done true, then what the function returned; nil, message, code if no permit was obtained and the
----function never ran; false, message, code if it ran and the release failed, as when the permit was "lost" meanwhile
+---@return boolean? done true, then what the function returned; nil, message, code if no permit was acquired and the
+---function did not run; false, message, code if it ran and the release failed, as when the permit was "lost" meanwhile
 function PermitSemaphore:with(body, given)
     options.check_callable(body)
     local lease_ms, wait_ms = terms(self, given, OF_ACQUIRE)
@@ -123,10 +120,10 @@ function PermitSemaphore:with(body, given)
     return scope(taken, body)
 end
 
---- Gives back a permit, or the one with an id, whoever took it.
+--- Gives back a permit, or the permit with an id, whoever took it.
 ---@param of redlatch.Permit|string
 ---@return true? released, string? message, string? code "lost" if its lease was over; "not_owned" if there is no such
----permit, or it was lost so long ago that others may have had it since
+---permit, as when its lease ended long ago and others may have had it since
 function PermitSemaphore:release(of)
     if permit.is_one(of) then
         return of:release()
@@ -135,8 +132,8 @@ function PermitSemaphore:release(of)
     return outcome.result(status, message)
 end
 
---- Lets a permit's lease end so many seconds from now, also if that is sooner than it was. One that is renewed goes on
---- being renewed.
+--- Sets the end of a permit's lease to this many seconds from now, also if that is sooner than before. A permit that is
+--- renewed is still renewed.
 ---@param of redlatch.Permit|string
 ---@param seconds number
 ---@return true? done, string? message, string? code "lost" or "not_owned", as of release()
@@ -146,7 +143,7 @@ function PermitSemaphore:extend(of, seconds)
     return outcome.result(status, message)
 end
 
---- Asks the server how many seconds a permit is taken yet: 0 when it is not, math.huge when it has no lease.
+--- Queries the seconds left of a permit's lease: 0 if it is not in use, math.huge if the lease never ends.
 ---@param of redlatch.Permit|string
 ---@return number? seconds, string? message, string? code
 function PermitSemaphore:lease_of(of)
@@ -157,14 +154,14 @@ function PermitSemaphore:lease_of(of)
     return seconds_of(lease_ms)
 end
 
---- Makes the semaphore with so many permits, unless it exists: then false.
+--- Creates the semaphore with this many permits. Returns false if it exists.
 ---@param count integer 0 or more
 ---@return boolean? set, string? message, string? code
 function PermitSemaphore:try_set_permits(count)
     return counted.flag(core.permit_semaphore_try_set_permits(self._handle, options.amount(count, "count", 0)))
 end
 
---- Lets there be so many permits in all, those that are taken included; if more are taken, it owes the rest.
+--- Sets the number of all permits, those in use included. If more are in use, the available number becomes negative.
 ---@param count integer 0 or more
 ---@return true? done, string? message, string? code
 function PermitSemaphore:set_permits(count)
@@ -172,7 +169,7 @@ function PermitSemaphore:set_permits(count)
     return outcome.result(status, message)
 end
 
---- Adds permits, or takes some away without waiting, also more than there are.
+--- Adds permits, or with a negative count removes some without waiting, also more than are available.
 ---@param count integer
 ---@return true? done, string? message, string? code
 function PermitSemaphore:add_permits(count)
@@ -181,31 +178,31 @@ function PermitSemaphore:add_permits(count)
     return outcome.result(status, message)
 end
 
---- Asks the server how many permits can be taken: less than 0 if the semaphore owes some.
+--- Queries how many permits are available: less than 0 if the semaphore is in debt.
 ---@return integer? count, string? message, string? code
 function PermitSemaphore:available()
     return counted.number(core.permit_semaphore_available(self._handle))
 end
 
---- Asks the server how many permits are taken.
+--- Queries how many permits are in use.
 ---@return integer? count, string? message, string? code
 function PermitSemaphore:acquired()
     return counted.number(core.permit_semaphore_acquired(self._handle))
 end
 
---- Asks the server how many permits there are in all.
+--- Queries how many permits there are in all.
 ---@return integer? count, string? message, string? code
 function PermitSemaphore:permits()
     return counted.number(core.permit_semaphore_permits(self._handle))
 end
 
---- Deletes the semaphore and all leases; false if there was none. Who waits for permits goes on waiting.
+--- Deletes the semaphore and all leases. Returns false if there was none. Waiters go on waiting.
 ---@return boolean? deleted, string? message, string? code
 function PermitSemaphore:delete()
     return counted.flag(core.permit_semaphore_delete(self._handle))
 end
 
--- Starts an acquire, whose event brings the permits.
+-- Starts an acquire. Its event has the permits.
 local function start_obtaining(self, count, lease_ms, wait_ms)
     local what = {object = self, field = "semaphore", complete = function(made)
         made.permits = permits_of(self, made.serial, count)
@@ -256,8 +253,8 @@ local function lease_in(record)
     return seconds_of(record.number)
 end
 
---- Starts lease_of() and returns at once. Its event is "answered", with what that returns as `value`, as are those of
---- all that follow.
+--- Starts lease_of() and returns at once. Its event is "answered", with the result of lease_of() as `value`. The same
+--- is true of the start functions below.
 ---@param of redlatch.Permit|string
 ---@return integer? tag, string? message, string? code
 function PermitSemaphore:start_lease_of(of)
@@ -312,7 +309,7 @@ function PermitSemaphore:start_delete()
     return start(self, counted.flag_of, core.permit_semaphore_start_delete)
 end
 
---- The name as it was given, without the client's prefix.
+--- Returns the name as it was given, without the client's prefix.
 ---@return string
 function PermitSemaphore:name()
     return self._name

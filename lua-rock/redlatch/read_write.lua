@@ -1,4 +1,4 @@
---- ReadWriteLock: the two sides of one name.
+--- ReadWriteLock: the read lock and the write lock of one name.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -7,15 +7,15 @@ local options = require "redlatch.options"
 
 --- Many readers or one writer, made by Client:read_write_lock().
 ---@class redlatch.ReadWriteLock
----@field read redlatch.Lock what many may hold while nobody writes
----@field write redlatch.Lock what one may hold while nobody else reads
+---@field read redlatch.Lock which many may hold while nobody else holds the write lock
+---@field write redlatch.Lock which one may hold while nobody else holds either
 local ReadWriteLock = {}
 ReadWriteLock.__index = ReadWriteLock
 ReadWriteLock.__name = "redlatch.ReadWriteLock"
 
 local read_write = {}
 
--- Both sides have one owner: the one given, or one that only they know.
+-- Both locks have one owner: the given one, or a new table that no other lock has.
 function read_write.new(client, name, given)
     local shared = {owner = {}}
     for option, value in pairs(options.check_table(given)) do

@@ -1,19 +1,20 @@
---- Reports: what the server knows of a name, whoever wrote it, Redisson included. Nothing here takes or changes a lock.
+--- Reports: what the server knows of a name, whoever wrote it, Redisson included. Nothing here acquires or changes a
+--- lock.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
 local outcome = require "redlatch.outcome"
 local started = require "redlatch.started"
 
---- Somebody who holds a lock, or queues for it on the server.
+--- A holder of a lock, or a waiter in its server queue.
 ---@class redlatch.Party
 ---@field role "holder"|"reader"|"writer"|"waiter"
----@field owner string the owner id as it stands in Redis; of a permit its id
----@field count integer levels held; 0 for a waiter
----@field host? string the machine of an owner that is connected with redlatch; of inspect() only
+---@field owner string the owner id as it is in Redis; of a permit its id
+---@field count integer the hold count; 0 for a waiter
+---@field host? string the computer of an owner that is connected with redlatch; in inspect() only
 ---@field pid? integer its process there
----@field label? string the label that its client was given
----@field value? string of a group: the value that is held, as it stands in Redis, a digest
+---@field label? string the label of its client
+---@field value? string of a group: the value that is held, as it is in Redis: a hash
 ---@field ttl? number of a group's value and of a permit: seconds left of its lease
 
 ---@alias redlatch.DetectedKind
@@ -28,20 +29,20 @@ local started = require "redlatch.started"
 ---| "permit_semaphore"
 ---| "unknown"
 
---- What a name was when the server was asked.
+--- What a name was when the server was queried.
 ---@class redlatch.Report
 ---@field name string without the client's prefix
 ---@field detected_kind redlatch.DetectedKind
 --- "count" is a number, which a semaphore, a latch or any counter may be; "unknown" is no lock
----@field type string the server's word for the type of the key
----@field ttl number seconds left of the lease; math.huge if it has none, 0 if there is nothing
+---@field type string the Redis type of the key
+---@field ttl number seconds left of the lease; math.huge if it never ends, 0 if there is no key
 ---@field token? integer|string of a fenced lock: the last one issued
----@field count? integer of "count" the number, of a permit semaphore the permits that may be taken
----@field locked? boolean whether anybody holds it; nil of what is counted: `count` and `holders` tell of a semaphore
+---@field count? integer of "count" the number, of a permit semaphore the available permits
+---@field locked? boolean whether anybody holds it; nil for "count" and permit semaphores: see `count` and `holders`
 ---@field holders integer
 ---@field node string host:port of the server that the name is on, or its socket's path; in a cluster one of the masters
----@field waiters integer who queues on the server; 0 where the data do not show it
----@field parties redlatch.Party[] holders first; of very many only some
+---@field waiters integer how many wait in the server queue; 0 for kinds without one
+---@field parties redlatch.Party[] holders first; if there are many, only some
 
 local ROLES = {
     [core.HOLDER] = "holder",
@@ -50,12 +51,12 @@ local ROLES = {
     [core.WAITER] = "waiter",
 }
 
--- Of what a report has a count.
+-- The detected kinds whose report has a count.
 local COUNTED = {[core.DETECTED_COUNT] = true, [core.DETECTED_PERMIT_SEMAPHORE] = true}
 
 local reports = {}
 
--- Whether anybody holds it, where the data say so.
+-- Returns whether anybody holds the name; nil for kinds whose reports have a count.
 local function locked_in(facts)
     if facts.detected_kind == core.DETECTED_COUNT or facts.detected_kind == core.DETECTED_PERMIT_SEMAPHORE then
         return nil
@@ -76,7 +77,7 @@ local function party_of(record)
     }
 end
 
---- What stands in a report of the core.
+--- Returns the report in a handle of the core.
 ---@return redlatch.Report? report, string? message, string? code
 function reports.read(handle)
     local status, facts = core.report_facts(handle)
@@ -106,7 +107,7 @@ function reports.read(handle)
     }
 end
 
---- The report of one name, which tells of an owner first.
+--- Returns the report of one name, which lists `owner` first.
 function reports.inspect(client, name, owner)
     local status, handle = core.client_inspect(client._handle, name, owner)
     if status ~= core.OK then
@@ -115,7 +116,7 @@ function reports.inspect(client, name, owner)
     return reports.read(handle)
 end
 
---- An owner to be told of first, or none.
+--- Checks an owner to list first, or nil.
 function reports.check_owner(owner)
     if owner ~= nil and type(owner) ~= "string" then
         outcome.misuse("owner is of type %s; expected string", type(owner))
@@ -127,20 +128,20 @@ local function read_value(_, handle)
     return (reports.read(handle))
 end
 
---- The same as a started call.
+--- Starts inspect().
 function reports.start_inspect(client, name, owner)
     local what = {object = client, field = "name", value = read_value}
     return started.begin(client, what, core.client_start_inspect, name, owner)
 end
 
---- A function that returns one report after the other, and nil at the end. A failure is raised: as nil it would look
---- like the end.
+--- Returns a function that returns one report after the other, and nil at the end. Failures are raised, because a
+--- result of nil is the end.
 function reports.scan(client, pattern)
     local status, walk = core.scan_new(client._handle, pattern)
     if status ~= core.OK then
         outcome.misuse("%s", walk)
     end
-    local state = {client = client, walk = walk} -- a client that nobody else has must not be collected meanwhile
+    local state = {client = client, walk = walk} -- keeps the client from being collected during the scan
     return function()
         local found, handle = core.scan_next(state.walk)
         if found ~= core.OK then
@@ -163,7 +164,7 @@ function reports.wait_free(client, name, wait_ms)
     return outcome.result(status, message)
 end
 
---- The same as a started call.
+--- Starts wait_free().
 function reports.start_wait_free(client, name, wait_ms)
     return started.begin(client, {object = client, field = "name"}, core.client_start_wait_free, name, wait_ms)
 end

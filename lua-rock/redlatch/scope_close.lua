@@ -1,8 +1,9 @@
---- The body of Lock:with() in Lua 5.4: as in scope_pcall.lua, and a to-be-closed variable releases when a coroutine is
--- closed inside. That alone would not do: a coroutine that dies of an error closes nothing by itself.
+--- Scope: the body of Lock:with() in Lua 5.4. Errors are caught as in scope_pcall.lua. A to-be-closed variable releases
+-- the hold if the coroutine is closed meanwhile. That variable alone is not enough, because a coroutine that ends by an
+-- error does not close its variables.
 -- SPDX-License-Identifier: Apache-2.0
 
--- Closing it releases the hold, and keeps how that went.
+-- __close releases the hold, and stores the result of that.
 local Guard = {}
 
 function Guard:__close()

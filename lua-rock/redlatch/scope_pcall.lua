@@ -1,4 +1,5 @@
---- The body of Lock:with() where Lua has no to-be-closed variables: errors are caught, and raised again.
+--- Scope: the body of Lock:with() for versions of Lua without to-be-closed variables. Errors are caught, and raised
+-- again after the release.
 -- SPDX-License-Identifier: Apache-2.0
 
 local function finish(held, good, first, ...)

@@ -1,4 +1,4 @@
---- Walk: the locks on a server, found step by step by started calls.
+--- Walk: finds the locks on a server step by step, by started calls.
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
@@ -7,8 +7,8 @@ local outcome = require "redlatch.outcome"
 local reports = require "redlatch.reports"
 local started = require "redlatch.started"
 
---- A walk over locks, made by Client:walk(). As with Redis's SCAN, what is there all the time is found, perhaps more
---- than once.
+--- A walk over locks, made by Client:walk(). As with Redis's SCAN, a lock that exists all the time is found, perhaps
+--- more than once.
 ---@class redlatch.Walk
 ---@field package _client redlatch.Client
 ---@field package _handle userdata
@@ -32,7 +32,7 @@ local function report_or_end(_, handle)
 end
 
 --- Starts the search for the next lock and returns at once. Its event is "answered", with the lock's report as `value`,
---- or false when there are no more. One at a time.
+--- or false if there are no more. Only one such call may be unfinished at a time.
 ---@return integer? tag, string? message, string? code
 function Walk:start_next()
     local function again(tag)

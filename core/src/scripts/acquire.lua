@@ -1,11 +1,11 @@
--- acquire: the owner holds a free lock with one level.
+-- acquire: acquires a free mutex for the owner, with one level.
 -- Effects as RLock's acquire (wire format 2.1).
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms
--- Returns nil when the owner holds the lock; else the holder's remaining ms, -1 if the lock has no lease.
--- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
--- A key of another type, or a hash that is no such lock, is an error and stays as it was.
+-- Returns nil if the owner holds the lock. Else returns the holder's remaining ms, -1 if the lock has no TTL.
+-- May be sent twice: a repeat finds the owner's field and raises the TTL to the lease.
+-- A key of another type, or a hash that is no such lock, is an error and stays unchanged.
 -- SPDX-License-Identifier: Apache-2.0
 local ttl = redis.call('pttl', KEYS[1])
 if ttl == -2 then

@@ -1,19 +1,21 @@
--- acquire_fair: the owner holds a free lock with one level if nobody stands before it; else it has, takes or lacks a
--- place in the queue, as asked.
--- Effects as RFairLock's acquire (wire format 2.2), but for scores, which are counted in the server's time (W-9).
+-- acquire_fair: acquires a free lock for the owner, with one level, unless another waiter is before it in the queue.
+-- Else the queue mode says whether the owner enters the queue.
+-- Effects as RFairLock's acquire (wire format 2.2), except that scores are computed from the server's time (W-9).
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/fair_queue.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] place: 0 wants none, 1 takes one at the end, 2 has one
--- ARGV[4] ms it will wait   ARGV[5] ms within which a live head comes   ARGV[6] channel
--- Returns nil when the owner holds the lock; an integer when it has no place: the holder's remaining ms, -1 without a
--- lease, -2 when it is free; else what is left until something may change, in ms or -1, and the number of the head if
--- that is of the owner's client.
--- May be sent twice: a repeat finds the own field, or the own place. Sent late with place 2 it finds neither, and does
--- nothing. What can be refused comes before anything is written: keys of another type, a queue of something else; an
--- acquire that memory refuses is refused at its first write.
+-- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms
+-- ARGV[3] queue mode: 0 tries once, 1 enters the queue at the end, 2 has a position already
+-- ARGV[4] timeout of the caller in ms, 0 without one
+-- ARGV[5] ms that a called head has to acquire, also the TTL of the heartbeat key   ARGV[6] channel
+-- Returns nil if the owner holds the lock. Returns an integer if the owner is not queued: the holder's remaining ms, -1
+-- if the lock has no TTL, -2 if it is free. Returns an array if the owner is queued: the ms until something may change,
+-- -1 if the lock has no TTL; and the number of the head if that is of the same client, else an empty string.
+-- May be sent twice: a repeat finds the owner's field or its position. A late copy with mode 2 finds neither: it does
+-- not acquire and does not enter the queue. Types of keys and elements of the queue are checked before the first write.
+-- If a server that is out of memory refuses the acquire, it refuses the first write.
 -- SPDX-License-Identifier: Apache-2.0
--- Thirty years: a longer lease would stay in the scores of all who queue behind it.
+-- The TTL counts as at most thirty years, because the scores of all later waiters are computed from it.
 local LEASE_MAX = 1000000000000
 local owner, position = ARGV[1], ARGV[3]
 local ttl = math.min(redis.call('pttl', KEYS[1]), LEASE_MAX)
@@ -34,7 +36,7 @@ if denied then
     return denied
 end
 local length, score, is_half = redis.call('llen', queue), redis.call('zscore', timeouts, owner), false
-if length ~= redis.call('zcard', timeouts) then -- something took half of a place away, perhaps this one's
+if length ~= redis.call('zcard', timeouts) then -- a waiter is in only one of the two, perhaps this owner
     local stands = false
     for _, other in ipairs(redis.call('lrange', queue, 0, -1)) do
         if not is_owner(other) then
@@ -50,12 +52,12 @@ if length ~= redis.call('zcard', timeouts) then -- something took half of a plac
     score = stands and score
 end
 local head, head_score, gone, passed = seek_head(owner, is_half and owner)
-if not head and length > passed then -- no waiter stands there, but something does
+if not head and length > passed then -- the next element is no owner id
     return wrong_queue()
 end
 local granted = ttl == -2 and (head == owner or not head and position ~= '2')
 if not granted and (score or position == '1') then
-    redis.call('get', sign) -- an error when it is something else
+    redis.call('get', sign) -- an error if it is no string
 end
 if is_half then
     redis.call('lrem', queue, 0, owner)
@@ -74,7 +76,7 @@ if granted then
     end
     return nil
 end
-if ttl == -2 and head then -- left free for another
+if ttl == -2 and head then -- it stays free for another waiter
     local _, called_score = call_head(tonumber(ARGV[5]), ARGV[6], head, head_score)
     head_score = called_score
 end

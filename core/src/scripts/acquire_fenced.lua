@@ -1,13 +1,15 @@
--- acquire_fenced: the owner holds a free lock with one level, and gets a token greater than all before.
--- Effects as RFencedLock's acquire (wire format 2.7), but for the counter, which never expires (W-19).
+-- acquire_fenced: acquires a free lock for the owner, with one level, and returns a token greater than all before.
+-- Effects as RFencedLock's acquire (wire format 2.7), except that the counter never expires (W-19).
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/tokens.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] counter of tokens   ARGV[1] owner   ARGV[2] lease in ms
--- ARGV[3] 1: a token is no smaller than the server's time in microseconds
--- Returns the token, as a string, when the owner holds the lock; else the holder's remaining ms, -1 if it has no lease.
--- May be sent twice: a repeat finds the own field and returns the same token, for nobody draws another meanwhile.
--- What can be refused comes before anything is written: keys of another type, a counter that is no number.
+-- ARGV[3] 1: a new token is at least the server's time in microseconds
+-- Returns the token as a string if the owner holds the lock. Else returns the holder's remaining ms, -1 if the lock has
+-- no TTL.
+-- May be sent twice: a repeat finds the owner's field and returns the same token, because no other owner can draw one
+-- meanwhile.
+-- Types of keys and the counter are checked before the first write.
 -- SPDX-License-Identifier: Apache-2.0
 local ttl = redis.call('pttl', KEYS[1])
 local held = ttl ~= -2

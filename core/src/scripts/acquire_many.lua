@@ -1,23 +1,25 @@
--- acquire_many: the owners hold all of the locks named, each with the levels stated; or none that they did not hold.
+-- acquire_many: acquires all the named locks for their owners, each with the stated hold count, or acquires nothing.
 -- Effects on each name as the acquire of its kind (wire format 2.1, 2.5, 2.6, 2.7, 2.9), with one lease for all.
 -- Begins with shared/allowed.lua.
--- KEYS for each line: name; of form f its counter of tokens, of r the timeout key of its last level, too
--- ARGV[1] lease in ms; 0 only looks   ARGV[2] the form of each line, a letter; a capital one raises what is held
--- then for each line: owner; of a capital form its levels; of form f whether tokens begin at the server's time (1), of
--- r and w the base of timeout keys, of r also the field of the owner's own write lock, else empty, of g the number of
+-- KEYS for each entry: name; of type f also the counter of tokens; of type r also the timeout key of its last level
+-- ARGV[1] lease in ms; 0 only asks   ARGV[2] a letter for each entry, its member type; a capital one raises a hold
+-- then for each entry: owner; of a capital letter the hold count; of type f 1 if tokens begin at the server's time; of
+-- r and w the base of timeout keys; of r also the field of the owner's own write lock, or empty; of g the number of
 -- values, and each value, hashed
--- Forms: m a hash with one owner at a time (mutex and spin alike), f the same with a fencing token, p a string (plain),
--- r and w the sides of a read-write lock, whose owner is w's field of the writer, g values of a group.
--- Returns {0, the tokens of the lines that have one}; or {the first line that is in the way, its remaining ms}: -1 when
--- the lock has no lease, -3 when a line that raises finds nothing to raise, at most 100 of a plain lock of others.
--- May be sent twice: a repeat finds what is its own, states levels and draws no token; no lease is ever shortened.
--- Every name is looked at before anything is written, so a key of another type or shape, which is an error, or a held
--- one leaves all as they were; then the counters, where a token drawn in vain is skipped.
+-- Member types: m a hash with one holder at a time (mutex and spin), f the same with a fencing token, p a string
+-- (plain), r and w the modes of a read-write lock, where w's owner is the field of the writer, g values of a group.
+-- Returns {0, the tokens of the entries that have one}. Or returns {index of the first entry that cannot be acquired,
+-- its remaining ms}: -1 if the lock has no TTL, -3 if an entry that raises a hold finds none, at most 100 for a plain
+-- lock held by another library.
+-- May be sent twice: a repeat finds its own holds, states counts and draws no token. No lease is ever shortened.
+-- All names are checked before the first write. So if one lock is held by another owner, or one key has another type or
+-- shape, which is an error, all keys stay unchanged. Counters are written first: a token that then is not used is lost.
 -- SPDX-License-Identifier: Apache-2.0
 local call = redis.call
 local lease, letters = ARGV[1], ARGV[2]
 
--- The usual case, in one look: nothing but free names of form m. Numbers would have to be made into text.
+-- The usual case, checked with one command: all names are free and of type m. Arguments are texts, because the server
+-- would have to convert numbers.
 if lease ~= '0' and not string.find(letters, '[^m]') and call('exists', unpack(KEYS)) == 0 then
     local denied = missing_permission(KEYS[1], 'pexpire')
     if denied then
@@ -45,8 +47,8 @@ local function prolong(name, ttl)
     end
 end
 
--- How each form looks at a line: nil when it is free or its owner's, else for how long it is in the way, or an error.
--- How it takes the line then.
+-- Each member type has a function that checks an entry, and one that then acquires it. The check returns nil if the
+-- entry is free or held by its owner, else its remaining ms as in the script's reply, or an error reply.
 
 local function check_hash(entry)
     entry.ttl = call('pttl', entry.name)
@@ -99,7 +101,8 @@ local function take_plain(entry)
     end
 end
 
--- A hash that is no read-write lock is refused as a key of another type is.
+-- Reads the mode, the TTL and the owner's count. Returns an error reply for a hash that is no read-write lock, else
+-- nil.
 local function check_mode(entry)
     entry.mode = call('hget', entry.name, 'mode')
     entry.ttl = call('pttl', entry.name)
@@ -115,14 +118,14 @@ local function check_mode(entry)
     return nil
 end
 
--- What is held of a read lock is over with the last of its timeout keys.
+-- A read hold is over when none of its timeout keys is left.
 local function check_read(entry)
     local wrong = check_mode(entry)
     if wrong then
         return wrong
     elseif not entry.count_stated then
         local held = entry.mode == 'write' and entry.count == 0 and call('hexists', entry.name, ARGV[entry.at + 1]) == 0
-        call('get', entry.second) -- an error when it is something else
+        call('get', entry.second) -- an error if it is no string
         return held and entry.ttl or nil
     end
     return longest_of(entry.name, ARGV[entry.at], entry.owner, 1, entry.count) == FREE and GONE or nil
@@ -139,7 +142,7 @@ local function take_read(entry)
     local first = entry.count_stated and math.min(entry.count + 1, wanted, 1000) or 1
     for nth = first, math.min(wanted, 1000) do
         local timeout = entry.timeout .. nth
-        if not call('set', timeout, '1', 'px', lease, 'nx') then -- of a hash that was deleted it is set anew
+        if not call('set', timeout, '1', 'px', lease, 'nx') then -- one that a deleted hash left gets the lease
             prolong(timeout, nth > entry.count and 0 or call('pttl', timeout))
         end
     end
@@ -167,7 +170,7 @@ local function last_of(entry)
     return entry.at + ARGV[entry.at]
 end
 
--- Values that others hold are in the way until the last of them is over; what is raised has to be held whole.
+-- The remaining ms are those of the last value held by others. To raise a hold, its owner must hold all values.
 local function check_group(entry)
     entry.ttl = call('pttl', entry.name)
     entry.others = {}
@@ -184,7 +187,7 @@ local function take_group(entry)
         entry.others)
 end
 
--- The error reply for a user who may not write all of a line; else nil.
+-- Returns the error reply for a user who may not run all writes of an entry, else nil.
 local function misses_permission(entry)
     local denied = missing_permission(entry.name, unpack(entry.member_type.writes))
     if entry.member_type.token then
@@ -193,7 +196,8 @@ local function misses_permission(entry)
     return denied or entry.member_type.timeouts and missing_permission(entry.timeout .. 1, 'set', 'pexpire')
 end
 
--- How a form looks and takes; how many keys, and arguments behind the levels, it has. A further form is a row here.
+-- The functions of each member type, and its numbers of keys and of arguments after the hold count. A new member type
+-- needs a row here.
 local member_types = {
     m = {check = check_hash, take = take_hash, keys = 1, arguments = 0, writes = {'hset', 'pexpire'}},
     f = {check = check_fenced, take = take_hash, keys = 2, arguments = 1, token = true, writes = {'hset', 'pexpire'}},

@@ -1,18 +1,18 @@
--- acquire_permits: permits are taken off a permit semaphore that has as many, or none at all, each with a lease. One
--- that does not exist is made before, where a limit is given.
+-- acquire_permits: takes permits, each with a lease, from a permit semaphore that has as many, or takes none. If a
+-- limit is given and the semaphore does not exist, creates it first.
 -- Effects as RPermitExpirableSemaphore's tryAcquire, after its trySetPermits (wire format 2.11), but by the server's
--- clock, and what expired is given back a thousand at a time (W-21).
+-- clock. At most a thousand expired permits are given back (W-21).
 -- Begins with shared/clock.lua.
 -- Begins with shared/permits.lua.
 -- Begins with shared/count.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] channel   ARGV[3] limit, 0: it is not made
--- ARGV[4...] ids of 16 bytes
--- Returns nil when the permits with these ids are taken; else the ms until the next one taken runs out, -1 for never;
--- -2 when the semaphore does not exist.
--- May be sent twice: a repeat finds an id, and leaves every lease that is there at least as long as asked.
--- The new leases are there before those that ended go, and those that stay are looked at before: a server that migrates
--- the slot refuses a key that was deleted.
+-- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] channel
+-- ARGV[3] limit, the permits of a new semaphore; 0: none is created   ARGV[4...] ids of 16 bytes
+-- Returns nil if the permits with these ids are taken. Else returns the ms until the next lease ends, -1 for never, or
+-- -2 if the semaphore does not exist.
+-- May be sent twice: a repeat finds an id, and raises the leases of the ids that are there to the given one.
+-- New leases are added, and those that stay are read, before the expired ones are removed: a node from which the slot
+-- migrates refuses a key that was deleted.
 -- SPDX-License-Identifier: Apache-2.0
 local NEVER, CHUNK = 922337203685477, 1000
 local value = redis.call('get', KEYS[1])
@@ -74,7 +74,7 @@ if #expired > 0 then
 end
 if granted then
     if #expired > 0 and not nearest[1] then
-        redis.call('persist', KEYS[2]) -- its time to live was that of the leases that ended
+        redis.call('persist', KEYS[2]) -- its TTL was set with the leases that ended
     end
     local ttl = redis.call('pttl', KEYS[1])
     if ttl > 0 then

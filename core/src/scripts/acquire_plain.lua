@@ -1,9 +1,10 @@
--- acquire_plain: the owner holds a free plain lock: a string with the owner as its value, as SET NX PX makes it.
+-- acquire_plain: acquires a free plain lock for the owner. It is a string with the owner as its value, as SET NX PX
+-- writes it.
 -- KEYS[1] key   ARGV[1] owner   ARGV[2] lease in ms
--- Returns nil when the owner holds the lock; else for how many ms to wait for a message before the next look: what is
--- left of the lease, -1 if it has none; at most 100 if the holder is no redlatch, which would not tell of its release.
--- May be sent twice: a repeat finds the own value, and leaves the lease at least as long as asked.
--- The first command that touches the key's type is a read, so a key of another type stays as it was.
+-- Returns nil if the owner holds the lock. Else returns the ms after which to ask again if no message came: the
+-- remaining ms, -1 if the lock has no TTL; at most 100 if the holder is no redlatch client and so publishes no release.
+-- May be sent twice: a repeat finds the owner as the value and raises the TTL to the lease.
+-- The first command is GET, so a key of another type is an error and stays unchanged.
 -- SPDX-License-Identifier: Apache-2.0
 local holder = redis.call('get', KEYS[1])
 if not holder then

@@ -1,13 +1,13 @@
--- acquire_read: the owner holds a read lock with one level, beside other readers or its own write lock.
+-- acquire_read: acquires a read lock for the owner, with one level, beside other readers or the owner's own write lock.
 -- Effects as RReadWriteLock's read lock (wire format 2.5).
 -- Begins with shared/read_write.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] timeout key of the first level   ARGV[1] owner   ARGV[2] lease in ms
--- ARGV[3] the field of the write lock that the same owner holds, else empty
--- Returns nil when the owner holds the lock; else the remaining ms of the writer, -1 if the lock has no lease.
--- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked. A timeout key
--- without that field is left of a hash that was deleted: it is set anew, for nothing may outlast the lock.
--- A hash that is no read-write lock is refused as a key of another type is, before anything is written.
+-- ARGV[3] the field of the write lock that the same owner holds, or empty
+-- Returns nil if the owner holds the lock. Else returns the writer's remaining ms, -1 if the lock has no TTL.
+-- May be sent twice: a repeat finds the owner's field and raises the TTLs to the lease. If the timeout key exists
+-- without that field, a deleted hash left it. Its TTL is then set to the lease, as it may not outlast the lock.
+-- A hash that is no read-write lock is an error before the first write, as a key of another type is.
 -- SPDX-License-Identifier: Apache-2.0
 local mode = redis.call('hget', KEYS[1], 'mode')
 local ttl, lease = redis.call('pttl', KEYS[1]), tonumber(ARGV[2])
@@ -28,7 +28,7 @@ if denied then
     return denied
 end
 if not redis.call('set', timeout, '1', 'px', ARGV[2], 'nx') then
-    redis.call('get', timeout) -- an error when it is something else
+    redis.call('get', timeout) -- an error if it is no string
     if redis.call('pttl', timeout) < lease or redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
         redis.call('pexpire', timeout, ARGV[2])
     end

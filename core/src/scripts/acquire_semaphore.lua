@@ -1,15 +1,14 @@
--- acquire_semaphore: permits are taken off a semaphore that has as many, or none at all. One that does not exist is
--- made before, where a limit is given.
+-- acquire_semaphore: takes permits from a semaphore that has as many, or takes none. If a limit is given and the
+-- semaphore does not exist, creates it first.
 -- Effects as RSemaphore's tryAcquire, after its trySetPermits (wire format 2.10).
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms   ARGV[2] number of the operation
--- ARGV[3] permits   ARGV[4] channel   ARGV[5] limit, 0: the semaphore is not made
--- Returns the permits taken: as many as asked for, or 0; -1 when the semaphore does not exist.
--- May be sent twice: the record repeats what the first time came of it, an error reply too; after a give-up none are
--- taken.
--- What can be refused comes first: keys of another type, a value that is no number.
+-- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] TTL of the record in ms   ARGV[2] number of the operation
+-- ARGV[3] permits   ARGV[4] channel   ARGV[5] limit, the permits of a new semaphore; 0: none is created
+-- Returns the number of permits taken, which is ARGV[3] or 0. Returns -1 if the semaphore does not exist.
+-- May be sent twice: the record repeats the outcome of the first execution, also 0. After undo_taken, takes none.
+-- Types of keys and the value are checked before the first write.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local recorded = recorded_in(KEYS[2])

@@ -1,13 +1,14 @@
--- acquire_write: the owner holds a free read-write lock for writing, with one level.
+-- acquire_write: acquires a free read-write lock for writing, with one level.
 -- Effects as RReadWriteLock's write lock (wire format 2.6).
 -- Begins with shared/read_write.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] field of the writer   ARGV[2] lease in ms   ARGV[3] base of timeout keys
--- Returns nil when the owner holds the lock; else the holders' remaining ms, -1 if the lock has no lease.
--- May be sent twice: a repeat finds the own field, and leaves the lease at least as long as asked.
--- On the way, readers without a timeout key are struck out while another lives (W-14), unless the lock's own lease is
--- more than 1 s above that reader's: then somebody extended the lock alone, as Redisson's multi lock does.
--- A hash that is no read-write lock is refused as a key of another type is, before anything is written.
+-- Returns nil if the owner holds the lock. Else returns the remaining ms of the lock, -1 if it has no TTL.
+-- May be sent twice: a repeat finds the writer's field and raises the TTL to the lease.
+-- If readers hold the lock, those without a timeout key are removed while another reader lives (W-14). They stay if the
+-- TTL of the lock is more than 1 s above the longest timeout key. Then a client extended the lock without the timeout
+-- keys, as Redisson's multi lock does.
+-- A hash that is no read-write lock is an error before the first write, as a key of another type is.
 -- SPDX-License-Identifier: Apache-2.0
 local mode = redis.call('hget', KEYS[1], 'mode')
 local ttl = redis.call('pttl', KEYS[1])

@@ -1,14 +1,14 @@
--- add_semaphore: a semaphore has so many permits more, or fewer, also fewer than none.
--- Effects as RSemaphore's addPermits (wire format 2.10), but a TTL is kept, and nobody is told of permits that nobody
--- can have (W-16).
+-- add_semaphore: adds permits to a semaphore, or removes some; the number of permits may become negative.
+-- Effects as RSemaphore's addPermits (wire format 2.10), except that a TTL is kept, and a new value that is not above 0
+-- is not published (W-16).
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
 -- Begins with shared/permits.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] record of this operation   KEYS[3] leases of a permit semaphore, or none
--- ARGV[1] life of the record in ms   ARGV[2] number of the operation   ARGV[3] permits   ARGV[4] channel
--- Returns 1, or -1 when there would be too many, those that are taken included: then nothing is changed.
--- May be sent twice: the record repeats what the first time came of it.
+-- ARGV[1] TTL of the record in ms   ARGV[2] number of the operation   ARGV[3] permits   ARGV[4] channel
+-- Returns 1. Returns -1 if there would be too many permits, those in use included: then the semaphore stays unchanged.
+-- May be sent twice: the record repeats the outcome of the first execution.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local taken = KEYS[3] and redis.call('zcard', KEYS[3]) or 0

@@ -1,12 +1,12 @@
--- count_down: a latch that is closed has one less to wait for; at none it is open, and waiters are told.
--- Effects as RCountDownLatch's countDown (wire format 2.12). A latch that is open stays so, and nobody is told.
+-- count_down: counts a latch down by one. At 0 it deletes the latch, which opens it, and notifies waiters.
+-- Effects as RCountDownLatch's countDown (wire format 2.12). An open latch stays open, and nobody is notified.
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms   ARGV[2] number of the operation
+-- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] TTL of the record in ms   ARGV[2] number of the operation
 -- ARGV[3] channel
--- Returns 1, or 0 when the latch was open already.
--- May be sent twice: the record says that it was done.
+-- Returns 1, or 0 if the latch has no key.
+-- May be sent twice: the record repeats the outcome of the first execution.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local recorded = recorded_in(KEYS[2])

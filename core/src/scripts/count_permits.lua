@@ -1,9 +1,9 @@
--- count_permits: how many permits of a permit semaphore are available, are taken, or are there in all; writes nothing.
+-- count_permits: returns how many permits of a permit semaphore are available or in use, or both; writes nothing.
 -- Begins with shared/clock.lua.
 -- Begins with shared/permits.lua.
 -- Begins with shared/count.lua.
--- KEYS[1] name   KEYS[2] leases   ARGV[1] 0: available, 1: taken, 2: both
--- Returns the number. What expired counts as available, also before anybody gives it back.
+-- KEYS[1] name   KEYS[2] leases   ARGV[1] 0: available, 1: in use, 2: both
+-- Returns the number. A permit whose lease is over counts as available, also before an acquire gives it back.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local now = string.format('%.0f', server_time())

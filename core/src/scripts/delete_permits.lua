@@ -1,9 +1,9 @@
--- delete_permits: there is no permit semaphore any more, and no lease of its permits; listeners are told, of whom those
--- who wait for permits go on waiting.
+-- delete_permits: deletes a permit semaphore and the leases of its permits, and publishes a message. Waiters for
+-- permits go on waiting.
 -- Begins with shared/count.lua.
 -- Begins with shared/permits.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] channel
--- Returns 1 when there was one, else 0. Keys of another type or shape are an error.
+-- Returns 1 if there was one, else 0. Keys of another type or shape are an error.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local first = redis.call('zrange', KEYS[2], 0, 0)[1]

@@ -1,7 +1,7 @@
--- extend: the owner's lease ends the given time from now, sooner or later than before.
+-- extend: sets the TTL of the owner's lock to the lease, also if that is shorter.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] lease in ms
--- Returns 1, or 0 when the owner does not hold the lock.
--- The only script that may shorten a lease; the caller sends it when nothing else of this hold is under way.
+-- Returns 1, or 0 if the owner does not hold the lock.
+-- Because it may shorten the lease, the caller sends it only while no other command of the hold is unanswered.
 -- SPDX-License-Identifier: Apache-2.0
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
     return 0

@@ -1,10 +1,10 @@
--- extend_group: the owner's lease of every value ends the given time from now, sooner or later than before.
+-- extend_group: sets the owner's lease of every value, also if that is shorter.
 -- Begins with shared/held_values.lua.
 -- Begins with shared/prolong_group.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] group   ARGV[1] owner   ARGV[2] lease in ms   ARGV[3] number of values   ARGV[4...] values
--- Returns 1, or 0 when the owner does not hold them all.
--- As extend, the only one that may shorten a lease; the group's own, which others need, only grows.
+-- Returns 1, or 0 if the owner does not hold them all.
+-- It may shorten the leases of the values, as extend. The TTL of the group, which other owners need, only grows.
 -- SPDX-License-Identifier: Apache-2.0
 if not held_until(redis.call, KEYS[1], ARGV[1], 4, #ARGV) then
     return 0

@@ -1,9 +1,9 @@
--- extend_permit: a permit's lease ends the given time from now, sooner or later than before.
+-- extend_permit: sets a permit's lease, also if that is shorter.
 -- Effects as RPermitExpirableSemaphore's updateLeaseTime (wire format 2.11), by the server's clock.
 -- Begins with shared/clock.lua.
 -- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] id of 16 bytes
--- Returns 1, or 0 when the permit is not taken any more or its lease is over.
+-- Returns 1, or 0 if the permit is not in use any more or its lease is over.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 if value and not is_count(value) then

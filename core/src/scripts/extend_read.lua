@@ -1,14 +1,15 @@
--- extend_read: a reader's lease, with the timeout key of each level, ends the given time from now, sooner or later than
--- before; the hold may move to a new owner id at that.
+-- extend_read: sets a reader's lease, with the timeout key of each level, also if that is shorter. May move the hold to
+-- a new owner id.
 -- Begins with shared/readers.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   KEYS[2...] timeout keys of the first levels of from, and of a new id   ARGV[1] from
--- ARGV[2] to: the same owner, or its new id   ARGV[3] levels when it moves   ARGV[4] lease in ms
+-- KEYS[1] name   KEYS[2...] timeout keys of the first levels of from and, if it differs, of to   ARGV[1] from
+-- ARGV[2] to: the same owner id, or the new one   ARGV[3] hold count after a move   ARGV[4] lease in ms
 -- ARGV[5] base of timeout keys
--- Returns 1, or 0 when the owner does not hold the lock or its lease is over.
--- The only script that may shorten a reader's lease; the caller sends it when nothing else of this hold is under way.
--- The lock ends with the longest timeout key of all readers, unless a writer holds it too or it was extended alone. A
--- move may be sent twice: a repeat finds the new id.
+-- Returns 1, or 0 if the owner does not hold the lock or its lease is over.
+-- Because it may shorten the lease, the caller sends it only while no other command of the hold is unanswered.
+-- A shorter lease lowers the TTL of the lock to the longest timeout key of all readers. The TTL stays if a writer holds
+-- the lock too, or if a client extended the lock without the timeout keys.
+-- A move may be sent twice: a repeat finds the new id.
 -- SPDX-License-Identifier: Apache-2.0
 local from, to, lease, base = ARGV[1], ARGV[2], tonumber(ARGV[4]), ARGV[5]
 local count = redis.call('hget', KEYS[1], from)

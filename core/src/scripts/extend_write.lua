@@ -1,11 +1,11 @@
--- extend_write: a writer's lease ends the given time from now, sooner or later than before, but not before its own
--- reads do; the hold may move to a new owner id at that.
+-- extend_write: sets a writer's lease, also if that is shorter, but not below the lease of its own read holds. May move
+-- the hold to a new owner id.
 -- Begins with shared/readers.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] from   ARGV[2] to: fields of the same writer   ARGV[3] levels when it moves
+-- KEYS[1] name   ARGV[1] from   ARGV[2] to: fields of the same writer   ARGV[3] hold count after a move
 -- ARGV[4] lease in ms   ARGV[5] base of timeout keys
--- Returns 1, or 0 when the owner does not hold the lock.
--- The only script that may shorten a writer's lease; the caller sends it when nothing else of this hold is under way.
+-- Returns 1, or 0 if the owner does not hold the lock.
+-- Because it may shorten the lease, the caller sends it only while no other command of the hold is unanswered.
 -- A move may be sent twice: a repeat finds the new id.
 -- SPDX-License-Identifier: Apache-2.0
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then

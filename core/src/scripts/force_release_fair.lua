@@ -1,10 +1,10 @@
--- force_release_fair: the lock is free, whoever held it, and the head of the queue is called (RFairLock's forceUnlock,
--- wire format 2.2), also when it was free before: a head that was not told may stand there.
+-- force_release_fair: frees the lock, whoever holds it, and calls the head of the queue (RFairLock's forceUnlock, wire
+-- format 2.2). Calls the head also if the lock was free before, because that head may not have been notified.
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/fair_queue.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] ms within which a live head comes   ARGV[2] channel
--- Returns 1 when there was a lock, else 0. A key of another type, or a hash that is no such lock, is an error.
+-- KEYS[1] name   ARGV[1] ms that a called head has to acquire   ARGV[2] channel
+-- Returns 1 if there was a lock, else 0. A key of another type, or a hash that is no such lock, is an error.
 -- SPDX-License-Identifier: Apache-2.0
 if not holder_of(KEYS[1]) and redis.call('exists', KEYS[1]) == 1 then
     return wrong_hash()

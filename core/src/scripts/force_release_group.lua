@@ -1,7 +1,7 @@
--- force_release_group: the values are free, whoever held them, and waiters are told.
+-- force_release_group: frees the values, whoever holds them, and notifies waiters.
 -- Begins with shared/group.lua.
 -- KEYS[1] group   ARGV[1] channel   ARGV[2] number of values   ARGV[3...] values
--- Returns 1 when any was held, or left by an owner whose time was over; else 0. A key of another type or shape is an
+-- Returns 1 if any value had an owner, also one whose lease is over; else 0. A key of another type or shape is an
 -- error.
 -- SPDX-License-Identifier: Apache-2.0
 local removed = 0

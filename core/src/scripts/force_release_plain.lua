@@ -1,8 +1,8 @@
--- force_release_plain: a plain lock is free, whoever held it, and those who listen are told.
+-- force_release_plain: frees a plain lock, whoever holds it, and notifies subscribers.
 -- KEYS[1] key   ARGV[1] channel
--- Returns 1 when there was a lock, else 0. get makes a key of another type an error before anything is deleted.
--- A string without a TTL is an error, too, unless its word is such as redis-py or python-redis-lock write: their locks
--- have no lease if none is asked for, and nothing else frees those of the dead.
+-- Returns 1 if there was a lock, else 0. GET makes a key of another type an error before anything is deleted.
+-- A string without a TTL is an error, too, unless its value is of the form that redis-py or python-redis-lock writes.
+-- Their locks have no TTL by default, and nothing else frees the locks of their dead processes.
 -- SPDX-License-Identifier: Apache-2.0
 local token = redis.call('get', KEYS[1])
 if not token then

@@ -1,9 +1,9 @@
--- force_release_side: a read-write lock that is held in the given mode is free, whoever held it, and waiters are told.
--- Effects as forceUnlock of RReadWriteLock's sides (wire format 2.5, 2.6): in the other mode nothing is touched. A
--- writer who also reads holds it in write mode. Timeout keys are left to run out.
+-- force_release_read_write: frees a read-write lock that is held in the given mode, whoever holds it, and notifies
+-- waiters. Effects as forceUnlock of RReadWriteLock's two locks (wire format 2.5, 2.6): in the other mode nothing is
+-- changed. A writer who also reads holds the lock in write mode. Timeout keys stay until their TTLs end.
 -- Begins with shared/read_write.lua.
 -- KEYS[1] name   ARGV[1] mode: read or write   ARGV[2] channel
--- Returns 1 when there was a lock, else 0. A hash that is no read-write lock is an error.
+-- Returns 1 if the lock was held in that mode, else 0. A hash that is no read-write lock is an error.
 -- SPDX-License-Identifier: Apache-2.0
 local mode = redis.call('hget', KEYS[1], 'mode')
 if mode ~= 'read' and mode ~= 'write' and redis.call('pttl', KEYS[1]) ~= -2 or mode and not is_read_write(KEYS[1]) then

@@ -1,14 +1,14 @@
--- hand_over_fair: one owner's hold becomes that of the head of the queue, which is taken off, if that is whom it is
--- meant for; if somebody else stands there, the lock is free and the head is called.
+-- hand_over_fair: passes the hold of one owner to a new owner, and removes the new owner from the queue, if it is the
+-- head. Else releases the lock and calls the head.
 -- Other processes see another owner in the same hash, and the queue one shorter (wire format 2.2).
 -- Begins with shared/fair_queue.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner   ARGV[4] lease in ms
--- ARGV[5] ms within which a live head comes   ARGV[6] channel
--- Returns 1 when the new owner holds the lock, 2 when it was released for another, 3 when it was released and the new
--- owner has no place, 0 when neither owner held it: then nothing is written but what a free lock needs.
--- May be sent twice: a repeat finds the new owner, or none of them.
--- The new field is written before the old one goes, so the hash never becomes empty and a refused write changes
+-- KEYS[1] name   ARGV[1] from   ARGV[2] to   ARGV[3] hold count of the new owner   ARGV[4] lease in ms
+-- ARGV[5] ms that a called head has to acquire   ARGV[6] channel
+-- Returns 1 if the new owner holds the lock, 2 if the lock was released for another waiter, 3 if it was released and
+-- the new owner is not queued, 0 if neither owner held it: then, if the lock is free, its head is called.
+-- May be sent twice: a repeat finds the new owner or neither.
+-- The new field is written before the old one is removed, so the hash never becomes empty, and a refused write changes
 -- nothing.
 -- SPDX-License-Identifier: Apache-2.0
 if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then

@@ -1,9 +1,9 @@
 -- hand_over_fenced: as hand_over, and the new owner gets a token greater than all before.
 -- Begins with shared/tokens.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   KEYS[2] counter of tokens   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner
--- ARGV[4] lease in ms   ARGV[5] 1: a token is no smaller than the server's time in microseconds
--- Returns the token, as a string, when the new owner holds the lock; 0 when neither did: then nothing is written.
+-- KEYS[1] name   KEYS[2] counter of tokens   ARGV[1] from   ARGV[2] to   ARGV[3] hold count of the new owner
+-- ARGV[4] lease in ms   ARGV[5] 1: a new token is at least the server's time in microseconds
+-- Returns the token as a string if the new owner holds the lock, 0 if neither does: then nothing is written.
 -- May be sent twice: a repeat finds the new owner and returns the same token.
 -- SPDX-License-Identifier: Apache-2.0
 local held = redis.call('hexists', KEYS[1], ARGV[1]) == 1

@@ -1,11 +1,11 @@
--- hand_over_group: one owner's values become another's, without being free in between and without a message.
+-- hand_over_group: passes the values of one owner to another. They are not free in between. No message is published.
 -- Begins with shared/held_values.lua.
 -- Begins with shared/prolong_group.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] group   ARGV[1] from   ARGV[2] to   ARGV[3] levels of the new owner   ARGV[4] lease in ms
+-- KEYS[1] group   ARGV[1] from   ARGV[2] to   ARGV[3] hold count of the new owner   ARGV[4] lease in ms
 -- ARGV[5] number of values   ARGV[6...] values
--- Returns 1 when the new owner holds them all, 0 when neither did: then nothing is written.
--- May be sent twice: a repeat finds the new owner and touches nothing.
+-- Returns 1 if the new owner holds them all, 0 if neither does: then nothing is written.
+-- May be sent twice: a repeat finds the new owner and writes nothing.
 -- SPDX-License-Identifier: Apache-2.0
 if not held_until(redis.call, KEYS[1], ARGV[1], 6, #ARGV) then
     return held_until(redis.call, KEYS[1], ARGV[2], 6, #ARGV) and 1 or 0

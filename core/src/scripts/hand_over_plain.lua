@@ -1,8 +1,8 @@
--- hand_over_plain: one owner's plain lock becomes another's, without the lock being free in between and without a
--- message.
+-- hand_over_plain: passes the plain lock of one owner to another. The lock is not free in between, and no message is
+-- published.
 -- KEYS[1] key   ARGV[1] from   ARGV[2] to   ARGV[3] lease in ms
--- Returns 1 when the new owner holds the lock, 0 when neither did: then nothing is written.
--- May be sent twice: a repeat finds the new owner and touches nothing.
+-- Returns 1 if the new owner holds the lock, 0 if neither does: then nothing is written.
+-- May be sent twice: a repeat finds the new owner and writes nothing.
 -- SPDX-License-Identifier: Apache-2.0
 local holder = redis.call('get', KEYS[1])
 if holder == ARGV[1] then

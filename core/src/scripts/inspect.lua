@@ -1,15 +1,16 @@
--- inspect: what is known of a name, or of the locks among one page of the server's keys; writes nothing.
--- KEYS[1] name   ARGV[1] an owner who is told of first if it holds the name, or none
--- or no key, and ARGV[1] cursor   ARGV[2] pattern   ARGV[3] how many keys to look at
--- Returns one string: the next cursor ("0": no more), then a record for each name. Each of them, and each part of a
--- record, stands as <size>:<bytes>. A record: name, type, form, remaining ms, token, holders, waiters, what a semaphore
--- or latch has left, number of parties told of; then of each party role, count, owner, the value of a group that it
--- holds or "", and the remaining ms of that value or of a permit, -1 without a lease of its own. Forms and roles are
--- enum redlatch_detected_kind and redlatch_role. The forms of Redisson's hashes and numbers:
--- wire format 1.5, 2.5, 2.9 and 2.10 to 2.12.
--- The server does nothing else meanwhile, so what is no lock is told by cheap signs, before anything long is read, and
--- a few hundred fields of a hash are the most that is. Where a page has many large locks or long names, the last of
--- them get a record of the name alone: they are to be asked about one by one.
+-- inspect: reports what a name is, or the locks among one page of the server's keys; writes nothing.
+-- KEYS[1] name   ARGV[1] an owner to list first if it holds the name, or empty
+-- or no key, and ARGV[1] cursor   ARGV[2] pattern   ARGV[3] how many keys to scan
+-- Returns one string: the next cursor ("0": no more), then a report for each name. Each of them, and each part of a
+-- report, is written as <size>:<bytes>. A report: name, Redis type, detected kind, remaining ms, token, number of
+-- holders, number of waiters, count of a semaphore or latch, number of listed parties; then of each party role, count,
+-- owner, the value of a group that it holds or "", and the remaining ms of that value or of a permit, -1 without a
+-- lease of its own. Detected kinds and roles are enum redlatch_detected_kind and redlatch_role. The formats of
+-- Redisson's hashes and numbers: wire format 1.5, 2.5, 2.9 and 2.10 to 2.12.
+-- The server does nothing else meanwhile. So most keys that are no locks are recognised by their type and size, before
+-- anything long is read, and a few hundred fields of a hash are read at most, except in search of an owner of a group.
+-- If a page has many large locks or long names, the last of them get a report of the name alone: the client then
+-- inspects them one by one.
 -- SPDX-License-Identifier: Apache-2.0
 local NOTHING, MUTEX, FENCED, FAIR, READ_WRITE, GROUP, PLAIN, COUNT, PERMITS, UNKNOWN =
     0, 1, 2, 3, 4, 5, 6, 7, 8, 99
@@ -21,20 +22,20 @@ local value_pattern = '^' .. string.rep('[%w+/]', 22) .. '$'
 local value_count_pattern = '^(' .. string.rep('[%w+/]', 22) .. '):(.+):lock_count$'
 local value_end_pattern = '^' .. string.rep('[%w+/]', 22) .. ':.+:expire_time$'
 
--- No lock has a longer name; those of a page are told of, or asked about, in one answer.
+-- No lock has a longer name. A scan skips longer keys, because one reply has all names of a page.
 local NAME_MAX = 65535
 
--- No lock has fields of this size on average; of so few fields the server adds up all.
+-- No lock has fields of this size on average. Of up to FEW fields the server measures all, of more it samples some.
 local FIELD_BYTES_MAX, FEW = 4096, 16
--- How many names (of a usual size) and fields one page may look at closely: a millisecond or two. What it has been so
--- far. Of one hash so many fields are told of.
+-- The number of names and fields that one page may inspect, in a millisecond or two: a name counts one more for each
+-- NAME_BYTES of its length. `work` is their number so far. FIELDS_MAX fields of one hash are listed at most.
 local WORK_MAX, NAME_BYTES, work = 400, 256, 0
 local FIELDS_MAX = 100
 
--- The owner who is asked about; the fields of a hash that are looked through for it at a time.
+-- The owner to list first, and how many fields of a hash are searched for it at a time.
 local sought, SOUGHT_PAGE = #KEYS == 1 and ARGV[1], 1000
 
--- Whether a text is a count that a client can read.
+-- Returns whether a text is a count that a client can read.
 local COUNT_DIGITS = 18
 local function is_count(text)
     return #text <= COUNT_DIGITS and string.find(text, '^%d+$')
@@ -61,21 +62,21 @@ local function now_ms()
     return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- What is left of a lease that others have written; one that ends in thirty years is none.
+-- Returns the remaining ms of a lease that others have written. One of more than thirty years counts as endless: -1.
 local ENDLESS_MS = 1000000000000
 local function left_of(ends, now)
     local left = tonumber(ends) - now
     return left < ENDLESS_MS and left or -1
 end
 
--- Whether the fields are too long for a lock. Where the server's access rules do not tell, they are not.
+-- Returns whether the fields are too long for a lock. Returns false if access rules forbid the command.
 local function is_heavy(name, size)
     local bytes = redis.pcall('memory', 'usage', name, 'samples', size > FEW and 5 or 0)
     return type(bytes) == 'number' and bytes - 2 * #name > size * FIELD_BYTES_MAX
 end
 
--- Whether any one field has a form that the fields of a read-write lock or of a group have. Servers older than 6.2 do
--- not tell: there it may be one.
+-- Returns whether a random field matches one of the patterns, which are those of a read-write lock or of a group.
+-- Returns true if the server is older than 6.2, or access rules forbid the command: then the hash may be one.
 local function seems(patterns, name)
     local field = redis.pcall('hrandfield', name)
     if type(field) ~= 'string' then
@@ -89,14 +90,15 @@ local function seems(patterns, name)
     return false
 end
 
--- A part of the fields and their values; of a hash that the server keeps in one piece, some hundreds, all.
+-- Returns some of the fields with their values. Of a small hash, which the server keeps in one piece (some hundreds of
+-- fields), it returns all.
 local function some_fields(name, ...)
     local fields = redis.call('hscan', name, '0', 'count', FIELDS_MAX, ...)[2]
     work = work + #fields / 2
     return fields
 end
 
--- The fields with those of one owner before all others.
+-- Returns the fields with those of one owner before all others.
 local function put_first(name, fields, owner)
     local first, firsts = {}, {}
     for _, field in ipairs({owner .. ':write', owner}) do
@@ -129,8 +131,8 @@ local function read_write(name, parties)
     return redis.call('hlen', name) - 1
 end
 
--- Of each value of a group: the value's hash, its owner, and the owner's expire time, which the client's clock set.
--- Whether there are any; one owner may be left out.
+-- Lists the owner of each value of a group, if its lease is not over. Redisson sets the end of a lease by the clock of
+-- the client. The owner `but_of` is left out. Returns whether the fields have any value with an owner.
 local function values(name, parties, fields, but_of)
     local now = now_ms()
     local found = false
@@ -149,7 +151,7 @@ local function values(name, parties, fields, but_of)
     return found
 end
 
--- The values of one owner, who may stand anywhere among many.
+-- Lists the values of one owner, whose fields may be anywhere among many. Ends with the first page that has any.
 local function values_of(name, parties, owner)
     local pattern, cursor = '*:' .. string.gsub(owner, '[*?%[%]\\]', '\\%0') .. ':lock_count', '0'
     repeat
@@ -166,7 +168,7 @@ local function group(name, parties)
     return values(name, parties, some_fields(name, 'match', '*:lock_count'), parties.count > 0 and sought)
 end
 
--- The form of a hash, and how many hold it.
+-- Returns the detected kind of a hash, and the number of its holders.
 local function hash(name, parties)
     local size = redis.call('hlen', name)
     if is_heavy(name, size) then
@@ -196,8 +198,9 @@ local function hash(name, parties)
     return UNKNOWN, 0
 end
 
--- Whether a string is a plain lock: a word that only its owner can know, with a lease. Among all keys only those of
--- redlatch are told from what else looks so.
+-- Returns the value of a string that is a plain lock: a TTL, and a token that only its owner can know. In a scan
+-- (`ours_only`) only tokens of redlatch count, because too many other strings have such a form. Else returns nil or
+-- false.
 local TOKEN_MIN, TOKEN_MAX = 16, 128
 local our_pattern = '^' .. string.rep('%x', 8) .. '%-%x%x%x%x%-8%x%x%x%-%x%x%x%x%-' .. string.rep('%x', 12) .. ':%d+$'
 local function plain(name, ours_only)
@@ -210,20 +213,21 @@ local function plain(name, ours_only)
     return string.find(token, ours_only and our_pattern or '') and is_token and token
 end
 
--- The number that a string is, as text; nil if it is none.
+-- Returns the number that a string is, as text; nil or false if it is none.
 local function number(name)
     local token = redis.call('strlen', name) <= COUNT_DIGITS and redis.call('get', name)
     return token and string.find(token, '^%-?%d+$') and token
 end
 
--- The key of a permit semaphore's leases, if there are some.
+-- Returns the key of a permit semaphore's leases, or false if there are none.
 local function leases_of(name)
     local leases = (string.find(name, '{', 1, true) and name or '{' .. name .. '}') .. ':timeout'
     local size = redis.pcall('zcard', leases)
     return type(size) == 'number' and size > 0 and leases
 end
 
--- The permits that are taken, by the ids that clients show; how many, and how many more there are whose lease is over.
+-- Lists the permits in use, by the ids that clients show. Returns their number, and that of permits whose lease is
+-- over.
 local function permits(leases, parties)
     local clock = now_ms()
     local now = string.format('%.0f', clock)
@@ -245,7 +249,7 @@ local function permits(leases, parties)
     return redis.call('zcount', leases, '(' .. now, '+inf'), redis.call('zcount', leases, 0, now)
 end
 
--- Puts the record of a name; only that of a lock if `locks_only`.
+-- Adds the report of a name to `records`; if `locks_only`, only that of a lock.
 local function describe(records, name, kind, locks_only)
     local parties = {count = 0}
     local detected, holders, waiters, left = NOTHING, 0, 0, '0'

@@ -1,9 +1,9 @@
--- lease_of_permit: how long a permit is taken yet; writes nothing.
+-- lease_of_permit: returns the remaining lease of a permit; writes nothing.
 -- Begins with shared/clock.lua.
 -- Begins with shared/permits.lua.
 -- KEYS[1] leases   ARGV[1] id of 16 bytes
--- Returns the remaining ms, -1 for ever, 0 when the permit is not taken or its lease is over. A key of another type or
--- shape is an error.
+-- Returns the remaining ms, -1 if the lease never ends, 0 if the permit is not in use or its lease is over. A key of
+-- another type or shape is an error.
 -- SPDX-License-Identifier: Apache-2.0
 local NEVER = 922337203685477
 local now = server_time()

@@ -1,8 +1,8 @@
--- query: who holds the lock, how often and for how long; writes nothing.
+-- query: returns who holds the lock, with its hold count and remaining ms; writes nothing.
 -- Begins with shared/one_holder.lua.
 -- KEYS[1] name
--- Returns an empty array when it is free; else remaining ms (-1: no lease), owner, count. A key of another type, or a
--- hash that is no such lock, is an error.
+-- Returns an empty array if it is free; else remaining ms (-1: no TTL), owner, count. A key of another type, or a hash
+-- that is no such lock, is an error.
 -- SPDX-License-Identifier: Apache-2.0
 local owner, count = holder_of(KEYS[1])
 if not owner then

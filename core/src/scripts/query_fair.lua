@@ -1,8 +1,9 @@
--- query_fair: who holds the lock, how often and for how long, and how many wait; writes nothing.
+-- query_fair: returns who holds the lock, with its hold count and remaining ms, and how many wait; writes nothing.
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/waiters.lua.
 -- KEYS[1] name   KEYS[2] queue
--- Returns remaining ms (-1: no lease), owner, count, number of holders, waiters; the owner is empty when it is free.
+-- Returns remaining ms (-1: no TTL), owner, count, number of holders, number of waiters. The owner is empty if the lock
+-- is free.
 -- SPDX-License-Identifier: Apache-2.0
 local owner, count = holder_of(KEYS[1])
 local waiters, head = redis.call('llen', KEYS[2]), redis.call('lindex', KEYS[2], 0)

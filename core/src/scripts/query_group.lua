@@ -1,9 +1,9 @@
--- query_group: whether any of the values is held, by whom, how often and for how long; writes nothing.
+-- query_group: returns whether any of the values is held, by whom, how often and for how long; writes nothing.
 -- Begins with shared/clock.lua.
 -- Begins with shared/group.lua.
 -- KEYS[1] group   ARGV[1] number of values   ARGV[2...] values
--- Returns an empty array when all are free; else remaining ms until all are, owner and count of the one that is last.
--- A key of another type or shape is an error.
+-- Returns an empty array if all are free. Else returns the ms until all are free, and owner and count of the value that
+-- is free last. A key of another type or shape is an error.
 -- SPDX-License-Identifier: Apache-2.0
 local now = server_time()
 local longest, holder, count, known = now, nil, nil, false

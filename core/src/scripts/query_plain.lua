@@ -1,6 +1,6 @@
--- query_plain: who holds a plain lock and for how long; writes nothing.
+-- query_plain: returns who holds a plain lock and for how long; writes nothing.
 -- KEYS[1] key
--- Returns an empty array when it is free; else remaining ms (-1: no lease), owner, and 1, as there are no levels.
+-- Returns an empty array if it is free; else remaining ms (-1: no TTL), owner, and 1, as there are no levels.
 -- SPDX-License-Identifier: Apache-2.0
 local holder = redis.call('get', KEYS[1])
 if not holder then

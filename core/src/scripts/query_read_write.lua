@@ -1,8 +1,8 @@
--- query_side: who holds one side of a read-write lock, how often and for how long; writes nothing.
+-- query_read_write: returns who holds a read-write lock in one mode, how often and for how long; writes nothing.
 -- Begins with shared/read_write.lua.
 -- KEYS[1] name   ARGV[1] mode: read or write
--- Returns an empty array when nobody does; else remaining ms (-1: no lease), owner, count, number of holders. Of
--- several readers it tells one. A writer who also reads holds both sides. A hash that is no read-write lock is an
+-- Returns an empty array if nobody does; else remaining ms (-1: no TTL), owner, count, number of holders. Of several
+-- readers it returns one. A writer who also reads holds the lock in both modes. A hash that is no read-write lock is an
 -- error.
 -- SPDX-License-Identifier: Apache-2.0
 local mode = redis.call('hget', KEYS[1], 'mode')

@@ -1,9 +1,9 @@
--- reenter: a holder's count is raised to the intended one and its lease is at least as long as asked.
+-- reenter: raises the owner's hold count to the stated one, and the TTL to the lease.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms
--- Returns 1, or 0 when the owner does not hold the lock: a re-entry never creates it.
--- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here. It always writes,
--- as WAIT counts what its connection wrote.
+-- Returns 1, or 0 if the owner does not hold the lock: a re-entry never creates it.
+-- May be sent twice: the count is stated, not added. Neither count nor TTL is ever lowered here. The script always
+-- writes, because the WAIT behind it covers only what was written on its connection.
 -- SPDX-License-Identifier: Apache-2.0
 local count = redis.call('hget', KEYS[1], ARGV[1])
 if not count then

@@ -1,11 +1,11 @@
--- reenter_group: the count of every value is raised to the intended one and their leases are at least as long as asked.
+-- reenter_group: raises the owner's hold count of every value to the stated one, and the leases to the given one.
 -- Begins with shared/held_values.lua.
 -- Begins with shared/prolong_group.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] group   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms   ARGV[4] number of values   ARGV[5...] values
--- Returns 1, or 0 when the owner does not hold them all: a re-entry never takes anything.
--- May be sent twice: counts are stated, not added to; neither count nor lease is ever lowered here. It always writes,
--- as WAIT counts what its connection wrote.
+-- Returns 1, or 0 if the owner does not hold them all: a re-entry never acquires anything.
+-- May be sent twice: counts are stated, not added. Neither count nor lease is ever lowered here. The script always
+-- writes, because the WAIT behind it covers only what was written on its connection.
 -- SPDX-License-Identifier: Apache-2.0
 if not held_until(redis.call, KEYS[1], ARGV[1], 5, #ARGV) then
     return 0

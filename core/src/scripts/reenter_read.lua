@@ -1,15 +1,15 @@
--- reenter_read: a reader's count is raised to the intended one, each level with a timeout key, and its lease is at
--- least as long as asked.
+-- reenter_read: raises a reader's hold count to the stated one, with a timeout key for each new level, and the TTL to
+-- the lease.
 -- Begins with shared/readers.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] timeout key of the last level   ARGV[1] owner   ARGV[2] count   ARGV[3] lease in ms
 -- ARGV[4] base of timeout keys
--- Returns 1, or 0 when the owner does not hold the lock or its lease is over: a re-entry never creates it.
--- May be sent twice: the count is stated, not added to; neither count nor lease is ever lowered here. It always writes,
--- as WAIT counts what its connection wrote.
--- A timeout key of a level above the count is left of a hash that was deleted: it is set anew.
--- Only the first 1000 levels have timeout keys, for a number in the hash may be any; a longer lease of later ones goes
--- to the last of these.
+-- Returns 1, or 0 if the owner does not hold the lock or its lease is over: a re-entry never creates it.
+-- May be sent twice: the count is stated, not added. Neither count nor TTL is ever lowered here. The script always
+-- writes, because the WAIT behind it covers only what was written on its connection.
+-- A timeout key of a level above the count was left by a deleted hash. Its TTL is set to the lease.
+-- Only the first 1000 levels have timeout keys, because the count in a hash may be any number. A re-entry above that
+-- raises the timeout key of level 1000.
 -- SPDX-License-Identifier: Apache-2.0
 local held = redis.call('hget', KEYS[1], ARGV[1])
 local count = tonumber(held or 0) or 0

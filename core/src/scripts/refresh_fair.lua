@@ -1,20 +1,20 @@
--- refresh_fair: waiters of one client keep their places: none of them is taken off because its time is over.
+-- refresh_fair: keeps the positions of waiters of one client. None of them is removed because its time is over.
 -- Begins with shared/fair_queue.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   ARGV[1] ms for which the heartbeat holds   ARGV[2...] numbers of the client's waiters
--- Returns the numbers of those that have no place; it gives them none. A head that was called gets no more than it has
--- to come within.
--- May be sent twice or late: places and scores of others are untouched, no score is lowered.
+-- KEYS[1] name   ARGV[1] TTL of the heartbeat key in ms   ARGV[2...] numbers of the client's waiters
+-- Returns the numbers of the waiters that have no position; it gives them none. The score of a called head is raised to
+-- no more than ARGV[1] ms from now.
+-- May be sent twice or late: positions and scores of others stay unchanged, and no score is lowered.
 -- SPDX-License-Identifier: Apache-2.0
 local denied = missing_permission(sign, 'set') or missing_permission(queue, 'persist')
 if denied then
     return denied
 end
-redis.call('get', sign) -- an error when it is something else
+redis.call('get', sign) -- an error if it is no string
 local free = redis.call('exists', KEYS[1]) == 0
 local head = redis.call('lindex', queue, 0)
 local stands
-if redis.call('llen', queue) ~= redis.call('zcard', timeouts) then -- something took halves of places away
+if redis.call('llen', queue) ~= redis.call('zcard', timeouts) then -- a waiter is in only one of the two
     stands = {}
     for _, owner in ipairs(redis.call('lrange', queue, 0, -1)) do
         stands[owner] = true

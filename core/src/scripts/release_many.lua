@@ -1,25 +1,26 @@
--- release_many: each owner is left with the given number of levels of its lock; where that is none, it holds it no
--- more, and waiters are told if that leaves it free, or the readers among them a side of it.
+-- release_many: lowers each owner's hold count of its lock to the levels left. With 0 left, releases it, and notifies
+-- waiters if it becomes free, or if a writer who also reads downgrades it.
 -- Effects, message and channel on each name as the release of its kind (wire format 2.1, 2.5, 2.6, 2.9).
 -- Begins with shared/allowed.lua.
--- KEYS for each line: name; of form r the timeout key of the first level that goes, too
--- ARGV[1] the form of each line, a letter; a capital one leaves levels
--- then for each line: owner; of a capital form the levels left; channel; of r and w the base of timeout keys; of g the
--- number of values, and each value, hashed
--- Forms: m and f a hash with one owner at a time (mutex, fenced and spin alike), p a string (plain), r and w the sides
--- of a read-write lock, whose owner is w's field of the writer, g values of a group.
--- Returns for each name 0 when the owner holds nothing there; else 1, plus the number of subscribers told. One number
--- is that of each.
--- May be sent twice: a repeat finds nothing of its own, or the count it left. A lease is never shortened, but for that
--- of a read-write lock to the leases of the readers who go on.
--- All go before anybody is told, so a refused message leaves nothing held; a full release begins with a command that a
--- server which is out of memory still carries out. A key of another type counts as not held.
+-- KEYS for each entry: name; of type r also the timeout key of the first level that is released
+-- ARGV[1] a letter for each entry, its member type; a capital one leaves levels
+-- then for each entry: owner; of a capital letter the levels left; channel; of r and w the base of timeout keys; of g
+-- the number of values, and each value, hashed
+-- Member types: m and f a hash with one holder at a time (mutex, fenced and spin), p a string (plain), r and w the
+-- modes of a read-write lock, where w's owner is the field of the writer, g values of a group.
+-- Returns for each entry 0 if the owner holds nothing there, else 1 plus the number of receivers. If types are m and f
+-- only and all results are equal, returns one number.
+-- May be sent twice: a repeat finds nothing of its own, or the count it left. No lease is shortened, except that of a
+-- read-write lock, which ends with the remaining readers.
+-- All members are released before the first message, so a refused message leaves nothing held. A full release begins
+-- with a command that a server that is out of memory still executes. A key of another type counts as not held.
 -- SPDX-License-Identifier: Apache-2.0
 local letters = ARGV[1]
 local try = redis.pcall
 local found, refused = {}, nil
 
--- The answer of a command on a key that may be of another type by now; any other error is the script's, at its end.
+-- Returns the reply of a command, or false if it is an error. A key of another type is ignored. The first of all other
+-- errors is the reply of the script, at its end.
 local function checked(answer)
     if type(answer) == 'table' and answer.err then
         if not string.find(answer.err, 'WRONGTYPE') then
@@ -30,7 +31,7 @@ local function checked(answer)
     return answer
 end
 
--- The usual case: nothing but last levels of forms m and f.
+-- The usual case: full releases of types m and f only.
 if not string.find(letters, '[^fm]') then
     for i = 1, #KEYS do
         found[i] = checked(try('hdel', KEYS[i], ARGV[2 * i])) or 0
@@ -49,9 +50,10 @@ end
 -- Goes on with shared/leave_read.lua.
 -- Goes on with shared/leave_write.lua.
 -- Goes on with shared/leave_values.lua.
-local call = redis.call -- an error ends the form in which it occurs
+local call = redis.call -- an error ends the release of its entry
 
--- How a form leaves a line: whether there was something of its owner's, and the message for those who wait, if any.
+-- Each member type has a function that releases an entry. It returns whether the owner held something, and the message
+-- for waiters, or nil.
 
 local function leave_hash(entry)
     if entry.left then
@@ -92,7 +94,8 @@ local function leave_group(entry)
     return held, freed and '0' or nil
 end
 
--- How a form leaves a line; how many keys, and arguments behind the channel, it has. A further form is a row here.
+-- The function of each member type, and its numbers of keys and of arguments after the channel. A new member type needs
+-- a row here.
 local member_types = {
     m = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},
     f = {leave = leave_hash, arguments = 0, writes = {'hdel', 'hset'}},

@@ -1,16 +1,15 @@
--- release_permits: the permits with these ids are free again, and waiters are told.
--- Effects as RPermitExpirableSemaphore's release (wire format 2.11): one whose lease is over is given back, too.
+-- release_permits: gives back the permits with these ids, and notifies waiters.
+-- Effects as RPermitExpirableSemaphore's release (wire format 2.11). A permit whose lease is over is given back, too.
 -- Begins with shared/clock.lua.
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] leases   KEYS[3] record of this operation, or none
--- ARGV[1] life of the record in ms   ARGV[2] number of the operation
+-- ARGV[1] TTL of the record in ms   ARGV[2] number of the operation
 -- ARGV[3] channel   ARGV[4...] ids of 16 bytes
--- Returns 1, plus the number of subscribers told, when every lease was alive; 0 when no such permit is taken; -1 when
--- a lease was over.
--- May be sent twice: a repeat finds no id, or the record of what the first time came of it. The count rises before the
--- ids go: a server without memory refuses that, and then nothing is written.
+-- Returns 1 plus the number of receivers if no lease was over, 0 if no such permit is in use, -1 if a lease was over.
+-- May be sent twice: a repeat finds no id, or the record of the first execution. The number of permits is raised before
+-- the ids are removed: a server that is out of memory refuses the first, and then nothing is written.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local recorded = KEYS[3] and recorded_in(KEYS[3])

@@ -1,7 +1,7 @@
--- release_plain: a plain lock is free, if the owner held it, and those who listen are told (compare-and-delete).
+-- release_plain: frees a plain lock if the owner holds it, and notifies subscribers (compare-and-delete).
 -- KEYS[1] key   ARGV[1] owner   ARGV[2] channel
--- Returns 0 when the owner does not hold the lock; else 1, plus the number of subscribers told.
--- May be sent twice: a repeat finds no value of its own. A server that is out of memory still carries it out.
+-- Returns 0 if the owner does not hold the lock. Else returns 1 plus the number of receivers.
+-- May be sent twice: a repeat does not find the owner as the value. A server that is out of memory still executes it.
 -- SPDX-License-Identifier: Apache-2.0
 if redis.call('get', KEYS[1]) ~= ARGV[1] then
     return 0

@@ -1,10 +1,10 @@
--- release_read: the reader is left with the given number of levels. With none, the lock ends with the other readers'
--- leases; when nobody is left, it is free and waiters are told.
+-- release_read: lowers the reader's hold count to the levels left. With 0 left, a lock in mode read ends with the other
+-- readers. If no reader is left, frees the lock and notifies waiters.
 -- Begins with shared/leave_read.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   KEYS[2] timeout key of the first level that goes   ARGV[1] owner   ARGV[2] levels left
+-- KEYS[1] name   KEYS[2] timeout key of the first level that is released   ARGV[1] owner   ARGV[2] levels left
 -- ARGV[3] channel   ARGV[4] base of timeout keys
--- Returns 0 when the owner holds nothing; else 1, plus the number of subscribers told when the lock became free.
+-- Returns 0 if the owner holds nothing. Else returns 1 plus, if the lock became free, the number of receivers.
 -- May be sent twice: a repeat finds no field (full release) or the count it left (partial).
 -- SPDX-License-Identifier: Apache-2.0
 local count, left = redis.call('hget', KEYS[1], ARGV[1]), tonumber(ARGV[2])

@@ -1,13 +1,13 @@
--- release_semaphore: permits are added to a semaphore, and waiters are told.
+-- release_semaphore: adds permits to a semaphore, and notifies waiters.
 -- Effects as RSemaphore's release and releaseIfExists (wire format 2.10). A TTL is kept.
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] life of the record in ms   ARGV[2] number of the operation
+-- KEYS[1] name   KEYS[2] record of this operation   ARGV[1] TTL of the record in ms   ARGV[2] number of the operation
 -- ARGV[3] permits   ARGV[4] channel   ARGV[5] 1: only if the semaphore exists
--- Returns 1, or 0 when there was no semaphore and there was to be one, or -1 when there would be too many permits: then
--- nothing is changed.
--- May be sent twice: the record repeats what the first time came of it.
+-- Returns 1. Returns 0 if the semaphore had to exist and did not, -1 if there would be too many permits: then the
+-- semaphore stays unchanged.
+-- May be sent twice: the record repeats the outcome of the first execution.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local recorded = recorded_in(KEYS[2])

@@ -1,8 +1,8 @@
--- release_write: the writer is left with the given number of levels. With none, the lock is free, or its owner's who
--- goes on reading; both is told to all who wait (W-11).
+-- release_write: lowers the writer's hold count to the levels left. With 0 left, frees the lock, or downgrades it if
+-- its owner also reads. Both notify all waiters (W-11).
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] field of the writer   ARGV[2] levels left   ARGV[3] channel   ARGV[4] base of timeout keys
--- Returns 0 when the owner holds nothing; else 1, plus the number of subscribers told after a full release.
+-- Returns 0 if the owner holds nothing. Else returns 1 plus, after a full release, the number of receivers.
 -- May be sent twice: a repeat finds no field (full release) or the count it left (partial).
 -- SPDX-License-Identifier: Apache-2.0
 if ARGV[2] == '0' then

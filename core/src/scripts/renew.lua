@@ -1,7 +1,7 @@
--- renew: every lease named is at least as long as asked, for those locks that are still their owner's.
+-- renew: raises the TTL of each named lock to the lease, if its owner still holds it.
 -- KEYS names   ARGV owner, lease in ms for each name; a lease of 0 only asks
--- Returns for each name the remaining ms before (-1: it had no lease), or -2 when the owner does not hold it.
--- May be sent twice or late: a lease is never shortened. A key of another type answers -2 and spoils nothing for the
+-- Returns for each name the remaining ms before (-1: it had no TTL), or -2 if the owner does not hold it.
+-- May be sent twice or late: a lease is never shortened. A key of another type has the reply -2 and does not affect the
 -- others.
 -- SPDX-License-Identifier: Apache-2.0
 local before = {}

@@ -3,8 +3,9 @@
 -- Begins with shared/prolong_group.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS groups   ARGV owner, lease in ms, number of values, values for each group; a lease of 0 only asks
--- Returns for each group the remaining ms before, or -2 when the owner does not hold all values.
--- May be sent twice or late: a lease is never shortened. A key of another type answers -2 and spoils nothing for the
+-- Returns for each group the remaining ms before, of the value that ends first, or -2 if the owner does not hold all
+-- values.
+-- May be sent twice or late: a lease is never shortened. A key of another type has the reply -2 and does not affect the
 -- others.
 -- SPDX-License-Identifier: Apache-2.0
 local denied = missing_permission(KEYS[1], 'pexpire')

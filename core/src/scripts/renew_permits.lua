@@ -1,8 +1,8 @@
--- renew_permits: every lease named is at least as long as asked, for those permits that are still taken.
+-- renew_permits: raises the lease of each named permit to the given one, if the permit is still in use.
 -- Begins with shared/clock.lua.
 -- KEYS leases   ARGV id of 16 bytes, lease in ms for each; a lease of 0 only asks
--- Returns for each the remaining ms before, or -2 when the permit is not taken any more or its lease is over.
--- May be sent twice or late: a lease is never shortened. A key of another type answers -2 and spoils nothing for the
+-- Returns for each the remaining ms before, or -2 if the permit is not in use any more or its lease is over.
+-- May be sent twice or late: a lease is never shortened. A key of another type has the reply -2 and does not affect the
 -- others.
 -- SPDX-License-Identifier: Apache-2.0
 local now = server_time()

@@ -1,7 +1,7 @@
 -- renew_plain: as renew, for plain locks.
 -- KEYS keys   ARGV owner, lease in ms for each key; a lease of 0 only asks
--- Returns for each key the remaining ms before (-1: it had no lease), or -2 when the owner does not hold it.
--- May be sent twice or late: a lease is never shortened. A key of another type answers -2 and spoils nothing for the
+-- Returns for each key the remaining ms before (-1: it had no TTL), or -2 if the owner does not hold it.
+-- May be sent twice or late: a lease is never shortened. A key of another type has the reply -2 and does not affect the
 -- others.
 -- SPDX-License-Identifier: Apache-2.0
 local before = {}

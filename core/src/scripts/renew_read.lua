@@ -1,10 +1,10 @@
--- renew_read: for those readers who still hold, the timeout key of every level and the lock end no sooner than asked.
+-- renew_read: raises the TTLs of each lock and of its reader's timeout keys to the lease, if the reader still holds it.
 -- Begins with shared/readers.lua.
--- KEYS for each line: name, timeout key of the first level   ARGV for each: owner, lease in ms, base of timeout keys;
+-- KEYS for each entry: name, timeout key of the first level   ARGV for each: owner, lease in ms, base of timeout keys;
 -- a lease of 0 only asks
--- Returns for each name the remaining ms of the owner's lease before (-1: it had none), or -2 when the owner does not
--- hold it or its lease is over: timeout keys are never made anew, so nothing late brings a reader back.
--- May be sent twice or late: a lease is never shortened. A key of another type answers -2 and spoils nothing for the
+-- Returns for each name the remaining ms of the owner's lease before (-1: no TTL), or -2 if the owner does not hold the
+-- lock or its lease is over. Missing timeout keys are never created, so a late renewal does not revive a reader.
+-- May be sent twice or late: a lease is never shortened. A key of another type has the reply -2 and does not affect the
 -- others.
 -- SPDX-License-Identifier: Apache-2.0
 local before = {}

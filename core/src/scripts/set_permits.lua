@@ -1,12 +1,13 @@
--- set_permits: a permit semaphore has so many permits in all, those that are taken included; it may owe some then.
--- Effects as RPermitExpirableSemaphore's setPermits (wire format 2.11); nobody is told of permits that nobody can have.
+-- set_permits: sets the number of all permits of a permit semaphore, those in use included. The number of available
+-- permits may become negative.
+-- Effects as RPermitExpirableSemaphore's setPermits (wire format 2.11). A new value is published only if it is above 0.
 -- Begins with shared/permits.lua.
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] leases   KEYS[3] record of this operation
--- ARGV[1] life of the record in ms   ARGV[2] number of the operation   ARGV[3] permits   ARGV[4] channel
--- Returns 1. May be sent twice: the record says that it was done.
+-- ARGV[1] TTL of the record in ms   ARGV[2] number of the operation   ARGV[3] permits   ARGV[4] channel
+-- Returns 1. May be sent twice: the record shows that it was done.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local taken = redis.call('zcard', KEYS[2])

@@ -1,13 +1,14 @@
--- undo_taken: what an operation took is given back, and the operation takes nothing any more.
+-- undo_taken: gives back what an operation took, and makes a late copy of that operation take nothing.
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
 -- Begins with shared/allowed.lua.
--- KEYS[1] name   KEYS[2] record of that operation   ARGV[1] life of the record in ms   ARGV[2] number of that operation
+-- KEYS[1] name   KEYS[2] record of that operation   ARGV[1] TTL of the record in ms   ARGV[2] number of that operation
 -- ARGV[3] channel
--- Returns how many were given back.
--- May be sent twice, before, after or without what it undoes: the record becomes a mark that this script respects, and
--- the others take for an error reply. A semaphore that was deleted meanwhile is not made again, and what is something
--- else by now stays as it is. What others gave it meanwhile may leave no room for all of it.
+-- Returns how many permits were given back.
+-- May be sent twice, and before, after or without the operation: the record becomes `undone`. A repeat then gives back
+-- nothing, and a late copy of the operation takes nothing. A semaphore that was deleted meanwhile is not created again,
+-- and a key that is something else by now stays unchanged. If others added permits meanwhile, fewer may be given back,
+-- because the number may not exceed PERMITS_MAX.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1])
 local denied = missing_permission(KEYS[2], 'set') or missing_permission(KEYS[1], 'incrby')

@@ -1,18 +1,19 @@
--- watch: whether a name is free, and if not for how long to wait before the next look; writes nothing.
--- A lock is free that nobody holds, a semaphore that has a permit, a latch that is open. A number says not which of the
--- two it is: with leases beside it, or if it is zero or less, it is a semaphore's, else what a latch has left.
+-- watch: returns whether a name is free, and if not, how long to wait before the next query; writes nothing.
+-- A lock is free if nobody holds it, a semaphore if it has a permit, a latch if it is open. A number is a semaphore if
+-- it has leases, if it is watched as one, or if it is 0 or less and is not watched as a latch. Else it is a latch.
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/group.lua.
 -- Begins with shared/read_write.lua.
 -- KEYS[1] name   ARGV[1] the kind it is watched as (enum redlatch_kind)
--- Returns -2 when it is free; else, where a name of another kind than it is watched as is told of on another channel,
--- -10 less that kind; else the remaining ms, at most 250 of a plain lock, whose release by others is not told; -1
--- without a lease. A key of another type is an error, and so is what has not the shape of any of these.
+-- Returns -2 if it is free. Returns -10 - k if it is of another kind k than watched, because the messages of k come on
+-- another channel. Else returns the remaining ms, -1 without a TTL; at most 250 of a plain lock, because other
+-- libraries publish no release. A key of another type or shape is an error.
 -- SPDX-License-Identifier: Apache-2.0
 local MUTEX, READ, PLAIN, SEMAPHORE, LATCH = 1, 5, 7, 9, 11
 local watched_as = tonumber(ARGV[1])
 
--- The ms until the next lease of a permit ends, -1 for none or never, and whether one is over; nil without leases.
+-- Returns the ms until the next lease of a permit ends, -1 if it never ends, and whether it is over. Returns nil and
+-- false if there are no leases.
 local function leases()
     local tag = string.find(KEYS[1], '{', 1, true) and KEYS[1] or '{' .. KEYS[1] .. '}'
     local nearest = redis.pcall('zrange', tag .. ':timeout', 0, 0, 'withscores')

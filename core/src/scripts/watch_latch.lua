@@ -1,7 +1,7 @@
--- watch_latch: whether a latch is open; writes nothing.
+-- watch_latch: returns whether a latch is open; writes nothing.
 -- Begins with shared/count.lua.
 -- KEYS[1] name
--- Returns -2 when it is open, which one that does not exist is, else the remaining ms of its key, -1 if it has no TTL.
+-- Returns -2 if it is open, as one that does not exist is. Else returns the remaining ms of its key, -1 without a TTL.
 -- SPDX-License-Identifier: Apache-2.0
 local value = redis.call('get', KEYS[1]) or '0'
 if not is_count(value) then

@@ -1,8 +1,8 @@
--- clock: the server's time, asked for when it is first needed.
+-- clock: the server's time, read when it is first needed.
 -- SPDX-License-Identifier: Apache-2.0
 local clock
 
--- In ms, the same for the whole script.
+-- Returns ms, the same value in the whole script.
 local function server_time()
     if not clock then
         local time = redis.call('time')

@@ -1,24 +1,26 @@
--- fair_queue: what every script of the fair lock begins with; Redisson's list and sorted set of waiters (wire format
--- 2.2).
--- KEYS[2] queue, a list of owners   KEYS[3] time-outs, each owner's score: the ms when it may be taken off the head
--- KEYS[4] heartbeat of the caller's client; it ends with the uuid, and so does that of every other client
--- Times are the server's. Only the head is ever taken off, nobody else's score is shifted, and what is of the wrong
--- type counts as an empty queue here: whoever enters it reads both keys first, which is an error then.
--- Heartbeats of other clients cannot be declared. While their slot migrates a server refuses to look at one that it has
--- not, with an error; a script looks at them before it writes, and at no key that it has deleted.
+-- fair_queue: the server queue of a fair lock, which is Redisson's list and sorted set of waiters (wire format 2.2).
+-- All scripts of the fair lock that write begin with it.
+-- KEYS[2] queue, a list of owners   KEYS[3] scores: for each owner the ms after which it may be removed from the head
+-- KEYS[4] heartbeat key of the caller's client. It ends with the uuid, and so does that of every other client.
+-- Times are the server's. Dead waiters are removed at the head only, and scores of others are not shifted. A key of the
+-- wrong type counts as an empty queue here. A script that enters a waiter reads both keys before, and so ends with an
+-- error.
+-- Heartbeat keys of other clients cannot be declared in KEYS. While the slot migrates, a node may refuse to read a key
+-- that it does not have. So a script reads these keys before its first write, and reads no key that it has deleted.
 -- Begins with shared/clock.lua.
 -- Begins with shared/waiters.lua.
 -- SPDX-License-Identifier: Apache-2.0
 local queue, timeouts, sign = KEYS[2], KEYS[3], KEYS[4]
-local FOREIGN_TIMEOUT = 300000 -- Redisson's own bound for a head that does not come
+local FOREIGN_TIMEOUT = 300000 -- ms, Redisson's own limit for a called head that does not acquire
 local now = server_time()
 
--- The heartbeat of a waiter's client: its uuid has the version 8. False for Redisson's, which have 4 and no sign.
+-- Returns the heartbeat key of a waiter's client, if its uuid has version 8. Returns false for a client of Redisson,
+-- whose uuid has version 4: it has no heartbeat key.
 local function sign_of(owner)
     return string.sub(owner, 15, 15) == '8' and string.sub(sign, 1, -37) .. string.sub(owner, 1, 36)
 end
 
--- Nobody is left in the queue: the client's heartbeat is of no use any more.
+-- Called when the queue is empty: removes the client's heartbeat key, which nobody needs any more.
 local function drop_sign()
     if redis.pcall('get', sign) == '1' then
         redis.call('del', sign)
@@ -29,15 +31,15 @@ local function set_score(owner, score)
     redis.call('zadd', timeouts, 'xx', string.format('%.0f', score), owner)
 end
 
--- Whether a waiter's client lives. The node that imports a slot takes a heartbeat that has not arrived for one that
--- does not exist, but not of two keys.
+-- Returns whether a waiter's client lives. EXISTS names two keys: for one key that has not arrived, the node that
+-- imports the slot would reply that it does not exist, but it refuses two keys of which it does not have one.
 local function has_sign(owner)
     local its_sign = sign_of(owner)
     return not its_sign or redis.call('exists', queue, its_sign) == 2
 end
 
--- The head, its score, and those before it, who are gone: no score, time over, or no heartbeat. `alive` is not, and
--- `leaver` is left out. Without a head the first result is nil. Then how many were looked at before it.
+-- Returns the head or nil, its score, the dead waiters before it (no score, score passed, or no heartbeat key), and the
+-- number of all elements before it. `alive` counts as alive if it has a score. `leaver` is skipped.
 local function seek_head(alive, leaver)
     local gone, at = {}, 0
     while true do
@@ -57,7 +59,7 @@ local function seek_head(alive, leaver)
     end
 end
 
--- Takes those off the queue who stand before its head.
+-- Removes the dead waiters before the head from queue and scores.
 local function strike(gone)
     for _ = 1, #gone do
         redis.call('lpop', queue)
@@ -67,8 +69,8 @@ local function strike(gone)
     end
 end
 
--- The lock is free: its head, which seek_head found, is notified and has `timeout_ms` ms to come. Without a head those
--- who watch are notified. Returns how many received the message, and the score of the head.
+-- Called when the lock is free: notifies the head that seek_head found, which has `timeout_ms` ms to acquire. Without a
+-- head, notifies the subscribers of the lock's channel. Returns the number of receivers, and the score of the head.
 local function call_head(timeout_ms, channel, owner, score)
     if not owner then
         return redis.call('publish', channel, '0')

@@ -1,12 +1,12 @@
--- group: what scripts of group locks begin with that meet values of others, or something else (wire format 2.9).
+-- group: for scripts of group locks that may find values of other owners, or a hash that is no group (wire format 2.9).
 -- SPDX-License-Identifier: Apache-2.0
-local FIELDS_MAX = 100 -- that are looked at
+local FIELDS_MAX = 100 -- of a larger hash only some fields are read
 
 local function wrong_group()
     return redis.error_reply('WRONGTYPE the key is no group of locks')
 end
 
--- The owner of a value, and until when it is that; nil for none. false when the fields make no sense.
+-- Returns the owner of a value, and the end of its lease; nil if there is no owner, false if its end is no number.
 local function owner_of(group, value)
     local owner = redis.call('hget', group, value)
     if not owner then
@@ -16,7 +16,7 @@ local function owner_of(group, value)
     return ends and tonumber(ends) and owner, tonumber(ends)
 end
 
--- Whether a hash is something else: of its fields, or of some of many, none is what a value's owner has of it.
+-- Returns whether a hash is no group: no field (of a large hash, none of some fields) is that of a value's owner.
 local function is_foreign(group)
     local size, step = redis.call('hlen', group), 1
     local fields = {}

@@ -1,7 +1,8 @@
--- held_values: an owner's values of a group (wire format 2.9), ARGV[first] to ARGV[last].
+-- held_values: whether an owner holds values of a group (wire format 2.9), ARGV[first] to ARGV[last].
 -- Begins with shared/clock.lua.
 -- SPDX-License-Identifier: Apache-2.0
--- Until when an owner holds all of them; nil if it does not. `read` is redis.call or redis.pcall.
+-- Returns the time at which the first lease of these values ends, if the owner holds all of them, else nil. `read` is
+-- redis.call or redis.pcall.
 local function held_until(read, group, owner, first, last)
     local now, soonest = server_time(), nil
     for i = first, last do

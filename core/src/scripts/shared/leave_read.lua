@@ -1,17 +1,17 @@
--- leave_read: how a reader leaves a lock (wire format 2.5), but no lease of others becomes shorter (W-12): not the
--- writer's who is also this reader, and not one that was extended without its timeout keys.
--- Readers without a timeout key are dead (W-14). They are struck out while the lock's lease is at most 1 s above the
--- longest timeout key, the leaving reader's included; a lock that was extended alone, as Redisson's multi lock does, is
--- not. Readers are looked through from the youngest, with whose time-out the lock's lease mostly ends, to the first
--- that has about as long; of the others only the oldest two are, where the dead gather.
--- All is looked at before the first write. A full release begins with hdel or del, which a server that is out of memory
--- still carries out.
+-- leave_read: how a reader releases a lock (wire format 2.5), except that no lease of others becomes shorter (W-12):
+-- neither that of a writer who is also this reader, nor one that was extended without the timeout keys.
+-- Readers without a timeout key are dead (W-14). They are removed if the TTL of the lock is at most 1 s above the
+-- longest timeout key of the leaving reader. Otherwise a client extended the lock alone, as Redisson's multi lock does.
+-- Readers are checked from the youngest, as the lock mostly ends with its timeout key, to the first that ends at most
+-- NEAR ms before the lock. Of the others only the oldest two are checked, because dead readers gather there.
+-- All keys are read before the first write. A full release begins with HDEL or DEL, which a server that is out of
+-- memory still executes.
 -- Begins with shared/readers.lua.
 -- SPDX-License-Identifier: Apache-2.0
-local NEAR = 100 -- ms that the lock may outlast its readers, so that few of many have to be looked at
+local NEAR = 100 -- ms that the lock may outlast its readers, so that few of many readers are checked
 
--- Those beside a reader who leaves a lock that lasts for `ttl` ms: how long those last who were inspected, -2 if nobody
--- lives; and those who are dead.
+-- Checks the other readers when a reader leaves a lock that has `ttl` ms left. Returns the longest remaining ms of
+-- those that were checked, -2 if none lives; and the dead ones.
 local function inspect_others(name, base, owner, ttl)
     local longest, dead, fields = -2, {}, redis.call('hkeys', name)
     for i, field in ipairs(fields) do
@@ -40,7 +40,7 @@ local function inspect_others(name, base, owner, ttl)
     return longest, dead
 end
 
--- The lock ends with the readers who are left; true when nobody is, and it is free.
+-- Lets the lock end with the remaining readers. Returns true if none remains, and the lock is free.
 local function end_with_readers(name, owner, ttl, longest, dead)
     if longest == -2 then
         redis.call('del', name)
@@ -56,7 +56,7 @@ local function end_with_readers(name, owner, ttl, longest, dead)
     return false
 end
 
--- A reader of `count` levels is left with fewer; true when the lock is free.
+-- Lowers the levels of a reader from `count` to `left`. Returns true if the lock became free.
 local function leave_read(name, base, owner, count, left)
     local mine = longest_of(name, base, owner, left + 1, count)
     local ttl = redis.call('pttl', name)

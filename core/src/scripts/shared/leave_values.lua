@@ -1,11 +1,11 @@
--- leave_values: how an owner leaves its values of a group (wire format 2.9), ARGV[first] to ARGV[last]. Never a part of
--- them: where some are another's by now the hold is lost, and what is left of it is removed all the same, so that
--- nobody waits for it (W-20). A full release writes with hdel alone, which a server that is out of memory still carries
--- out.
+-- leave_values: how an owner releases its values of a group (wire format 2.9), ARGV[first] to ARGV[last], and never a
+-- part of them. If some belong to another owner by now, the hold is lost. What is left of it is removed all the same,
+-- so that nobody waits for it (W-20). A full release writes with HDEL only. A server that is out of memory executes it.
 -- Begins with shared/held_values.lua.
 -- Begins with shared/levels.lua.
 -- SPDX-License-Identifier: Apache-2.0
--- The owner is left with `left` levels, as text. Whether it held them all, and whether any became free.
+-- Lowers the owner's hold count to `left`, a text; '0' removes its fields. Returns whether it held all values, and
+-- whether any became free.
 local function leave_values(group, owner, left, first, last)
     local held, removed = held_until(redis.call, group, owner, first, last) ~= nil, 0
     for i = first, last do

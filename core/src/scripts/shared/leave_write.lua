@@ -1,8 +1,9 @@
--- leave_write: how a writer leaves a lock (wire format 2.6), but a lease is shortened only to that of the reads that go
--- on. All readers are looked at before the first write. That is hdel, which a server that is out of memory carries out.
+-- leave_write: how a writer releases a lock (wire format 2.6). The TTL is shortened only to that of the owner's own
+-- read holds. All readers are checked before the first write. That is HDEL, which a server that is out of memory still
+-- executes.
 -- Begins with shared/readers.lua.
 -- SPDX-License-Identifier: Apache-2.0
--- A writer leaves: the lock is free, or its owner's who goes on reading; false when it held nothing.
+-- Removes a writer: the lock is then free, or held by the same owner as a reader. Returns false if it held nothing.
 local function leave_write(name, base, field)
     local longest = longest_of_all(name, base)
     if redis.call('hdel', name, field) == 0 then

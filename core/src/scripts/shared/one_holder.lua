@@ -1,9 +1,9 @@
--- one_holder: what scripts begin with that have to know whether a hash is a lock which one owner holds at a time.
+-- one_holder: for scripts that must know whether a hash is a lock that one owner holds at a time.
 -- Begins with shared/owner.lua.
 -- SPDX-License-Identifier: Apache-2.0
--- The owner and its count, as text; nil when the hash is something else, which is to stay as it is: such a lock has
--- one field, an owner with a number (wire format 1.5). Of a key of another type it is an error. The asker's own field
--- needs no closer look.
+-- Returns the owner and its count, as text. Returns nil if the hash is something else, which must stay unchanged: such
+-- a lock has one field, an owner id with a count (wire format 1.5). A key of another type is an error. The form of the
+-- caller's own field, `own`, is not checked.
 local function holder_of(name, own)
     local fields = redis.call('hlen', name) == 1 and redis.call('hgetall', name) or {}
     if fields[2] and string.find(fields[2], '^%d+$') and (fields[1] == own or is_owner(fields[1])) then

@@ -1,6 +1,6 @@
--- permits: what scripts of permit semaphores begin with: how their ids look (wire format 2.11).
+-- permits: the form of permit ids, for scripts of permit semaphores (wire format 2.11).
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a member of the leases is a permit: 16 bytes, or the 32 digits of Redisson before 3.17.
+-- Returns whether a member of the leases is a permit: 16 bytes, or the 32 digits of Redisson before 3.17.
 local function is_permit(id)
     return #id == 16 or (#id == 32 and string.find(id, '^%x+$'))
 end

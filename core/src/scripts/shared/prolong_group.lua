@@ -1,6 +1,6 @@
--- prolong_group: how long a group lasts (wire format 2.9).
+-- prolong_group: the TTL of a group (wire format 2.9).
 -- SPDX-License-Identifier: Apache-2.0
--- As long as the lease of any value; a group without a lease stays so.
+-- Raises the TTL to the lease of a value. A group without a TTL keeps none.
 local function prolong_group(group, lease)
     local ttl = redis.call('pttl', group)
     if ttl >= 0 and ttl < tonumber(lease) then

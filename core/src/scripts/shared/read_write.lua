@@ -1,13 +1,13 @@
--- sides: what scripts of read-write locks begin with that may meet another hash (wire format 2.5, 2.6).
+-- read_write: for scripts of read-write locks that may find another hash (wire format 2.5, 2.6).
 -- Begins with shared/owner.lua.
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a field is that of a reader, or of a writer.
+-- Returns whether a field is that of a reader, or of a writer.
 local function is_party(field)
     return is_owner(field) or string.sub(field, -6) == ':write' and is_owner(string.sub(field, 1, -7))
 end
 
--- Whether a hash that has a mode is such a lock: its other fields are parties. One of many tells, or of two the one
--- that is not the mode; servers older than 6.2, and some access rules, show only all.
+-- Returns whether a hash that has a mode is a read-write lock: its other fields are parties. One random field shows it,
+-- or one of two if the first is the mode. On servers older than 6.2, and with some access rules, all fields are read.
 local function is_read_write(name)
     local field = redis.pcall('hrandfield', name)
     if type(field) == 'string' and field ~= 'mode' then

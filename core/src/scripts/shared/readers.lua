@@ -1,14 +1,15 @@
--- readers: the timeout keys of the levels of readers (wire format 2.5). Only the first 1000 levels have them, for a
--- number in the hash may be any.
--- Those of other readers cannot be declared. While their slot migrates a server refuses to look at one that it has not,
--- with an error; a script looks at all of them before it writes.
+-- readers: the timeout keys of readers, one for each level (wire format 2.5). Only the first 1000 levels have them,
+-- because the count in a hash may be any number.
+-- Timeout keys of other readers cannot be declared in KEYS. While the slot migrates, a node may refuse to read a key
+-- that it does not have. So a script reads all of them before its first write.
 -- SPDX-License-Identifier: Apache-2.0
 local function timeout_of(base, owner, nth)
     return base .. ':' .. owner .. ':rwlock_timeout:' .. nth
 end
 
--- The remaining ms of a timeout key; -2 if there is none. The node that imports a slot takes a key that has not arrived
--- for one that does not exist, but not of two keys.
+-- Returns the remaining ms of a timeout key, -2 if there is none. EXISTS names two keys: for one key that has not
+-- arrived, the node that imports the slot would reply that it does not exist, but it refuses two keys of which it does
+-- not have one.
 local function left_of(name, timeout)
     local ttl = redis.call('pttl', timeout)
     if ttl == -2 then
@@ -17,7 +18,7 @@ local function left_of(name, timeout)
     return ttl
 end
 
--- The longest remaining ms of a reader's levels, from one on; -2 if none has a timeout key.
+-- Returns the longest remaining ms of a reader's levels `from` to `count`, -2 if none has a timeout key.
 local function longest_of(name, base, owner, from, count)
     local longest = -2
     for nth = from, math.min(tonumber(count) or 0, 1000) do
@@ -26,8 +27,8 @@ local function longest_of(name, base, owner, from, count)
     return longest
 end
 
--- The same of all who are in the lock, but for two owners, and those who are dead: they have none (W-14). A writer's
--- field has no levels with timeout keys.
+-- Returns the longest remaining ms of all readers except `but` and `or_but`, -2 if none lives; and the fields without a
+-- timeout key, which are those of dead readers (W-14), and of a writer.
 local function longest_of_all(name, base, but, or_but)
     local longest, dead = -2, {}
     local fields = redis.call('hgetall', name)

@@ -1,8 +1,9 @@
--- record: what scripts begin with whose result cannot be stated: they record what came of an operation, and repeat that
--- when they are sent again. They have ARGV[1] life of the record in ms and ARGV[2] number of the operation.
--- The key of a record serves one operation after the other: a record of another number is over, and is overwritten.
+-- record: for scripts whose intended result cannot be stated by arguments. They record the outcome of an operation, and
+-- repeat it if they are sent again. ARGV[1] is the TTL of the record in ms, ARGV[2] the number of the operation.
+-- A key holds the record of one operation after the other. A record of another number is not needed any more, and is
+-- overwritten.
 -- SPDX-License-Identifier: Apache-2.0
--- What this operation recorded, as text, and it lives for as long again; nil if it recorded nothing yet.
+-- Returns the outcome that this operation recorded, as text, and raises the record's TTL. Returns nil if there is none.
 local function recorded_in(key)
     local number, result = string.match(redis.call('get', key) or '', '^(%d+):(.*)$')
     if number ~= ARGV[2] then

@@ -1,9 +1,10 @@
--- take_values: how an owner takes values of a group (wire format 2.9), ARGV[first] to ARGV[last]; what an owner whose
--- time is over has left is removed, and counts begin anew (W-20).
+-- take_values: how an owner takes values of a group (wire format 2.9), ARGV[first] to ARGV[last]. The fields of an
+-- owner whose lease is over are removed, and counts begin anew (W-20).
 -- Begins with shared/clock.lua.
 -- Begins with shared/group.lua.
 -- SPDX-License-Identifier: Apache-2.0
--- For how many ms others hold some of them, nil if they do not, or an error; then, by place, those whose time is over.
+-- Returns the ms until the last value held by others is free, nil if others hold none, or an error reply. Then returns
+-- the other owners by index of ARGV; if others hold none, the leases of these are over.
 local function check_values(group, owner, ttl, first, last)
     local now = server_time()
     local longest, others, known = now, {}, ttl == -2
@@ -23,7 +24,8 @@ local function check_values(group, owner, ttl, first, last)
     return longest > now and longest - now or nil, others
 end
 
--- The owner has at least `count` levels of all, and a lease of at least `lease` ms; neither is ever lowered.
+-- Gives the owner a hold count of at least `count` for each value, and a lease of at least `lease` ms. While a lease
+-- lasts, neither is ever lowered.
 local function take_values(group, owner, ttl, first, last, count, lease, others)
     local now = server_time()
     for i = first, last do

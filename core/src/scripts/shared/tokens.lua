@@ -1,6 +1,7 @@
--- tokens: what scripts begin with that draw fencing tokens (wire format 2.7).
+-- tokens: for scripts that draw fencing tokens (wire format 2.7).
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a text is a token that was issued, of which there may be more: Redis counts on from no other text.
+-- Returns whether a text is a token that was issued: a decimal integer without sign or leading zeros, of at most 18
+-- digits, so that INCR has room for more.
 local function is_token(text)
     return text == '0' or #text <= 18 and string.find(text, '^[1-9]%d*$')
 end
@@ -9,7 +10,7 @@ local function wrong_counter()
     return redis.error_reply('WRONGTYPE the counter of tokens holds no number')
 end
 
--- A new token; no smaller than the server's time in microseconds if `from_time` is 1.
+-- Returns a new token. If `from_time` is 1, it is at least the server's time in microseconds.
 local function draw_token(counter, from_time)
     redis.call('incr', counter)
     redis.call('persist', counter)

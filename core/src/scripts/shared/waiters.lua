@@ -1,5 +1,5 @@
--- waiters: what scripts of fair locks begin with that may meet a queue of something else (wire format 2.2), in which
--- not each is an owner.
+-- waiters: for scripts of fair locks that may find a queue of something else, whose elements are no owner ids (wire
+-- format 2.2).
 -- Begins with shared/owner.lua.
 -- SPDX-License-Identifier: Apache-2.0
 local function wrong_queue()
