@@ -8,14 +8,13 @@
 #include <setjmp.h>
 #include <stdint.h>
 
-/* Ten times what any event of some thousand seeds takes; an endless loop is there in a millisecond. */
+/* Ten times as many steps as any event of some thousand seeds takes. An endless loop takes them in a millisecond. */
 enum { ENGINE_STEPS_MAX = 250000 };
 
-/* Begins to count. When there are more than ENGINE_STEPS_MAX, the engine is left by a jump to `out`, and must not be
- * used any more. */
+/* Begins to count. After more than ENGINE_STEPS_MAX steps jumps to `out`; the engine must then not be used any more. */
 void step_meter_arm(jmp_buf *out);
 
-/* Ends counting; how many there were, 0 if none were counted. */
+/* Ends counting and returns the number of steps. It is 0 if nothing was counted. */
 uint64_t step_meter_disarm(void);
 
 #endif
