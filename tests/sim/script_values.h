@@ -14,8 +14,9 @@ void push_reply(lua_State *lua, const struct redis_reply *reply);
  * other text gets the code `ERR`. */
 void push_error(lua_State *lua, const char *text);
 
-/* The value on top as the answer of a script: numbers lose their fraction, false is nil, true 1, a table with a string
- * in `err` or `ok` an error or status, any other an array up to its first nil. Leaves the stack as it was. */
+/* Converts the value on top of the stack to the reply of a script. Numbers lose their fraction, false becomes nil, and
+ * true becomes 1. A table with a string in `err` or `ok` becomes an error or a status, any other table an array that
+ * ends at its first nil. Leaves the stack as it was. */
 void reply_from_top(lua_State *lua, struct redis_reply *reply_out);
 
 #endif

@@ -1,6 +1,7 @@
-/* Counts how many steps the engine takes while its driver holds the client's mutex. A step is a basic block of the
- * layers `base`, `protocol` and `client`, which the compiler makes call the meter. The link layer, hiredis, OpenSSL,
- * system calls and allocation are not counted: docs/internals/architecture.md, "What the client's mutex is held for".
+/* Counts the steps that the engine takes while its driver holds the client's mutex. A step is a basic block of the
+ * layers `base`, `protocol` and `client`; the compiler inserts a call of the meter into each. The link layer, hiredis,
+ * OpenSSL, system calls and allocation are not counted: docs/internals/architecture.md, "What the client's mutex is
+ * held for".
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef STEP_METER_H
 #define STEP_METER_H

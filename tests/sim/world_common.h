@@ -12,12 +12,12 @@
 #define WORLD_COMMON_FIELDS \
     { \
         uint64_t seed; \
-        int64_t now; /* true time, microseconds */ \
+        int64_t now; /* true time in microseconds; clocks may differ from it */ \
         uint64_t steps; \
         struct sim_random random; \
         struct script_set *scripts; \
         bool failed; \
-        char rule[120]; /* the first one violated */ \
+        char rule[120]; /* the first violated rule */ \
         char detail[200]; \
         struct coverage coverage; \
         struct trace trace; \
@@ -44,7 +44,7 @@ struct scenario {
     size_t world_size;
     /* Runs a seed to its end or to its first violation. The world is zero but for the common fields. */
     void (*simulate)(struct world_common *world, uint8_t kind);
-    /* Frees what a seed that passed has left. */
+    /* Frees the world of a seed that passed, but for the struct itself. */
     void (*free)(struct world_common *world);
     const struct planted_edit *const *planted; /* tables of mistakes in scripts; ends with NULL */
     /* The points that its seeds are to reach, for all kinds. If the range is empty: the points that the kind can

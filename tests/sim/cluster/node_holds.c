@@ -1,9 +1,9 @@
-/* What each node has of each name, as it was after the last script, the last copy from its master, or the last key that
+/* The holds that each node has, as they were after its last script, the last copy from its master, or the last key that
  * moved.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cluster.h"
 
-/* "<client>0000000-0000-8000-8000-000000000000:<number>" */
+/* Parses "<client>0000000-0000-8000-8000-000000000000:<number>" and ignores what follows. */
 static bool parse_owner(struct redis_text text, struct node_hold *hold) {
     if (text.size < 38 || text.bytes[36] != ':') {
         return false;

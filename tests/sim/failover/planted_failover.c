@@ -1,5 +1,5 @@
-/* Mistakes in scripts that a world of failovers finds by what each server has: groups that are held in part, and
- * leases and levels that do not last.
+/* Mistakes in scripts that the simulation of failovers finds by comparing servers: group locks that are held in part,
+ * and leases and hold counts that do not last.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 

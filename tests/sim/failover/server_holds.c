@@ -1,4 +1,4 @@
-/* What each server has of each name, as it was after the last script or the last copy from its master.
+/* The holds that each server has, as they were after its last script or the last copy from its master.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ static void call(struct world *world, uint32_t server, const char *command, cons
     keyspace_call(world->servers[server].keyspace, words, count, reply);
 }
 
-/* "<client>0000000-0000-8000-8000-000000000000:<number>", and what follows. */
+/* Parses "<client>0000000-0000-8000-8000-000000000000:<number>" and ignores what follows. */
 static bool parse_owner(struct redis_text text, struct server_hold *hold) {
     if (text.size < 38 || text.bytes[36] != ':') {
         return false;
@@ -37,13 +37,13 @@ static void add(struct world *world, struct server_holds *all, struct server_hol
     all->holds[all->count++] = hold;
 }
 
-/* The time of the server at which a key is gone. */
+/* Returns the server's time at which a key expires. */
 static int64_t key_end(struct world *world, uint32_t server, const char *key) {
     struct keyspace *keyspace = world->servers[server].keyspace;
     return (keyspace_time(keyspace) + keyspace_pttl(keyspace, redis_text(key)) + 1) * MILLISECOND;
 }
 
-/* A reader's lease ends with its last timeout key, or with the lock. */
+/* Returns when a reader's lease ends: with the last of its timeout keys. */
 static int64_t reader_end(struct world *world, uint32_t server, uint32_t name, struct redis_text owner, int64_t count) {
     int64_t end = 0;
     for (int64_t nth = 1; nth <= count; nth++) {
@@ -66,7 +66,7 @@ static void read_hash(struct world *world, uint32_t server, uint32_t name, struc
             integer_parse(redis_reply_view(&reply.elements[i + 1]), &count);
             hold.count = (uint32_t)count;
             struct redis_text owner = redis_reply_view(&reply.elements[i]);
-            if (world->kind == REDLATCH_READ && owner.bytes[owner.size - 1] != 'e') { /* not that of a writer */
+            if (world->kind == REDLATCH_READ && owner.bytes[owner.size - 1] != 'e') { /* no writer's */
                 int64_t end = reader_end(world, server, name, owner, count);
                 hold.expires = end < hold.expires ? end : hold.expires;
             }
@@ -86,7 +86,7 @@ static void read_string(struct world *world, uint32_t server, uint32_t name, str
     }
 }
 
-/* The leases of permits: members that are made of the client's uuid and a number. */
+/* Reads the leases of permits. Their members are made of the client's uuid and a number. */
 static void read_permits(struct world *world, uint32_t server, uint32_t name, struct server_holds *all) {
     static const char *const leases[NAMES_MAX] = {"{a}:timeout", "{b}:timeout"};
     const char *more[3] = {"0", "-1", "withscores"};
@@ -106,7 +106,7 @@ static void read_permits(struct world *world, uint32_t server, uint32_t name, st
     redis_reply_free(&reply);
 }
 
-/* A number that stands in a group about an owner of a value; 0 if there is none. */
+/* Returns a number that a group lock has about the owner of a value, or 0. */
 static int64_t owner_number(struct world *world, uint32_t server, const char *value, struct redis_text owner,
                             const char *what) {
     char field[160];
@@ -121,7 +121,7 @@ static int64_t owner_number(struct world *world, uint32_t server, const char *va
     return number;
 }
 
-/* Who has a value of a group, unless its time is over. */
+/* Reads which owner has a value of a group lock. Returns false if there is none or its lease has ended. */
 static bool read_value(struct world *world, uint32_t server, const char *value, struct server_hold *hold) {
     struct redis_text key = redis_text(name_text(world, 0));
     struct redis_text owner;
@@ -136,7 +136,7 @@ static bool read_value(struct world *world, uint32_t server, const char *value, 
     return hold->expires > world->now;
 }
 
-/* A name of a group is held by who has both of its values. Nobody has one of them alone, on any server. */
+/* Reads a group lock. The holder of a name has both of its values. Nobody may have only one of them, on any server. */
 static void read_group(struct world *world, uint32_t server) {
     struct server_hold owners[NAMES_MAX + 1];
     bool held[NAMES_MAX + 1] = {false};
@@ -162,7 +162,7 @@ static void read_group(struct world *world, uint32_t server) {
     }
 }
 
-/* The latest lease and the most levels that a server has had of a hold. */
+/* Notes the latest lease and the highest hold count that a server has had of a hold. */
 static void note_known(struct world *world, uint32_t server, const struct server_hold *hold) {
     struct id_note *note = failover_note(world, hold->client, hold->id);
     note->leased_until[server] = hold->expires > note->leased_until[server] ? hold->expires
