@@ -190,8 +190,8 @@ static struct lease_place lease_place(enum script_id script) {
     }
 }
 
-/* A hold lasts as long as requested. It lasts longer only if it did before the script, unless that extends the hold. A
- * writer shares the lease of the lock with readers. */
+/* A hold lasts as long as requested. It lasts longer only if it did before, and the script is no extend. A writer
+ * shares the lease of the lock with readers. */
 static void judge_lease(struct world *world, const struct request *request) {
     struct lease_place place = lease_place(request->script);
     int64_t lease_ms = 0;
