@@ -25,7 +25,7 @@ static struct {
     line_receiver *receive;
     line_ender *end;
     line_sender *send;
-    int leads_to[ADDRESSES]; /* by address: the server's number and 1; 0: the address's number */
+    int leads_to[ADDRESSES]; /* by address: 1 plus the server's number; 0: the server of the same number */
     bool balances[ADDRESSES];
     int64_t refused_until[SERVERS_MAX];
     int64_t slow_until[SERVERS_MAX];

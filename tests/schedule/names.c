@@ -22,7 +22,7 @@ struct found {
 static struct {
     int64_t slow_until;
     int64_t unknown_until;
-    int leads_to[10]; /* the server's number and 1; 0: the name's number */
+    int leads_to[10]; /* by name: 1 plus the server's number; 0: the server of the same number */
 } names;
 
 void names_begin(void) {

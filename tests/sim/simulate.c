@@ -177,7 +177,7 @@ static int report(const struct options *options, const struct tally *total) {
     printf("%llu seeds, %llu events, no violation\n", (unsigned long long)total->runs,
            (unsigned long long)total->steps);
     uint64_t full = options->cluster ? FULL_CLUSTERS : options->failover ? FULL_FAILOVERS : FULL_RUN;
-    bool all = !options->sets; /* runs with sets have too few seeds that reach each point: sets are never handed over */
+    bool all = !options->sets; /* sets are never handed over, so few hand-overs follow each other */
     if (zeros > 0 && all && options->seeds >= full) {
         fprintf(stderr, "%d points were never reached\n", zeros);
         return 1;

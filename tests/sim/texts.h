@@ -1,5 +1,5 @@
 /* Keys and arguments as sent: an array of texts, with their bytes in the same block of memory, each text with a NUL
- * behind it. The block is exactly as large as needed, so that sanitizers find accesses behind it.
+ * behind it. The block is exactly as large as needed.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TEXTS_H
 #define TEXTS_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histories: what every process asked and was told, as it wrote it down, and what the nemesis did.
+"""Histories: the calls of every process and their results, as it wrote them down, and what the nemesis did.
 
 A line is one JSON object. `t` is in nanoseconds of CLOCK_MONOTONIC, which all processes of a machine share:
 
@@ -13,7 +13,7 @@ A line is one JSON object. `t` is in nanoseconds of CLOCK_MONOTONIC, which all p
     gave   the result of that release: "ok", or a status
     born   a process started: process, language
     ended  the process ended by itself: held and waiters, which its clients still had
-    set    a latch was set, as its caller was told: name, n; counting: a count-down of it is about to be sent
+    set    a call returned that it set a latch: name, n; counting: a count-down of it is about to be sent
     count  the number of permits at the end: name, n
     queue  the queue of a name, as the observer saw it between t and until: name, owners
     silence  the observer could not read from t to until: the server was down, or the machine too busy
@@ -64,7 +64,7 @@ class Operation:
 
     @property
     def sure_until(self) -> int:
-        """Returns the last moment at which its holder was sure of it, as far as it was told; 0 if never."""
+        """Returns the last moment at which its holder was sure of it, by the results of its calls; 0 if never."""
         return max((until for _, until in self.beliefs()), default=0)
 
     def beliefs(self) -> Iterator[Tuple[int, int]]:

@@ -12,8 +12,8 @@ LEASE = 2000 * MS
 
 
 def turn(number: int, *, kind: str = "fenced", name: str = "n", process: str = "c-1.0", **changes: Any) -> Operation:
-    """Returns a turn that asks at 100 ms times its number, holds from 10 to 60 ms later, and is told that its lease is
-    long."""
+    """Returns a turn that requests at 100 ms times its number and holds from 10 to 60 ms later. A query during the
+    hold returned a long lease."""
     start = number * 100 * MS
     made = Operation(
         f"{process}.{number}", process, process.partition("-")[0], kind, name, start, got=start + 10 * MS,
@@ -98,7 +98,7 @@ def an_error_while_waiting(history: History) -> None:
 
 
 def lost_while_safe(history: History) -> None:
-    """A release that is told the hold is lost, long before its lease ends."""
+    """A release that returns that the hold is lost, long before its lease ends."""
     history.operations[7].outcome = "lost"
 
 
@@ -114,8 +114,8 @@ def somebody_in_the_section(history: History, number: int = 7) -> None:
 
 
 def make_fair(history: History) -> None:
-    """Makes all turns acquire a fair lock. 7, 8 and 9 asked in this order while 6 held it, and an observer saw them
-    queue."""
+    """Makes all turns acquire a fair lock. 7, 8 and 9 requested it in this order while 6 held it, and an observer saw
+    them queue."""
     for each in history.operations:
         each.kind, each.facts = "fair", {"owner": each.id}
     waiting = history.operations[7:10]
