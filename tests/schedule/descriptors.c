@@ -1,4 +1,4 @@
-/* Descriptors, and what sleeps on them.
+/* The descriptors of the schedule: signals, alarms and sets, closing, and polling.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "descriptors.h"
@@ -94,7 +94,7 @@ int __wrap_system_alarm_new(void) {
 }
 
 static void ring(void *context, uint64_t number) {
-    (void)context; /* only so that the clock stops there */
+    (void)context; /* the clock stops at the event; nothing else is to be done */
     (void)number;
 }
 
@@ -185,7 +185,7 @@ int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until) {
     return actor_wait(any_is_ready, &polled, until);
 }
 
-/* Of sockets only, and never to sleep. */
+/* Called for sockets only, and never with a timeout. */
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout) {
     if (timeout != 0) {
         trace("polls sockets for %d ms", timeout);

@@ -1,4 +1,4 @@
-/* The descriptors of a schedule: sockets that lead to the model servers, signals, alarms and sets.
+/* The descriptors of the schedule: sockets that are connected to the model servers, signals, alarms and sets.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SCHEDULE_DESCRIPTORS_H
 #define SCHEDULE_DESCRIPTORS_H
@@ -16,28 +16,28 @@ struct line;
 
 struct descriptor {
     enum descriptor_kind kind;
-    int failure;          /* of a socket that could not connect */
+    int failure;          /* of a socket that could not connect: the error */
     struct line *line;    /* of a socket */
-    int64_t sleeps_most;  /* of a socket: how long a plain recv waits; 0: not */
+    int64_t sleeps_most;  /* of a socket: how long a blocking recv waits at most; 0: not at all */
     uint64_t count;       /* of a signal */
     int64_t at;           /* of an alarm, INT64_MAX: never */
     int members[SET_MAX]; /* of a set */
     int member_count;
 };
 
-/* Before each run. */
+/* Called before each run. */
 void descriptors_begin(void);
 
-/* How many are open. */
+/* Returns how many descriptors are open. */
 int descriptors_open(void);
 
-/* NULL when it is none of the schedule's, or closed. */
+/* Returns NULL if the descriptor is closed or not one of the schedule's. */
 struct descriptor *descriptor_of(int fd);
 
-/* Gives out the lowest free number, as a system does. The first one is 0, as in a daemon without standard streams. */
+/* Returns the lowest free number, as a system does. The first one is 0, as in a daemon without standard streams. */
 int descriptor_new(enum descriptor_kind kind);
 
-/* What of `events` is true now. */
+/* Returns those of `events` that are true now. */
 short descriptor_events(int fd, short events);
 
 #endif

@@ -1,4 +1,4 @@
-/* The faults, and the scenarios that have to find them.
+/* The planted faults, and the scenarios that have to find them.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 #include "find_planted.h"
@@ -44,7 +44,7 @@ int find_planted(plays_with_fault *plays) {
     for (int i = 0; i < FAULTS; i++) {
         char number[12];
         snprintf(number, sizeof number, "%d", faults[i].fault);
-        setenv("REDLATCH_PLANTED_FAULT", number, 1); /* a client takes it from there when it is opened */
+        setenv("REDLATCH_PLANTED_FAULT", number, 1); /* a client reads it when it is opened */
         printf("%s: ", faults[i].name);
         uint64_t seed = 1;
         while (seed <= SEEDS_MAX && !plays(faults[i].scenario, seed)) {

@@ -1,4 +1,4 @@
-/* Lines, and the sockets at their clients' end.
+/* Lines, and the sockets at their clients' ends.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "lines.h"
@@ -25,7 +25,7 @@ static struct {
     line_receiver *receive;
     line_ender *end;
     line_sender *send;
-    int leads_to[ADDRESSES]; /* by address: a server and 1; 0: the server of that number */
+    int leads_to[ADDRESSES]; /* by address: 1 plus the server's number; 0: the server of the same number */
     bool balances[ADDRESSES];
     int64_t refused_until[SERVERS_MAX];
     int64_t slow_until[SERVERS_MAX];
@@ -152,11 +152,12 @@ short line_events(const struct descriptor *descriptor, short events) {
 }
 
 static void become_ready(void *context, uint64_t number) {
-    (void)context; /* only so that the clock stops there */
+    (void)context; /* the clock stops at the event; nothing else is to be done */
     (void)number;
 }
 
-/* The servers are unix sockets named s0, s1, ... and listen on the addresses that names.h tells; -1 for another. */
+/* Returns the server at an address, or -1. Unix sockets named s0, s1, ... and the addresses of names.h lead to
+ * servers. */
 static int server_at(const struct address *address) {
     const struct sockaddr_un *path = (const struct sockaddr_un *)&address->storage;
     int server = path->sun_family == AF_UNIX ? path->sun_path[strlen(path->sun_path) - 1] - '0'
@@ -226,7 +227,7 @@ int __wrap_shutdown(int fd, int how) {
     (void)how;
     if (descriptor_of(fd)) {
         line_hang_up(descriptor_of(fd)->line);
-        descriptor_of(fd)->line->ended = true; /* who sleeps on it is woken */
+        descriptor_of(fd)->line->ended = true; /* wakes the thread that sleeps on it */
     }
     return 0;
 }

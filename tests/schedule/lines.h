@@ -1,4 +1,4 @@
-/* The lines between clients and servers: bytes take a while, and a line may be cut at either end.
+/* The lines between clients and servers: connections on which bytes take time, and which either end may close.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SCHEDULE_LINES_H
 #define SCHEDULE_LINES_H
@@ -7,44 +7,44 @@
 
 struct line;
 
-/* The server's part: bytes that came, and the client's end. */
+/* The server's handlers: bytes have arrived; the client's end was closed. */
 typedef void line_receiver(struct line *line, const char *bytes, size_t size);
 typedef void line_ender(struct line *line);
 
-/* Bytes that a client sends, before they are on their way. */
+/* Called when a client sends bytes, before they are on their way. */
 typedef void line_sender(struct line *line, const char *bytes, size_t size);
 
 struct line {
     int server;
-    void *state; /* the server's */
+    void *state; /* of the server */
     int64_t delay;
     int64_t connected_at;
-    int64_t sent_until, replied_until; /* what was sent last arrives then */
-    int64_t full_until;                /* the client's end takes no bytes */
-    char *in;                          /* come to the client, not read */
+    int64_t sent_until, replied_until; /* when the last bytes sent arrive */
+    int64_t full_until;                /* until then the client's end accepts no bytes */
+    char *in;                          /* arrived at the client and not read */
     size_t in_size;
-    bool ended;     /* the client knows that the server has hung up */
-    bool hung_up;   /* the server has hung up */
-    bool abandoned; /* the client has */
+    bool ended;     /* the client knows that the server has closed its end */
+    bool hung_up;   /* the server has closed its end */
+    bool abandoned; /* the client has closed its end */
 };
 
-/* Before each run; frees the lines of the last. */
+/* Called before each run. Frees the lines of the run before. */
 void lines_begin(line_receiver *receive, line_ender *end, line_sender *send);
 
-/* To the client; to be called by the server. */
+/* Sends bytes to the client. Called by the server. */
 void line_reply(struct line *line, const char *bytes, size_t size);
 
-/* The server hangs up: what is on its way to the client comes, unless `cut`. */
+/* Closes the server's end. Bytes on their way to the client still arrive, unless `cut`. */
 void line_cut(struct line *line, bool cut);
 
-/* New connections to a server are refused until then, or with `slow` take half a second. */
+/* Until then, new connections to a server are refused, or with `slow` take half a second. */
 void lines_refuse(int server, int64_t until, bool slow);
 
-/* New connections to the address of a server lead to another one, as behind a proxy; or, as behind one that balances,
- * to server 0 or 1. */
+/* Makes new connections to the address of a server lead to another server, as behind a proxy. With `balances` they lead
+ * to server 0 or 1 at random. */
 void lines_lead(int address, int server, bool balances);
 
-/* Whatever is sent to a server until then ends its connection, as when something on the way has forgotten it. */
+/* Until then, sending to a server ends the connection, as when a device on the way has forgotten it. */
 void lines_reset(int server, int64_t until);
 
 /* For descriptors.c. */

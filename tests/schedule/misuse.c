@@ -1,4 +1,4 @@
-/* Calls with arguments that are refused: each says which argument is wrong, and what was expected.
+/* Calls with invalid arguments. Each must say which argument is wrong and what was expected.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void misuse_clients(void) {
     }
 }
 
-/* The largest and the smallest that are allowed, and one more or less. */
+/* Values at the bounds, and one below and above them. */
 static void misuse_bounds(void) {
     static const int64_t bounds[] = {0, 1, 10, 30, 86400000, INT64_C(315360000000)};
     redlatch_client_options good;
@@ -147,7 +147,7 @@ static redlatch_lock *new_lock(redlatch_client *client, int kind, const char *na
     return lock;
 }
 
-/* Members that cannot be acquired together. */
+/* Members that cannot be in one composite lock. */
 static void misuse_members(void) {
     static const redlatch_value x = {"x", 1};
     static const redlatch_value y = {"y", 1};
@@ -315,7 +315,7 @@ static void misuse_reports(const struct house *house) {
     }
 }
 
-/* Long names, and names of any bytes, as messages show them. */
+/* Long names and names of any bytes, as error texts show them. */
 static void misuse_names(redlatch_client *client) {
     static const size_t sizes[] = {39, 40, 41, 59, 60, 61, 62, 63, 64, 65, 99, 100, 101, 127, 128, 200};
     char name[200];

@@ -1,4 +1,4 @@
-/* The keys of a server, as others change them, and as tests look at them.
+/* The keys of a model server: other clients change them, and checks read them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "model_servers.h"
 #include "keyspace.h"
@@ -19,7 +19,7 @@ void model_server_delete(int server, const char *key) {
 
 void model_server_replace(int server, const char *key, int shape) {
     static const char *const shapes[][5] = {
-        {"set", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001"}, /* as of a plain lock of others */
+        {"set", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001"}, /* as a plain lock of another library */
         {"hset", "field", "1"},
         {"hset", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001:1", "1"}, /* held by a client of Redisson */
         {"hset", "mode", "read", "7c6ec0c3-7c1e-4a5a-9c1c-000000000001:1", "1"},

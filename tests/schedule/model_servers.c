@@ -1,4 +1,4 @@
-/* The servers' commands.
+/* The commands of the model servers.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "model_servers.h"
@@ -15,7 +15,7 @@ enum { SESSIONS_MAX = 4096, CHANNELS_MAX = 64, WORDS_MAX = 400 };
 
 static const int64_t EPOCH_MS = INT64_C(1700000000000);
 
-/* One connection, as its server has it. */
+/* One connection as its server has it. */
 struct session {
     struct line *line;
     redisReader *reader;
@@ -23,7 +23,7 @@ struct session {
     char name[160];
     char *channels[CHANNELS_MAX];
     int channel_count;
-    char password[24]; /* of the last AUTH */
+    char password[24]; /* of the last accepted AUTH */
 };
 
 static struct model_server {
@@ -35,8 +35,8 @@ static struct model_server {
     int64_t garbles_until;
     int denied;
     bool replica;
-    const char *passwords[2];    /* NULL: no such one; without both all are let in */
-    struct keyspace *replicated; /* what replicas have; NULL: all */
+    const char *passwords[2];    /* NULL: not set; if neither is set, every user is accepted */
+    struct keyspace *replicated; /* what the replicas have; NULL: all */
     char run_id[41];
     uint64_t last_id;
 } servers[SERVERS];
@@ -72,7 +72,7 @@ static void write_reply(FILE *out, const struct redis_reply *reply) {
     }
 }
 
-/* So many times in one piece. */
+/* Sends a reply `times` times in one piece. */
 static void send_replies(struct session *session, const struct redis_reply *reply, int times) {
     char *bytes = NULL;
     size_t size = 0;
@@ -173,7 +173,7 @@ static void run_client(struct session *session, const struct redis_text *words, 
     }
 }
 
-/* Replaces the text or digest of a script by its name, as a trace shows it. */
+/* Returns the id of the script of an EVAL or EVALSHA. */
 static int script_of(const struct redis_text *words) {
     bool text = text_is_word(words[0], "eval");
     for (int id = 0; id < SCRIPT_COUNT; id++) {
@@ -203,13 +203,13 @@ static void run_script(struct model_server *server, const struct redis_text *wor
     script_set_run(&scripts, (enum script_id)id, refused, server->keyspace, words + 3, keys, count - 3 - keys,
                    reply_out);
     char *digits = reply_out->kind == REDIS_ERROR ? strstr(reply_out->text, " script: ") : NULL;
-    if (digits) { /* they change with the script */
+    if (digits) { /* they depend on the script's text */
         *digits = '\0';
         reply_out->size = (size_t)(digits - reply_out->text);
     }
 }
 
-/* A reply of some shape. */
+/* Replaces a reply by one of a random shape. */
 static void garble(struct redis_reply *reply) {
     uint32_t shape = schedule_draw(6);
     redis_reply_free(reply);
@@ -230,7 +230,7 @@ static bool is_of_greeting(const struct redis_text *words) {
            text_is_word(words[0], "select");
 }
 
-/* A user is let in, or not. */
+/* Replies to AUTH. */
 static void authenticate(struct session *session, const struct redis_text *words, size_t count,
                          struct redis_reply *reply_out) {
     const struct model_server *server = &servers[session->line->server];
@@ -382,7 +382,7 @@ static bool hears(const struct session *session, const char *channel) {
     return false;
 }
 
-/* Whether a channel of a connection that its client has ended is received on no other one of the client. */
+/* Returns whether no other connection of the client has one of the channels of a connection that the client closed. */
 static bool leaves_gap(const struct session *ended) {
     for (int at = 0; at < ended->channel_count; at++) {
         bool received = false;
@@ -547,7 +547,7 @@ void model_server_cut(int server) {
     }
 }
 
-/* Whether a client is to lose this connection: the newest one that is for commands. */
+/* Returns whether a connection is its client's newest one for commands. */
 static bool is_newest(const struct session *session) {
     for (size_t i = 0; i < session_count; i++) {
         const struct session *other = sessions[i];
@@ -580,7 +580,7 @@ void model_server_forget_scripts(int server) {
     memset(servers[server].knows, 0, sizeof servers[server].knows);
 }
 
-/* As releases do; returns how many received it. */
+/* Publishes a message as a release does. Returns the number of receivers. */
 int model_server_publish(int server, const char *key, int times) {
     char channel[200];
     snprintf(channel, sizeof channel, "redisson_lock__channel:{%s}", key);

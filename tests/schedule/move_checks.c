@@ -1,4 +1,4 @@
-/* Checking of clients that move, and whose passwords change.
+/* The checks of clients whose servers and passwords change.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "move_checks.h"
 
@@ -10,12 +10,12 @@
 
 enum { CLIENTS_MAX = 4, LED_MAX = 256 };
 
-/* After a change so much is allowed: a look-up of the name each half second, time-outs, retries. */
+/* The time allowed after a change: for a lookup each half second, timeouts and retries. */
 static const int64_t SETTLES_IN = 3000000;
 
 struct watched_client {
     char name[160];
-    int place; /* in what clients were led to: the server that it uses */
+    int place; /* index in led_to of the server that it uses */
     int moves;
 };
 
@@ -58,7 +58,7 @@ static struct watched_client *client_of(const char *name) {
     return client;
 }
 
-/* A client goes forward along the servers that it was led to, never back. */
+/* A client uses the servers in the order in which it was led to them. It must not go back. */
 static void script_sent(const struct seen_session *session) {
     struct watched_client *client = client_of(session->name);
     if (checks.balanced || (client->place >= 0 && checks.led_to[client->place] == session->server)) {

@@ -7,34 +7,34 @@
 
 #include "redlatch.h"
 
-/* Before each run. `balanced`: behind one address are two servers, and no client can stay on one. `stays`: the old
- * server may go on as a master, where a client that needs no new connection stays. */
+/* Called before each run. `balanced`: one address leads to two servers, and no client can stay on one. `stays`: the old
+ * server may remain a master, and a client that needs no new connection may stay on it. */
 void checks_begin(bool balanced, bool stays);
 
-/* NULL: nothing was wrong. */
+/* Returns the first violation, or NULL if there was none. */
 const char *checks_violation(void);
 void checks_violated(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A server is the one that clients are led to from now on. */
+/* From now on clients are led to this server. */
 void checks_led_to(int server);
 
-/* Since when nothing changes, in microseconds; a change that is no move is told by checks_changed. */
+/* checks_quiet_for returns the microseconds since the last change. checks_changed reports a change that is no move. */
 void checks_changed(void);
 int64_t checks_quiet_for(void);
 
-/* All connections of each client lead to the server that it used last. */
+/* All connections of each client must lead to the server that it used last. */
 void checks_all_moved(void);
 
-/* How often the client with that UUID began to use another server. */
+/* Returns how often the client with that UUID has moved to another server. */
 int checks_moves(const char *uuid);
 
-/* All connections of clients were let in by that password last. */
+/* All connections of clients must have been authenticated with this password last. */
 void checks_password(const char *password);
 
-/* What a call says. */
+/* Checks the status that a call returned. */
 void checks_status(const char *call, int status);
 
-/* A hold that its client believes in, since long enough, is on the server that the client uses. */
+/* A hold that its client believes in must be on the server that the client uses, unless there was a recent change. */
 void checks_hold(const char *uuid, const char *name, const redlatch_hold *hold);
 
 #endif

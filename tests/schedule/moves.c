@@ -1,5 +1,5 @@
-/* A run of clients that move: what an operator does to their servers, who holds locks meanwhile, who listens to what
- * becomes of the clients, and who judges.
+/* A run of clients that move: the operator changes their servers, movers hold locks, listeners receive the clients'
+ * events, and the judge checks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "moves.h"
 
@@ -27,10 +27,10 @@ struct mover {
     redlatch_lock *lock;
     const char *name;
     uint64_t owner;
-    bool calling; /* what it holds is changing */
+    bool calling; /* a call that changes its hold is in progress */
 };
 
-/* A client, and what it said of itself. */
+/* A client, and the events that it reported. */
 struct moving {
     redlatch_client *client;
     int moves_notified;
@@ -42,11 +42,11 @@ static struct {
     struct moving clients[MOVING_CLIENTS];
     struct mover movers[MOVERS];
     int master;
-    int password;         /* the place of the one that is valid */
-    bool over;            /* the operator has done all */
-    int movers_left;      /* who have not ended */
-    int unsupported;      /* calls that said so */
-    int64_t gaps_allowed; /* until then the connections for messages may be cut */
+    int password;         /* index of the valid one */
+    bool over;            /* the operator has finished */
+    int movers_left;      /* movers that have not ended */
+    int unsupported;      /* calls that returned it */
+    int64_t gaps_allowed; /* until then the connections for messages may break */
 } play;
 
 static bool does(int what) {
@@ -116,7 +116,7 @@ static void listen_to(void *context) {
 
 /* ----------------------------------------------------------------------------------------------------- operator -- */
 
-/* Where the next connections of clients lead. */
+/* Makes the next connections of clients lead to a server. */
 static void lead_to(int server) {
     if (does(MOVES_BY_NAME)) {
         names_lead(NAMED, server);
@@ -126,8 +126,8 @@ static void lead_to(int server) {
     checks_led_to(server);
 }
 
-/* Another server becomes the master, with or without what was written last. The old one becomes a replica, whether or
- * not its connections end; it may be dead for a while. */
+/* Makes another server the master, with or without the last writes. The old one becomes a replica. Its connections may
+ * end or not, and it may be down for a while. */
 static void promote(void) {
     int old = play.master;
     int new = (old + 1 + (int)schedule_draw(SERVERS - 1)) % SERVERS;
@@ -142,7 +142,7 @@ static void promote(void) {
     play.master = new;
     model_server_promote(new, old);
     uint32_t how = schedule_draw(3);
-    if (how > 0 || !does(MOVES_BY_PROXY)) { /* else the old one goes on as it was, and the proxy leads elsewhere */
+    if (how > 0 || !does(MOVES_BY_PROXY)) { /* else the old one stays a master, and only the proxy changes */
         model_server_demote(old);
     }
     lead_to(new);
@@ -161,7 +161,7 @@ static void push(const char *password) {
     }
 }
 
-/* A wrong password is refused and told, and changes nothing. */
+/* A wrong password must be refused, be reported once by each client, and change nothing. */
 static void push_wrong(void) {
     int before[MOVING_CLIENTS];
     for (int i = 0; i < MOVING_CLIENTS; i++) {
@@ -177,7 +177,7 @@ static void push_wrong(void) {
     }
 }
 
-/* The next password is valid beside the old one, is given to the clients, and then the old one ends. */
+/* Makes the next password valid beside the old one, gives it to the clients, and then makes the old one invalid. */
 static void rotate(void) {
     const char *old = passwords[play.password];
     const char *new = passwords[++play.password];

@@ -1,10 +1,10 @@
-/* Clients whose server changes under them, and whose passwords do.
+/* Clients whose server or password changes.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MOVES_H
 #define MOVES_H
 
-/* How clients are led to another server: their URL's name, a proxy at its address, a list in the URL; a proxy that
- * balances over two servers; not at all. And whether passwords change. */
+/* How clients are led to another server: by the name in their URL, by a proxy, by a list in the URL, or not at all. A
+ * proxy may balance over two servers. Passwords may change. */
 enum {
     MOVES_BY_NAME = 1 << 20,
     MOVES_BY_PROXY = 1 << 21,
@@ -14,7 +14,8 @@ enum {
     MOVES_ANY = MOVES_BY_NAME | MOVES_BY_PROXY | MOVES_BY_LIST | IS_BALANCED | CHANGES_PASSWORDS
 };
 
-/* The first actor of a run, of a struct scenario whose `calls` are these; it is judged by move_checks.h. */
+/* The first actor of a run. `context` is a struct scenario with these flags in `calls`. move_checks.h checks the
+ * run. */
 void moves_run(void *context);
 
 #endif

@@ -1,4 +1,4 @@
-/* Host names and their addresses: a look-up takes time, and may find nothing.
+/* Host names and their addresses. A lookup takes time, and may find nothing.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "names.h"
@@ -12,7 +12,7 @@
 #include "schedule.h"
 #include "wrapped.h"
 
-/* What a look-up finds, in one allocation. */
+/* The result of a lookup, in one allocation. */
 struct found {
     struct addrinfo infos[2];
     struct sockaddr_in6 refusing;
@@ -22,7 +22,7 @@ struct found {
 static struct {
     int64_t slow_until;
     int64_t unknown_until;
-    int leads_to[10]; /* a server and 1; 0: the one of that number */
+    int leads_to[10]; /* by name: 1 plus the server's number; 0: the server of the same number */
 } names;
 
 void names_begin(void) {
@@ -37,13 +37,13 @@ void names_lead(int name, int server) {
     names.leads_to[name] = server + 1;
 }
 
-/* Server 2 listens at 10.0.0.2. */
+/* Server 2 listens on 10.0.0.2. */
 int names_server_at(const struct address *address) {
     const struct sockaddr_in *at = (const struct sockaddr_in *)&address->storage;
     return at->sin_family == AF_INET && ntohs(at->sin_port) == 6400 ? (int)(ntohl(at->sin_addr.s_addr) & 0xff) : -1;
 }
 
-/* Digits are an address already, and asked without a thread. */
+/* An address in digits needs no lookup. */
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **out) {
     struct in_addr address;
     bool digits = inet_pton(AF_INET, host, &address) == 1;

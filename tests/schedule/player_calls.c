@@ -1,4 +1,4 @@
-/* Random calls, each with its line in the trace.
+/* Random calls of players. Each writes its line of the trace.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>

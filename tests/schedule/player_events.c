@@ -169,7 +169,7 @@ void host_run(void *context) {
         return;
     }
     while (!house->over) {
-        if (schedule_chance(30)) { /* so long that grants are given back */
+        if (schedule_chance(30)) { /* so long that unclaimed grants are released */
             actor_wait(is_over, house, schedule_now() + 3000000);
         }
         actor_wait(is_wanted, &wait, INT64_MAX);

@@ -1,11 +1,11 @@
-/* Resumable waits of all kinds, as wrappers wait: continued in short calls, cancelled, dropped while they go on.
+/* Resumable waits of all kinds, as wrappers use them: continued in short calls, cancelled, or dropped in progress.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
 #include "players_shared.h"
 #include "schedule.h"
 
-/* Goes on until the wait ends or nobody wants it any more; what is granted is given back by who waited, or not. */
+/* Continues a wait until it ends, or some calls at most. A grant is released by the player later, or not at all. */
 static void go_on(const struct player *player, redlatch_wait *wait, uint64_t *serial_out) {
     static const int64_t blocks[] = {0, 30, 400, REDLATCH_FOREVER};
     int status = REDLATCH_AGAIN;
@@ -16,10 +16,10 @@ static void go_on(const struct player *player, redlatch_wait *wait, uint64_t *se
             log_call("fire", redlatch_cancel_fire(player->cancel));
         }
     }
-    if (schedule_chance(200)) { /* it says again how it has ended */
+    if (schedule_chance(200)) { /* it must return its result again */
         log_call("continue", redlatch_wait_continue(wait, 0, serial_out));
     }
-    if (status == REDLATCH_AGAIN && schedule_chance(500)) { /* so that it may be granted what nobody collects */
+    if (status == REDLATCH_AGAIN && schedule_chance(500)) { /* so that it may be granted without being collected */
         actor_sleep(schedule_draw(1000000));
     }
     redlatch_wait_drop(wait);

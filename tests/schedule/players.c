@@ -1,4 +1,4 @@
-/* A run's clients, players and faults.
+/* The clients, players and faults of a run.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "players.h"
 
@@ -72,7 +72,7 @@ static void make_house(struct house *house) {
     log_call("latch", redlatch_latch_new(house->client, "latch", 5, &house->latch));
 }
 
-/* A multi lock of one client, one of all, and a RedLock of all. */
+/* Makes a multi lock of one client, one of all clients, and a RedLock of all clients. */
 static void make_composites(struct house *houses, int count) {
     struct house *first = &houses[0];
     redlatch_lock *of_all[CLIENTS_MAX] = {NULL};
@@ -139,7 +139,7 @@ static void play(void *context) {
     log_call("owner's end", redlatch_owner_end(player->owner));
 }
 
-/* One thing goes wrong. */
+/* Makes one random fault at a server. */
 static void make_fault(int server) {
     static const char *const error_replies[] = {
         "LOADING Redis is loading the dataset in memory", "BUSY Redis is busy running a script",
@@ -189,7 +189,7 @@ static void make_fault(int server) {
     }
 }
 
-/* Connections to all servers end, and new ones take long. */
+/* Ends the connections to all servers, and makes new ones take long. */
 static void make_outage(void) {
     int64_t until = schedule_now() + 1000 * (int64_t)schedule_draw(700);
     for (int server = 0; server < SERVERS; server++) {
@@ -215,7 +215,7 @@ static void run_faults(void *context) {
     }
 }
 
-/* More messages at once than the subscriber reads in one step, or nearly so. */
+/* Publishes about as many messages at once as the subscriber reads in one step, or more. */
 static void run_flood(void *context) {
     const struct house *house = context;
     while (!house->over) {
@@ -233,7 +233,7 @@ static void run_shortage(void *context) {
     wrapped_system_fail(NULL, 0);
 }
 
-/* The clients end: some are closed with what they hold, some only freed. */
+/* Ends the clients. Some are closed with their holds, some are only freed. */
 static void end_clients(struct house *houses, int count) {
     for (int i = 0; i < count; i++) {
         leave_house(&houses[i]);
@@ -255,7 +255,7 @@ void players_run(void *context) {
     }
     time_scale = scenario->calls & LONG_WAITS ? 20 : 1;
     struct player players[PLAYERS_MAX];
-    bool cancels_first = schedule_chance(500); /* one of them has descriptor 0 then, else a client */
+    bool cancels_first = schedule_chance(500); /* one of them then has descriptor 0, else a client has it */
     for (int i = 0; cancels_first && i < scenario->players; i++) {
         redlatch_cancel_new(&players[i].cancel);
     }

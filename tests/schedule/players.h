@@ -1,4 +1,4 @@
-/* Actors that call the library at random.
+/* Actors that make random calls of the library.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAYERS_H
 #define PLAYERS_H
@@ -8,10 +8,10 @@
 
 #include "redlatch.h"
 
-/* What a scenario's players call; whether a client is closed while they do, how servers are named, whether waits,
- * pauses and faults last long enough for pings, whether stories are played in shortage first, whether others flood the
- * channels with messages, whether connections also end by what is sent, whether memory for output is short now and
- * then, and whether all servers are out of reach together. */
+/* What the players of a scenario call, and further: CLOSES_EARLY closes a client meanwhile. BY_HOST_NAME names servers
+ * by host names. With LONG_WAITS waits, pauses and faults last long enough for pings. PLAYS_SHORTAGES first plays a
+ * story with failures. FLOODS floods channels with messages. With RESETS sending may end a connection. With STARVES
+ * memory for output is sometimes short. OUTAGES makes all servers unreachable together. */
 enum {
     CALLS_LOCKS = 1,
     CALLS_COUNTS = 2,
@@ -41,8 +41,8 @@ struct scenario {
     bool faults; /* servers and lines fail */
 };
 
-/* The first actor of a run, of a struct scenario: makes the clients, starts the others, waits for them and ends the
- * clients. */
+/* The first actor of a run. `context` is a struct scenario. Makes the clients, starts the other actors, waits for their
+ * ends and ends the clients. */
 void players_run(void *context);
 
 #endif

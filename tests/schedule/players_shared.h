@@ -26,7 +26,7 @@ struct house {
     struct {
         redlatch_lock *lock;
         uint64_t owner;
-    } tags[TAGS_MAX]; /* of what was started, by its tag */
+    } tags[TAGS_MAX]; /* the lock and owner of a started call, by its tag */
     uint64_t tag_count;
     bool over; /* the players have ended */
 };
@@ -36,16 +36,16 @@ struct player {
     struct house *house;
     uint64_t owner;
     redlatch_cancel *cancel;
-    uint64_t serial; /* of the permit it was granted last */
+    uint64_t serial; /* of the permit granted last */
 };
 
-/* A line of the trace: what was called, and what came of it; returns the status. */
+/* Writes a call and its status to the trace. Returns the status. */
 int log_call(const char *what, int status);
 
-/* How much longer waits, pauses and faults are than in other scenarios. */
+/* The factor by which waits, pauses and faults are longer than usual. */
 extern int64_t time_scale;
 
-/* Times that calls are given, with bounds met exactly. */
+/* Random durations for calls. */
 int64_t some_wait_ms(void);
 int64_t some_lease_ms(void);
 
@@ -57,16 +57,16 @@ void call_started(struct player *player);
 void call_report(struct player *player);
 void call_wait(struct player *player);
 
-/* A resumable acquire to its end. */
+/* Plays a resumable acquire to its end. */
 void wait_for_lock(struct player *player, redlatch_lock *lock);
 
-/* Calls with wrong arguments, each once. */
+/* Makes calls with invalid arguments, each once. */
 void misuse_all(const struct house *house);
 
-/* Each kind of name, used as each other kind, by a client of each language. */
+/* Uses a name of each kind as each other kind, by a client of each language. */
 void wrong_kinds(void);
 
-/* Collects events as a host's loop does, and gives back what was granted. */
+/* Collects events as a host's loop does, and releases most grants. */
 void host_run(void *context);
 
 #endif

@@ -1,4 +1,4 @@
-/* Actors and the clock.
+/* The actors and the clock.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "schedule.h"
@@ -14,7 +14,7 @@
 
 enum { ACTORS_MAX = 1024, EVENTS_MAX = 4096 };
 
-/* A schedule that turns more often than this does nothing but turn. */
+/* A schedule with more turns than this makes no progress. */
 enum { TURNS_MAX = 4000000 };
 
 struct actor {
@@ -40,7 +40,7 @@ struct event {
 };
 
 static struct {
-    pthread_mutex_t baton; /* held by what runs */
+    pthread_mutex_t baton; /* held by the running actor */
     pthread_cond_t over;
     struct actor actors[ACTORS_MAX];
     int actor_count;
@@ -105,7 +105,7 @@ void schedule_at(int64_t at, schedule_event *run, void *context, uint64_t number
         give_up("there is too much to happen");
     }
     size_t place = schedule.event_count++;
-    struct event *events = schedule.events; /* the last is the first to happen */
+    struct event *events = schedule.events; /* the last element is the next event */
     while (place > 0 && events[place - 1].at <= at) {
         events[place] = events[place - 1];
         place--;
@@ -131,7 +131,7 @@ static bool can_go_on(const struct actor *actor) {
     return !actor->ready || actor->until <= schedule.now || actor->ready(actor->awaited);
 }
 
-/* The time at which something happens or a wait ends. */
+/* Returns the next time at which an event happens or a wait ends. */
 static int64_t next_time(void) {
     int64_t next = schedule.event_count > 0 ? schedule.events[schedule.event_count - 1].at : INT64_MAX;
     for (int i = 0; i < schedule.actor_count; i++) {
@@ -143,7 +143,7 @@ static int64_t next_time(void) {
     return next;
 }
 
-/* Who runs next; NULL when all have ended. */
+/* Returns the actor that runs next, or NULL if all have ended. */
 static struct actor *choose(void) {
     if (++schedule.turns > TURNS_MAX) {
         give_up("it turns and turns");
@@ -174,7 +174,7 @@ static struct actor *choose(void) {
     }
 }
 
-/* Gives the turn to another actor, and comes back with it unless this one has ended. */
+/* Gives the turn to another actor. Returns when this actor has the turn again, or if it has ended. */
 static void hand_over(struct actor *self) {
     struct actor *next = choose();
     if (next == self) {
@@ -266,7 +266,7 @@ void schedule_play(void) {
         __real_pthread_join(schedule.actors[i].thread, NULL);
         pthread_cond_destroy(&schedule.actors[i].turn);
     }
-    while (schedule.event_count > 0) { /* what is on its way comes */
+    while (schedule.event_count > 0) { /* bytes on their way arrive */
         schedule.now = schedule.events[schedule.event_count - 1].at;
         run_due();
     }

@@ -1,5 +1,5 @@
-/* Each story is played again and again: with the first, the second, the third allocation failing, until none is left to
- * fail; then with each function of the system failing at its first, second and third call.
+/* Plays each story again and again: with the first, the second, the third allocation failing, until no allocation fails
+ * any more; then with each system function failing at its first, second and third call.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "shortages.h"
 
@@ -26,13 +26,13 @@ static redlatch_client *open_client(const char *url) {
     return client;
 }
 
-/* `allocation` 0: no allocation fails; `function` NULL: no function does. */
+/* `allocation` 0: no allocation fails. `function` NULL: no function fails. */
 static void play(const struct story *story, int allocation, const char *function, int turn) {
     struct cast cast = {.client = open_client("unix:///s0"), .other = open_client("unix:///s1")};
     redlatch_owner_new(&cast.owner);
     redlatch_owner_new(&cast.other_owner);
     for (int server = 0; server < SERVERS; server++) {
-        model_server_forget_scripts(server); /* texts of scripts want more room than is there */
+        model_server_forget_scripts(server); /* texts of scripts need more memory than there is */
     }
     wrapped_memory_fail(allocation);
     wrapped_system_fail(function, turn);

@@ -1,4 +1,4 @@
-/* The stories: each calls what belongs together once, whatever fails.
+/* The stories. Each makes a group of related calls once, whatever fails.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <poll.h>
@@ -74,7 +74,7 @@ static void use_lock(const struct cast *cast, redlatch_lock *lock) {
     log_call("hold", redlatch_lock_hold_status(lock, cast->owner, &hold));
     log_call("query", redlatch_lock_query(lock, &state));
     log_call("release", redlatch_lock_release_as(lock, cast->owner));
-    actor_sleep(300000); /* a renewal comes */
+    actor_sleep(300000); /* so that a renewal is sent */
     log_call("release", redlatch_lock_release_as(lock, cast->owner));
     log_call("force release", redlatch_lock_force_release(lock, &released));
 }
@@ -88,7 +88,7 @@ static void acquire_and_release(const struct cast *cast) {
     }
 }
 
-/* The first owner's lease ends while the second waits. */
+/* The lease of the first owner ends while the second waits. */
 static void contend(const struct cast *cast) {
     static const int kinds[] = {REDLATCH_MUTEX, REDLATCH_FAIR, REDLATCH_WRITE};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -112,7 +112,7 @@ static void compose(const struct cast *cast) {
         use_lock(cast, composites[i]);
         redlatch_lock_free(composites[i]);
     }
-    model_server_cut(0); /* what lacked room to be written is forgotten by now */
+    model_server_cut(0); /* afterwards nothing is left of commands that lacked memory to be written */
     use_lock(cast, members[0]);
     for (int i = 0; i < 3; i++) {
         redlatch_lock_free(members[i]);
@@ -194,7 +194,7 @@ static bool has_event(const void *context) {
     return descriptor_events(((const struct event_wait *)context)->fd, POLLIN) & POLLIN;
 }
 
-/* Collects so many events, or what comes within two seconds. */
+/* Collects `count` events, or those that come within two seconds. */
 static void collect(redlatch_client *client, int count) {
     struct event_wait wait = {-1};
     if (log_call("event_fd", redlatch_client_event_fd(client, &wait.fd)) != REDLATCH_OK) {
@@ -275,7 +275,7 @@ static void report(const struct cast *cast) {
     redlatch_lock_free(lock);
 }
 
-/* A started walk; a step that could not be started is started again, and leaves no lock out. */
+/* A started scan. A step that could not be started is started again, and must leave out no lock. */
 static void walk(const struct cast *cast) {
     redlatch_lock *locks[] = {new_lock(cast->client, REDLATCH_MUTEX, "walked-1"),
                               new_lock(cast->client, REDLATCH_MUTEX, "walked-2")};

@@ -1,15 +1,15 @@
-/* The whole library above its system calls does, on a schedule, what it did when that was recorded: what it writes,
- * when it sleeps and for how long, whom it wakes, what its calls say.
+/* Compares what the whole library above its system calls does with what was recorded: what it writes, when and how long
+ * it sleeps, which threads it wakes, and what its calls return.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   test_schedule [SCENARIO]              compares with recorded digests; of all scenarios without a name
+ *   test_schedule [SCENARIO]              compares with recorded digests, without a name for all scenarios
  *   test_schedule --first                 the same, until something differs
  *   test_schedule --write                 prints digests to be recorded
- *   test_schedule --faults                plants faults, each of which must be found
+ *   test_schedule --faults                plants faults; each must be found
  *   test_schedule --show SCENARIO SEED    prints a trace, to be compared between two builds by diff
  *
- * A change that is meant is recorded anew: `--write` into tests/schedule/expected.txt. The diff of two `--show` says
- * what has changed. Each scenario runs in a process of its own, so that no number depends on another one. */
+ * After an intended change, record it: `--write` into tests/schedule/expected.txt. The diff of two `--show` is the
+ * change. Each scenario runs in a process of its own, so that no number depends on other scenarios. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <sched.h>
@@ -32,7 +32,7 @@
 #define EXPECTED_DIGESTS "expected.txt"
 #endif
 
-/* With the address sanitizer, or with lines counted, all would take several times as long: it runs the first few. */
+/* With the address sanitizer or coverage all seeds would take several times as long, so only the first few are run. */
 enum { SEEDS_FEW = 10, SEEDS = 60 };
 #ifdef IS_SLOW
 static const bool is_slow = true;
@@ -116,7 +116,7 @@ static const struct scenario scenarios[] = {
 
 enum { SCENARIOS = sizeof scenarios / sizeof scenarios[0] };
 
-/* Returns what was wrong, or NULL. */
+/* Returns the first violation, or NULL. */
 static const char *run(const struct scenario *scenario, uint64_t seed, FILE *out) {
     long allocated = wrapped_memory_count();
     schedule_begin(seed, out);
@@ -135,7 +135,7 @@ static const char *run(const struct scenario *scenario, uint64_t seed, FILE *out
     return moves ? checks_violation() : NULL;
 }
 
-/* Of the traces of the first few seeds, and of all. */
+/* The digest of the traces of the first few seeds, and that of all. */
 struct digests {
     uint64_t few, all;
 };
@@ -144,7 +144,7 @@ struct digests {
 static struct digests digests_of(const struct scenario *scenario) {
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
     struct digests digests = {0};
-    bool few = is_slow || scenario->calls & (CALLS_MISUSE | PLAYS_SHORTAGES); /* where little is left to chance */
+    bool few = is_slow || scenario->calls & (CALLS_MISUSE | PLAYS_SHORTAGES); /* there is little randomness in these */
     for (uint64_t seed = 1; seed <= (few ? SEEDS_FEW : SEEDS); seed++) {
         char *text = NULL;
         size_t size = 0;
@@ -165,7 +165,7 @@ static struct digests digests_of(const struct scenario *scenario) {
     return digests;
 }
 
-/* The digests, made in a child; 0 if that fails. */
+/* Makes the digests in a child process. Returns 0 on failure. */
 static struct digests digests_apart(const struct scenario *scenario) {
     int ends[2];
     struct digests digests = {0};
@@ -230,7 +230,7 @@ static const struct scenario *scenario_named(const char *name) {
     return i < SCENARIOS ? &scenarios[i] : NULL;
 }
 
-/* In a child; one that stops with an error of its own was wrong, too. */
+/* Plays a seed in a child process. A child that ends by a signal or with an error has found the fault, too. */
 static bool plays_wrong(const char *name, uint64_t seed) {
     fflush(stdout);
     pid_t child = fork();
@@ -263,7 +263,7 @@ static int show(const char *name, const char *seed) {
     return 2;
 }
 
-/* As one thread runs at a time, its hand-overs are quickest on one processor. */
+/* Only one thread runs at a time, so switching between them is fastest on one processor. */
 static void stay_on_one_processor(void) {
     cpu_set_t one;
     CPU_ZERO(&one);

@@ -1,4 +1,4 @@
-/* What the linker leads to the schedule; behind __real_ is what it was.
+/* The functions that the linker replaces by those of the schedule. __real_ functions are the original ones.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WRAPPED_H
 #define WRAPPED_H

@@ -1,5 +1,5 @@
-/* Allocations: one that fails, and those that are not freed, by address, since memory that a shared library allocated
- * may be freed here, too.
+/* Allocations: makes one fail, and counts those that are not freed. They are found by address, since memory that a
+ * shared library allocated may be freed here, too.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <malloc.h>
@@ -25,7 +25,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int until_failure; /* 0: none fails */
 bool wrapped_memory_seeks;
 long wrapped_memory_secrets;
-static int spared; /* the servers' and the lines' own */
+static int spared; /* above 0: allocations of the servers and lines */
 
 static struct allocation **bucket_of(const void *address) {
     return &buckets[((uintptr_t)address >> 4) % BUCKETS];
@@ -86,7 +86,7 @@ long wrapped_memory_count(void) {
     return now;
 }
 
-/* What is looked for must not be what the servers left there before. */
+/* Clears new memory while passwords are looked for, so that none that the servers left there is found. */
 static void *cleared(void *allocated, size_t from) {
     if (allocated && wrapped_memory_seeks) {
         memset((char *)allocated + from, 0, malloc_usable_size(allocated) - from);
@@ -114,7 +114,7 @@ char *__wrap_strdup(const char *text) {
     return fails() ? NULL : enter(cleared(__real_strdup(text), strlen(text) + 1));
 }
 
-/* Every password of the tests ends so. */
+/* Every password of the tests ends with this. */
 static const char SECRET[] = "-secret";
 
 void __wrap_free(void *allocated) {

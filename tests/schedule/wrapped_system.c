@@ -1,4 +1,4 @@
-/* Threads, mutexes, futexes, clock and chance, as the schedule has them.
+/* Threads, mutexes, futexes, the clock and random numbers of the schedule.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "wrapped_system.h"
@@ -13,7 +13,7 @@
 
 enum { MUTEXES_MAX = 64, THREADS_MAX = 1024 };
 
-/* One who sleeps on a futex; on its own stack. */
+/* An actor that sleeps on a futex. It is on the actor's stack. */
 struct sleeper {
     const _Atomic uint32_t *futex;
     bool woken;
@@ -28,14 +28,14 @@ struct started_thread {
 
 static struct {
     const pthread_mutex_t *locked[MUTEXES_MAX];
-    struct sleeper *sleepers; /* the first came first */
+    struct sleeper *sleepers; /* in the order of their arrival */
     struct started_thread threads[THREADS_MAX];
     size_t thread_count;
     const char *failing; /* NULL: no function */
     int turn;
 } now;
 
-static void (*at_thread_end)(void *value); /* made once in a process */
+static void (*at_thread_end)(void *value); /* set once in a process */
 
 void wrapped_system_begin(void) {
     memset(&now, 0, sizeof now);
@@ -68,7 +68,7 @@ static bool is_unlocked(const void *context) {
     return place_of(context) == NULL;
 }
 
-/* Now and then another actor goes first. */
+/* Sometimes another actor runs first, although the mutex is free. */
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
     if (!is_unlocked(mutex) || schedule_chance(60)) {
         actor_wait(is_unlocked, mutex, INT64_MAX);
@@ -186,7 +186,7 @@ int __wrap_pthread_detach(pthread_t thread) {
     return 0;
 }
 
-/* There is one key. Its destructor runs on the schedule, too. */
+/* There is only one key. The schedule runs its destructor. */
 int __wrap_pthread_key_create(pthread_key_t *key, void (*end)(void *value)) {
     *key = 0;
     at_thread_end = end;

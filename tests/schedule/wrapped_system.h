@@ -1,4 +1,4 @@
-/* The system under a schedule: it begins anew with each run, can be made to fail, and counts what it gave.
+/* The replaced system: it begins anew with each run, can be made to fail, and counts allocations.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WRAPPED_SYSTEM_H
 #define WRAPPED_SYSTEM_H
@@ -7,26 +7,27 @@
 
 void wrapped_system_begin(void);
 
-/* The `turn`-th call of a function from now on fails, 1 being the next. NULL: none does. */
+/* Makes the `turn`-th call of a function from now on fail; 1 is the next call. NULL: no function fails. */
 void wrapped_system_fail(const char *function, int turn);
 
-/* Counts a call; true if it is the one that fails. */
+/* Counts a call. Returns true if it must fail. */
 bool wrapped_system_fails(const char *function);
 
-/* The `number`-th allocation from now on fails, 1 being the next; 0: none does. */
+/* Makes the `number`-th allocation from now on fail; 1 is the next one. 0: none fails. */
 void wrapped_memory_fail(int number);
 
-/* Whether that allocation was made. */
+/* Returns whether that allocation has been reached. */
 bool wrapped_memory_has_failed(void);
 
-/* From true to false allocations are not the library's: none is counted, or fails. May be nested. */
+/* Between a call with true and one with false, allocations are not the library's: they are not counted and do not fail.
+ * Calls may be nested. */
 void wrapped_memory_spare(bool spare);
 
-/* How many blocks were freed in which a password of the tests stood. */
-extern bool wrapped_memory_seeks; /* whether they are looked for */
+/* How many blocks were freed with a password of the tests in them. */
+extern bool wrapped_memory_seeks; /* whether freed blocks are searched */
 extern long wrapped_memory_secrets;
 
-/* How many allocations the program has made and not freed, without those of shared libraries. */
+/* Returns how many allocations the program has made and not freed, without those of shared libraries. */
 long wrapped_memory_count(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Names that are used as what they are not, by a client of each language: every message that names what was found, what
- * to use instead, and who holds it.
+/* Names that are used as another kind than they are, by a client of each language. This shows every error text about
+ * what was found, what to use instead, and who holds it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const char *const others[] = {"group", "number", "permits", "strange", "l
 
 enum { LOCKS = sizeof locks / sizeof locks[0], OTHERS = sizeof others / sizeof others[0] };
 
-/* What the language says of a name that is used as each kind. */
+/* Uses a name as each kind, which shows the error texts of the client's language. */
 static void use(redlatch_client *client, const char *name) {
     size_t size = strlen(name);
     for (int i = 0; i < LOCKS; i++) {
@@ -48,7 +48,7 @@ static void use(redlatch_client *client, const char *name) {
     redlatch_latch_free(latch);
 }
 
-/* One of each, which `client` holds. */
+/* Makes one name of each kind, held by `client`. */
 static void make_all(redlatch_client *client, redlatch_lock *held[LOCKS + 1]) {
     const redlatch_value value = {"x", 1};
     redlatch_permit_semaphore *permits = NULL;

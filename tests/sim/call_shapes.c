@@ -1,5 +1,5 @@
-/* The forms of the calls that the in-memory Redis and a real one are compared with: commands, and scripts written for
- * it.
+/* The calls by which model_check compares the in-memory Redis with a real one: commands, and scripts written for this
+ * comparison.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "call_shapes.h"
 

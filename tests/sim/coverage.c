@@ -1,4 +1,4 @@
-/* Counts of what was reached.
+/* Counts of what a run has reached.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coverage.h"
 
@@ -22,12 +22,14 @@ void coverage_add(struct coverage *total, const struct coverage *one) {
     }
 }
 
-/* Reached once in a thousand seeds: a move whose connection breaks as well. A shorter run may well go without. */
+/* Returns whether a run of `seeds` seeds must reach a point. A thousand seeds reach COVER_RESOLVE_MOVE about once,
+ * since the connection must break during a move to a new id. So only runs of RARE_RUN seeds or more must reach it. */
 static bool is_requested(enum cover_point point, uint64_t seeds) {
     return point != COVER_RESOLVE_MOVE || seeds >= RARE_RUN;
 }
 
-/* Where a script has one key, some keys of a script cannot be missing. */
+/* Returns whether a point is not to be printed. TRYAGAIN says that some keys of a command are missing, so a kind whose
+ * scripts have one key cannot get it. */
 static bool is_out_of_reach(uint8_t lock_kind, enum cover_point first, enum cover_point end, enum cover_point point) {
     bool one_key = lock_kind != REDLATCH_FENCED && lock_kind != REDLATCH_FAIR;
     if (first == end) {

@@ -1,5 +1,5 @@
-/* What a run has been through: one count per fault, transition, resolution, error reply and outcome.
- * A full run in which one of them stayed at zero has not tested what it claims to.
+/* Counts of what a run has reached: one for each fault, transition, resolution, error reply and outcome. A full run in
+ * which a count stayed at zero has not tested what it claims to test.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef COVERAGE_H
 #define COVERAGE_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* NAME, the words printed. */
+/* The name of the fault, and the words that are printed for it. */
 #define NEMESIS_KINDS(X) \
     X(NEMESIS_RESET, "connection reset, both sides") \
     X(NEMESIS_SWALLOW, "replies swallowed, then cut") \
@@ -179,9 +179,9 @@ struct coverage {
 const char *cover_words(enum cover_point point);
 void coverage_add(struct coverage *total, const struct coverage *one);
 
-/* Prints a line for each point of a range, or, if the range is empty, for each that locks of this kind can reach.
- * Returns how many points are zero although so many seeds should reach them. The rarest is reached once in a hundred
- * seeds. */
+/* Prints a line for each point from `first` to before `end`. If that range is empty, prints a line for each point that
+ * locks of this kind can reach. Returns how many of these points are zero although a run of `seeds` seeds should reach
+ * them. The rarest point but COVER_RESOLVE_MOVE is reached once in a hundred seeds. */
 int coverage_print(const struct coverage *coverage, uint8_t lock_kind, enum cover_point first, enum cover_point end,
                    uint64_t seeds, FILE *file);
 

@@ -1,4 +1,4 @@
-/* A list of blocks, the last one first.
+/* A list of blocks. The last block that was allocated is the first in the list.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_memory.h"
 

@@ -1,14 +1,14 @@
-/* Memory that engines are given. It is freed at the end of a run.
+/* Memory for the engines of a simulated world. It is freed at the end of a run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ENGINE_MEMORY_H
 #define ENGINE_MEMORY_H
 
 #include <stddef.h>
 
-/* A block; `*all`, at first NULL, is the one that was given last. */
+/* A block in a list of blocks. `*all` is the block that was allocated last, and NULL at first. */
 struct memory;
 
-/* Zeroed, and aligned for everything. */
+/* Allocates zeroed memory, aligned for every type. */
 void *memory_give(struct memory **all, size_t size);
 void memory_free(struct memory **all);
 

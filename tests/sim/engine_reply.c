@@ -1,4 +1,4 @@
-/* What the in-memory Redis answered, as the engine is told of it.
+/* Converts a reply of the in-memory Redis to a reply for the engine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_reply.h"
 

@@ -1,4 +1,4 @@
-/* What the in-memory Redis answered, as the engine is told of it.
+/* Converts a reply of the in-memory Redis to a reply for the engine.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ENGINE_REPLY_H
 #define ENGINE_REPLY_H
@@ -6,7 +6,7 @@
 #include "records.h"
 #include "redis_reply.h"
 
-/* Texts are borrowed from the answer, and the elements of an array are put into `elements`. */
+/* Texts are borrowed from `from`. The elements of an array are written to `elements`. */
 struct reply engine_reply(const struct redis_reply *from, struct reply elements[REPLY_ELEMENTS_MAX]);
 
 #endif

@@ -1,4 +1,4 @@
-/* Plants faults one at a time: in the machines, where a planted fault is compiled in, and in the scripts.
+/* Plants faults one at a time: in the machines, into which the planted faults are compiled, and in the scripts.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -91,7 +91,7 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_CHANNELS_FOLLOW_WITHOUT_PAUSE] = "channels are followed without a pause",
 };
 
-/* Whether a seed fails, as one must. */
+/* Returns whether one of the seeds fails, as one must. Prints the first that fails. */
 static bool is_found(const struct options *options, struct script_set *scripts, const char *name) {
     struct world_common *world = simulate_until_failure(options, scripts);
     if (world) {
@@ -104,7 +104,7 @@ static bool is_found(const struct options *options, struct script_set *scripts, 
     return world != NULL;
 }
 
-/* With a mistake in a script. */
+/* Returns whether one of the seeds fails with a mistake in a script. */
 static bool is_edit_found(const struct options *options, const struct planted_edit *edit) {
     struct script_set scripts;
     bool planted = script_set_open(&scripts, options->scripts) &&
@@ -119,13 +119,14 @@ static bool is_edit_found(const struct options *options, const struct planted_ed
     return found;
 }
 
-/* Mixed sets have members of several storage forms. */
+/* Returns whether a fault that is planted for `planted_kind` is played with `kind`. Mixed sets have members of several
+ * kinds. */
 static bool is_of(int planted_kind, uint8_t kind) {
     bool mixed = planted_kind == REDLATCH_MUTEX || planted_kind == REDLATCH_FENCED || planted_kind == REDLATCH_PLAIN;
     return kind == KINDS_MIXED ? mixed : planted_kind == kind;
 }
 
-/* Into the machines; a client takes the number from its environment when it is opened. */
+/* Plants a fault into the machines. A client reads its number from the environment when it is opened. */
 static void plant(enum planted_fault fault) {
     char number[12];
     snprintf(number, sizeof number, "%d", fault);
@@ -133,7 +134,8 @@ static void plant(enum planted_fault fault) {
     planted_fault = fault;
 }
 
-/* With sets only what sets alone can do wrong: all else is found without them, and sooner. So it is with failovers. */
+/* Returns whether a fault is planted in this scenario. Sets are played only with the fault that sets alone can have,
+ * because all other faults are found sooner without sets. The same holds for failovers and clusters. */
 static bool is_meant(const struct options *options, enum planted_fault fault) {
     if (options->cluster) {
         return cluster_can_have(options->kind, fault);

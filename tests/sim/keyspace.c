@@ -1,4 +1,4 @@
-/* An in-memory Redis: keys with their expiry, and the short ways that tests take.
+/* An in-memory Redis: keys with their expiry, and the shortcuts for tests.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "keyspace.h"
 
@@ -81,7 +81,7 @@ static void remove_entry(struct keyspace *keyspace, struct map_entry *entry) {
     map_remove(&keyspace->keys, entry);
 }
 
-/* The entry of a key; one that has expired is removed instead. */
+/* Returns the entry of a key. If the key has expired, removes it and returns NULL. */
 static struct map_entry *find_entry(struct keyspace *keyspace, struct redis_text key) {
     struct map_entry *entry = map_find(&keyspace->keys, key);
     if (entry && is_expired(keyspace, entry->payload)) {

@@ -1,4 +1,4 @@
-/* What some kinds of locks do not have.
+/* Which coverage points and planted faults a kind of lock cannot have.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kind_limits.h"
 
@@ -7,8 +7,9 @@
 #include "kinds.h"
 #include "world_common.h"
 
-/* A spin lock's waiters listen to nothing, and so no wait queue without waiters is kept for later; a plain lock has one
- * level; those of a fair lock queue on the server, listen to channels of their own, and have no rude peer. */
+/* Waiters of a spin lock subscribe to nothing, so a wait queue of a spin lock does not outlive its waiters. A plain
+ * lock cannot be re-entered. Waiters of a fair lock queue on the server, subscribe to channels of their own, and are
+ * played without a foreign client. */
 static const struct {
     uint8_t lock_kind;
     enum cover_point point;
@@ -47,13 +48,13 @@ static const struct {
     {REDLATCH_SPIN, FAULT_NO_RECHECK_AFTER_SUBSCRIBE},
     {REDLATCH_SPIN, FAULT_NO_RECHECK_AFTER_RESUBSCRIBE},
     {REDLATCH_SPIN, FAULT_MESSAGE_MISSED_WHILE_REQUESTING},
-    {REDLATCH_SPIN, FAULT_NEXT_WAITER_SLEEPS}, /* it rechecks by itself */
+    {REDLATCH_SPIN, FAULT_NEXT_WAITER_SLEEPS}, /* a waiter of a spin lock rechecks by itself */
     {REDLATCH_PLAIN, FAULT_REENTRY_NOT_INTENDED},
-    {REDLATCH_FAIR, FAULT_HAND_OVER_UNBOUNDED}, /* whose turn it is, the server's queue says */
-    {REDLATCH_FAIR, FAULT_NEXT_WAITER_SLEEPS},  /* the server calls it */
+    {REDLATCH_FAIR, FAULT_HAND_OVER_UNBOUNDED}, /* the server's queue decides whose turn it is */
+    {REDLATCH_FAIR, FAULT_NEXT_WAITER_SLEEPS},  /* the server wakes the waiter */
 };
 
-/* What only one kind can do wrong. */
+/* Faults that only one kind can have. */
 static const struct {
     uint8_t lock_kind;
     enum planted_fault fault;
@@ -66,7 +67,7 @@ static const struct {
     {REDLATCH_READ, FAULT_READERS_WOKEN_ONE_BY_ONE},
 };
 
-/* What some kinds cannot do wrong when a server takes the place of another. */
+/* Faults that some kinds cannot have in a failover. */
 static const struct {
     uint8_t lock_kind;
     enum planted_fault fault;
@@ -75,7 +76,8 @@ static const struct {
     {REDLATCH_FAIR, FAULT_COMMANDS_NOT_RETURNED},                /* rounds take as long as the server's queue */
 };
 
-/* What is counted, and what is locked on several servers, shares little with the other kinds. */
+/* Semaphores, latches and composite locks share little code with the other kinds. These are all the faults that they
+ * can have outside failovers. */
 static const struct {
     uint8_t kind;
     enum planted_fault fault;
@@ -131,8 +133,8 @@ bool failover_can_have(uint8_t lock_kind, enum planted_fault fault) {
     return fault >= FAULT_NOT_VERIFIED_AFTER_MOVE && fault < FAULT_NAMES_STAY;
 }
 
-/* Where a name leads is the same for all kinds, so one kind finds most faults, and soon. Fenced locks have a second
- * key, which a slot that moves leaves behind. */
+/* Routes are the same for all kinds, so one kind finds most faults, and soon. Fenced locks have a second key, which a
+ * slot that moves key by key may leave behind for a while. */
 bool cluster_can_have(uint8_t lock_kind, enum planted_fault fault) {
     if (fault == FAULT_TRYAGAIN_IS_FATAL || fault == FAULT_OLD_NODE_CONFIRMS) {
         return lock_kind == REDLATCH_FENCED;
@@ -180,7 +182,7 @@ bool kind_cannot_have(uint8_t lock_kind, enum planted_fault fault) {
         return i == sizeof others / sizeof others[0];
     }
     if (fault >= FAULT_MINORITY_IS_ENOUGH) {
-        return true; /* of the others alone */
+        return true; /* only composite locks and the failover and cluster simulations have these */
     }
     for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
         if (harmless[i].lock_kind == lock_kind && harmless[i].fault == fault) {

@@ -1,4 +1,4 @@
-/* What some kinds of locks do not have, so that no run can come by it.
+/* Which coverage points and planted faults a kind of lock cannot have. The simulation does not expect them of it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef KIND_DOES_NOT_HAVE_H
 #define KIND_DOES_NOT_HAVE_H
@@ -9,13 +9,14 @@
 #include "coverage.h"
 #include "planted.h"
 
-/* Whether locks of this kind (enum redlatch_kind) cannot reach a point. */
+/* Returns whether locks of this kind (enum redlatch_kind) cannot reach a point. */
 bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point);
 
-/* Whether a planted fault of the machines makes no difference to locks of this kind. */
+/* Returns whether a planted fault of the machines makes no difference to locks of this kind. */
 bool kind_cannot_have(uint8_t lock_kind, enum planted_fault fault);
 
-/* Whether a planted fault of the machines makes a difference to them in a world of failovers. */
+/* Returns whether a planted fault of the machines makes a difference to locks of this kind in the simulation of
+ * failovers. */
 bool failover_can_have(uint8_t lock_kind, enum planted_fault fault);
 
 /* The same of a world with a cluster, and whether that plays a kind. */

@@ -1,16 +1,17 @@
-/* Compares the in-memory Redis with a real one: the same random commands and scripts to both.
+/* Compares the in-memory Redis, the model, with a real server: both run the same random commands and scripts.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   model_check SOCKET WAKE_CHANNELS SEED [SCRIPT.lua ...]
+ *   model_check SOCKET CALLS SEED [SCRIPT.lua ...]
  *
- * SOCKET is the unix socket of an empty redis-server of its own (7.0 or newer); the keys it gets are flushed. The
- * scripts named are played too. Exit status: 0 all equal, 1 a difference, which is printed, 2 not possible.
+ * SOCKET is the unix socket of an empty redis-server (7.0 or newer) that nothing else uses, because its keys are
+ * flushed. CALLS is the number of calls. The named scripts are run, too. Exit status: 0 no difference, 1 a difference,
+ * which is printed, 2 no comparison was possible.
  *
- * The server's clock can not be held, but read: each call travels between two TIME commands. When both say the same
- * millisecond, the model plays the call in that millisecond and everything must be equal, expiry included. When they do
- * not, any millisecond between them may explain the answer, and expiry times may differ by as much; the model then
- * takes over the server's. Where a script looked at the clock more than once and no single millisecond explains it,
- * both are flushed. */
+ * The server's clock cannot be set, but it can be read: each call is sent between two TIME commands. If both return the
+ * same millisecond, the model runs the call in that millisecond, and everything must be equal, expiry included.
+ * Otherwise the reply must be right for one millisecond between them, and expiry times may differ by that interval; the
+ * model then adopts the server's. If no single millisecond explains the reply, because a script read the clock more
+ * than once, both are flushed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,15 +20,15 @@
 #include "timed_server.h"
 #include "script_host.h"
 
-/* Calls between two comparisons of all keys. */
+/* The number of calls between two comparisons of all keys. */
 enum { COMPARE_EVERY = 50, MESSAGES_MAX = 4096, SCRIPT_SIZE_MAX = 1 << 16 };
 
-/* How scripts ask for the time, and what they are given in its place: whole milliseconds, as the model has. */
+/* How scripts read the time, and the code that replaces it. It returns whole milliseconds, as the model has them. */
 static const char asks_time[] = "redis.call('time')";
 static const char asks_milliseconds[] =
     "(function(time) time[2] = string.format('%d', time[2] - time[2] % 1000) return time end)(redis.call('time'))";
 
-/* What all keys hold and for how long. Runs on both sides; no key expires while a script runs. */
+/* Returns the TTL, type and content of each key. Runs on both. No key expires while a script runs. */
 static const char contents_script[] =
     "local all = {}\n"
     "for i, key in ipairs(KEYS) do\n"
@@ -41,7 +42,7 @@ static const char contents_script[] =
     "end\n"
     "return all";
 
-/* Channels that the listener hears: one of PUBLISH, one of SPUBLISH. */
+/* The channels that the listener subscribes to: one for PUBLISH, one for SPUBLISH. */
 static const char received_channel[] = "news";
 static const char received_shard_channel[] = "other";
 
@@ -61,16 +62,16 @@ struct check {
     redisContext *listener;
     struct keyspace *model;
     struct script_host *host;
-    int contents;                  /* script number */
-    int scripts[CALL_SCRIPTS_MAX]; /* script numbers of calls.scripts */
+    int contents;                  /* number of contents_script */
+    int scripts[CALL_SCRIPTS_MAX]; /* numbers of calls.scripts */
     struct random_calls calls;
-    struct random_call call;                   /* the one under way */
-    uint64_t seed, number;                     /* of the call under way */
-    struct redis_reply messages[MESSAGES_MAX]; /* published by the model and not yet heard from the server */
+    struct random_call call;                   /* the call in progress */
+    uint64_t seed, number;                     /* `number` is that of the call in progress */
+    struct redis_reply messages[MESSAGES_MAX]; /* published by the model, not yet received from the server */
     size_t message_count;
     struct counts commands[COMMAND_SHAPES], in_scripts[COMMAND_SHAPES], script_counts[CALL_SCRIPTS_MAX];
     uint64_t straddled, flushed, at_expiry, messages_received;
-    uint64_t adopted; /* expiry times taken over from the server */
+    uint64_t adopted; /* expiry times adopted from the server */
 };
 
 static int hear(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
@@ -94,7 +95,7 @@ static void forget_messages(struct check *check, size_t kept) {
     }
 }
 
-/* The model's clock has no microseconds. */
+/* Replaces the microseconds in a reply to TIME by milliseconds: the model's clock has no microseconds. */
 static void cut_microseconds(const struct random_call *call, struct redis_reply *reply) {
     if (call->script < 0 && text_is_word(call->arguments[0], "time") && reply->kind == REDIS_ARRAY) {
         char *digits = reply->elements[1].text;
@@ -139,7 +140,7 @@ static void print_difference(const struct check *check, const char *what, const 
     redis_reply_free(&call);
 }
 
-/* How often the call meets a key in its last millisecond: the place where > and >= differ. */
+/* Counts the calls that access a key in its last millisecond, where > and >= differ. */
 static void count_expiries(struct check *check, int64_t now_ms) {
     size_t count = 0;
     const struct redis_text *keys = random_calls_keys(&count);
@@ -168,7 +169,8 @@ static void count_call(struct check *check, const struct redis_reply *reply) {
     }
 }
 
-/* Finds a millisecond in which the model gives the server's answer, and leaves the model as it is after it. */
+/* Finds a millisecond in which the model gives the server's reply, and leaves the model as it is after that run.
+ * Returns false if there is none. */
 static bool explain(struct check *check, int64_t before, int64_t after, const struct redis_reply *server_reply) {
     struct keyspace *start = check->model;
     size_t messages = check->message_count;
@@ -189,7 +191,7 @@ static bool explain(struct check *check, int64_t before, int64_t after, const st
     return false;
 }
 
-/* Reads what the listener heard and compares it with what the model published. */
+/* Reads the messages that the listener received and compares them with those that the model published. */
 static bool compare_messages(struct check *check) {
     bool equal = true;
     for (size_t i = 0; i < check->message_count && equal; i++) {
@@ -206,7 +208,7 @@ static bool compare_messages(struct check *check) {
     return equal;
 }
 
-/* Adds a copy of a key unless it is there. */
+/* Adds a copy of a key unless it is in the list. */
 static void add_key(struct key_names *names, struct redis_text key) {
     for (size_t i = 0; i < names->count; i++) {
         if (text_equal(names->keys[i], key)) {
@@ -221,7 +223,8 @@ static void add_key(struct key_names *names, struct redis_text key) {
     names->count++;
 }
 
-/* The keys that calls name, and those that scripts made beside them on either side: a reader's timeout, for one. */
+/* Collects the keys that calls name, and the other keys on either side. Scripts create such keys, as for a reader's
+ * timeout. */
 static void collect_keys(struct check *check, struct key_names *names) {
     struct redis_text words[] = {redis_text("KEYS"), redis_text("*")};
     struct redis_reply server;
@@ -243,7 +246,7 @@ static void collect_keys(struct check *check, struct key_names *names) {
     }
 }
 
-/* What the keys hold on the server at one millisecond, which is returned. */
+/* Returns what the keys hold on the server in one millisecond, and that millisecond. */
 static int64_t server_contents(struct check *check, const struct key_names *names, struct redis_reply *contents_out) {
     int64_t after = 0;
     int64_t before = 0;
@@ -254,8 +257,8 @@ static int64_t server_contents(struct check *check, const struct key_names *name
     return before;
 }
 
-/* Takes over the server's expiry times where they differ from the model's by no more than `slack`. They are not asked
- * for by a script: Lua's numbers are too coarse for the longest. */
+/* Adopts the server's expiry times that differ from the model's by at most `slack`. They are not read by a script,
+ * since numbers of Lua are too imprecise for the longest. */
 static void adopt_expiry(struct check *check, const struct key_names *names, int64_t slack) {
     int64_t server_left[TIMED_SERVER_ARGUMENTS_MAX];
     int64_t at_ms = timed_server_pttl(check->server, names->keys, names->count, server_left);
@@ -277,7 +280,7 @@ static void adopt_expiry(struct check *check, const struct key_names *names, int
     }
 }
 
-/* Compares what all keys hold; with a slack, after taking over expiry times. Returns whether both are equal. */
+/* Compares what all keys hold. With a slack, first adopts expiry times. Returns whether both are equal. */
 static bool compare_contents(struct check *check, int64_t slack) {
     struct key_names names;
     struct redis_reply server;
@@ -297,7 +300,7 @@ static bool compare_contents(struct check *check, int64_t slack) {
     return equal;
 }
 
-/* The keys that an iteration of the model gives are those that KEYS of the server gives, whatever their order. */
+/* Compares the keys of an iteration over the model with those of the server's KEYS, in any order. */
 static bool compare_key_names(struct check *check) {
     struct redis_text words[] = {redis_text("KEYS"), redis_text("*")};
     struct redis_reply server;
@@ -322,7 +325,7 @@ static bool compare_key_names(struct check *check) {
     return equal;
 }
 
-/* What is taken over from the server must stay the exception, or it hides faults of the model. */
+/* Returns whether few values were adopted from the server. Many would hide faults of the model. */
 static bool is_plausible(const struct check *check) {
     bool plausible = check->flushed <= 20 + check->number / 100 && check->adopted <= 20 + check->straddled / 5;
     if (!plausible) {
@@ -333,7 +336,7 @@ static bool is_plausible(const struct check *check) {
     return plausible;
 }
 
-/* The call took place in an unknown millisecond. */
+/* Compares a call that ran in one of several milliseconds. */
 static void resolve_straddled(struct check *check, int64_t before, int64_t after,
                               const struct redis_reply *server_reply) {
     check->straddled++;
@@ -341,7 +344,7 @@ static void resolve_straddled(struct check *check, int64_t before, int64_t after
     if (explain(check, before, after, server_reply) && compare_contents(check, slack)) {
         return;
     }
-    /* What the server published in this call can not be told from what it should have. */
+    /* The messages of this call are not compared, since nothing says which of them the server should have published. */
     forget_messages(check, 0);
     freeReplyObject(redisCommand(check->server, "PUBLISH %s %s", received_channel, "model_check resumes"));
     for (bool resumed = false; !resumed;) {
@@ -355,7 +358,7 @@ static void resolve_straddled(struct check *check, int64_t before, int64_t after
     check->flushed++;
 }
 
-/* Plays one call on both sides. Returns whether they agree. */
+/* Runs one call on both. Returns whether they agree. */
 static bool play_call(struct check *check, int64_t *server_ms) {
     struct random_call *call = &check->call;
     random_calls_next(&check->calls, *server_ms, call);
@@ -397,7 +400,8 @@ static bool play(struct check *check, uint64_t count) {
     return true;
 }
 
-/* Small hashes keep the order of insertion: make every hash count as small. */
+/* Connects to the server. A hash keeps the order of insertion only while it is small, so all hashes are made to count
+ * as small. */
 static void prepare_server(struct check *check, const char *path) {
     check->server = timed_server_connect(path);
     check->listener = timed_server_connect(path);
@@ -412,7 +416,7 @@ static void prepare_server(struct check *check, const char *path) {
     freeReplyObject(redisCommand(check->listener, "SSUBSCRIBE %s", received_shard_channel));
 }
 
-/* The whole file as a string, or the end of the program. */
+/* Returns the whole file as a string. Ends the program if it cannot be read. */
 static char *read_script(const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file) {
@@ -425,7 +429,7 @@ static char *read_script(const char *path) {
     return text;
 }
 
-/* Has both sides' script see whole milliseconds only, and takes the text. Lines keep their numbers. */
+/* Returns a copy of the script that sees whole milliseconds only, and frees `text`. Line numbers stay the same. */
 static char *cut_to_milliseconds(const char *path, char *text) {
     char *out = allocate(SCRIPT_SIZE_MAX, 1);
     size_t size = 0;

@@ -1,4 +1,4 @@
-/* What is on its way between clients and servers, one packet after the other.
+/* The simulated network: requests, replies and connections. Packets are delivered one after the other.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "network_parts.h"
 
@@ -27,9 +27,9 @@ static void packet_free(struct packet *packet) {
     free(packet);
 }
 
-/* ------------------------------------------------------------------------------------------------------- the way -- */
+/* --------------------------------------------------------------------------------------------------- the packets -- */
 
-/* The time that one takes. */
+/* Returns a random time that a packet takes. */
 int64_t packet_delay(struct network *network) {
     struct sim_random *random = &network->world->random;
     return random_between(random, 100, random_chance(random, network->slow) ? 60000 : 3000);
@@ -42,7 +42,7 @@ void packet_post(struct network *network, struct packet *packet, int64_t at) {
     network->first = packet;
 }
 
-/* The one that comes next, which stays on its way; NULL if there is none. */
+/* Returns the packet that arrives next, which stays on its way, or NULL if there is none. */
 static struct packet *first_to_come(const struct network *network) {
     struct packet *first = NULL;
     for (struct packet *packet = network->first; packet; packet = packet->next) {
@@ -60,8 +60,8 @@ static void take_off(struct network *network, const struct packet *packet) {
     *place = packet->next;
 }
 
-/* Drops those of a kind, and of one pipeline unless that is PIPELINE_COUNT; of requests those to the client's server.
- */
+/* Drops a client's packets of a kind, of one pipeline or of all (PIPELINE_COUNT). Of requests, drops only those to the
+ * client's server. */
 static void drop(struct network *network, const struct peer *peer, enum packet_kind kind, uint32_t pipeline) {
     for (struct packet **place = &network->first; *place;) {
         struct packet *packet = *place;
@@ -76,7 +76,7 @@ static void drop(struct network *network, const struct peer *peer, enum packet_k
     }
 }
 
-/* When what is sent now comes, behind `last`, what was sent before it. */
+/* Returns when a packet that is sent now arrives: after `last`, the arrival of the packet sent before it. */
 static int64_t next_behind(struct network *network, int64_t *last) {
     int64_t at = network->world->now + packet_delay(network);
     *last = at > *last ? at : *last + 1;
@@ -119,7 +119,7 @@ static void trace_run(struct world_common *world, const struct packet *packet) {
           scripts_embedded[packet->script].name, line);
 }
 
-/* The server carries a request out, whether or not anybody is there for the reply any more. */
+/* Runs a request on its server, even if nobody waits for the reply any more. */
 static void carry_out(struct network *network, struct packet *packet) {
     struct world_common *world = network->world;
     struct sim_server *server = packet->server;
@@ -153,7 +153,7 @@ static bool is_read_only(const struct reply *reply) {
     return reply->kind == REPLY_ERROR && error_reply_of(reply->text, reply->size).status == REDLATCH_READ_ONLY;
 }
 
-/* Sends a request back as its reply, unless its connection broke. */
+/* Sends a request back as its reply, unless its connection has broken. */
 static void reply(struct network *network, struct packet *packet) {
     if (packet->epoch != packet->peer->epoch[packet->pipeline]) {
         packet_free(packet);
@@ -163,8 +163,8 @@ static void reply(struct network *network, struct packet *packet) {
     packet_post(network, packet, next_behind(network, &packet->peer->returned[packet->pipeline]));
 }
 
-/* A reply on a connection that broke is not seen. One that counts only when it was acknowledged is kept until that is
- * known: true. */
+/* Gives a reply to the engine. Ignores it if its connection has broken. Returns true if the reply needs
+ * acknowledgements: it is then kept until their number is known. */
 static bool deliver_reply(struct network *network, struct packet *packet) {
     struct peer *peer = packet->peer;
     struct engine *engine = peer->engine;
@@ -175,12 +175,12 @@ static bool deliver_reply(struct network *network, struct packet *packet) {
     }
     struct reply converted = engine_reply(&packet->reply, elements);
     if (packet->importing) {
-        (void)engine_import_replied(peer_pipeline(peer, number)); /* that to ASKING has come before */
+        (void)engine_import_replied(peer_pipeline(peer, number)); /* the reply to ASKING came before this one */
     }
     if (network->redirected && network->redirected(network->world, peer, number, &converted)) {
         return false;
     }
-    if (is_read_only(&converted) && packet->server->replication.master) { /* as the client layer takes it */
+    if (is_read_only(&converted) && packet->server->replication.master) { /* as in the client layer */
         engine_refused_by_replica(engine, peer_pipeline(peer, number));
         network_cut(network, peer, number);
         return false;
@@ -198,7 +198,7 @@ static bool deliver_reply(struct network *network, struct packet *packet) {
 /* ------------------------------------------------------------------------------------------------------- replicas --
  */
 
-/* A connection has sent WAIT behind a script that was run: the server reads nothing from it until that is over. */
+/* The connection has sent WAIT after a script. The server reads nothing more from it until WAIT has ended. */
 static void wait_for_replicas(struct network *network, const struct packet *request) {
     struct peer *peer = request->peer;
     if (request->epoch != peer->epoch[request->pipeline]) {
@@ -211,7 +211,8 @@ static void wait_for_replicas(struct network *network, const struct packet *requ
     packet_post(network, packet, network->world->now);
 }
 
-/* Looks whether enough replicas have what the connection wrote; true when it goes on waiting. */
+/* Checks whether enough replicas have what the connection wrote. Returns true, since the packet stays in use: the
+ * server goes on waiting, or the packet becomes the reply to WAIT. Returns false if the connection has broken. */
 static bool recheck_replicas(struct network *network, struct packet *packet) {
     struct peer *peer = packet->peer;
     int64_t now = network->world->now;
@@ -246,7 +247,7 @@ static void forget_kept(struct peer *peer, uint32_t pipeline) {
     }
 }
 
-/* What is said of a reply that was kept, which the engine gets now. */
+/* Gives the kept reply to the engine, now with its acknowledgement. */
 static void deliver_acknowledgement(struct network *network, const struct packet *packet) {
     struct peer *peer = packet->peer;
     uint32_t number = packet->pipeline;
@@ -321,8 +322,8 @@ void network_fail(struct network *network, struct sim_server *server, int64_t un
     }
 }
 
-/* The client is on another server: what it has of the old one is given up, and nothing that this still says is heard.
- */
+/* The client moves to another server. All its connections but `except` are broken. Messages and confirmations of the
+ * old server that are on their way are dropped. */
 static void leave(struct network *network, struct peer *peer, struct sim_server *server, uint32_t except) {
     TRACE(network->world, "client %u moves to another server", peer->number);
     for (uint32_t pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
@@ -349,8 +350,8 @@ void network_move(struct network *network, struct peer *peer, struct sim_server 
     }
 }
 
-/* How what the old connection left stands. Where that can be killed, what it had on the way is gone; else it still
- * comes, late. A server that was left is not asked. */
+/* Resolves the commands of the old connection. If the old connection can be killed, its requests on their way are
+ * dropped; else they arrive, late. If it led to another server or process, none can arrive any more. */
 static enum resolution resolve(struct network *network, const struct peer *peer, uint32_t pipeline) {
     struct sim_random *random = &network->world->random;
     bool other = peer->reached[pipeline] != peer->server || peer->reached_process[pipeline] != peer->process;
@@ -369,12 +370,13 @@ static enum resolution resolve(struct network *network, const struct peer *peer,
     return network->denied ? RESOLUTION_DENIED : RESOLVED_BY_KILL;
 }
 
-/* A new connection, once the server is up, and a master; true when the packet goes on. */
+/* Opens a connection again if the server is up and a master. Returns true if it tries again later with the same
+ * packet. */
 static bool connect_again(struct network *network, struct packet *ready) {
     struct world_common *world = network->world;
     struct peer *peer = ready->peer;
     struct sim_server *server = peer->view ? peer->view : peer->server;
-    bool replica = server->replication.master && !network->refuses; /* of a cluster, it redirects */
+    bool replica = server->replication.master && !network->refuses; /* a replica in a cluster redirects */
     if (world->now < server->down_until || world->now < peer->cut_until || replica) {
         engine_pipeline_failed(peer->engine, peer_pipeline(peer, ready->pipeline), REDLATCH_UNREACHABLE, true,
                                world->now);
@@ -451,7 +453,7 @@ int64_t network_next(const struct network *network) {
     return at < replicated ? at : replicated;
 }
 
-/* A request has come to its server. */
+/* A request arrives at its server. */
 static void serve(struct network *network, struct packet *packet) {
     struct peer *peer = packet->peer;
     bool current = packet->epoch == peer->epoch[packet->pipeline];
@@ -465,7 +467,8 @@ static void serve(struct network *network, struct packet *packet) {
     reply(network, packet);
 }
 
-/* Whether a request that was sent before on the same connection is still on its way: it waited behind a WAIT. */
+/* Returns whether a request that was sent earlier on the same connection is still on its way, because it waited for a
+ * WAIT. */
 static bool has_earlier(const struct network *network, const struct packet *packet) {
     const struct packet *other = network->first;
     while (other &&
@@ -491,7 +494,7 @@ bool network_step(struct network *network) {
     if (packet->kind != PACKET_READY && peer->cut_until > stopped_until) {
         stopped_until = peer->cut_until;
     }
-    if (stopped_until > now) { /* whoever is to get it */
+    if (stopped_until > now) { /* the receiver is stopped */
         packet->at = stopped_until;
         return true;
     }
@@ -499,12 +502,12 @@ bool network_step(struct network *network) {
     bool behind = current && (peer->waits[packet->pipeline] || has_earlier(network, packet));
     if (packet->kind == PACKET_REQUEST && behind) {
         int64_t *last = &peer->arrival[packet->pipeline];
-        packet->at = now + MILLISECOND; /* behind a WAIT, and before what is sent later */
+        packet->at = now + MILLISECOND; /* after the WAIT, and before requests that are sent later */
         *last = packet->at > *last ? packet->at : *last;
         return true;
     }
     take_off(network, packet);
-    if (at_server && now < packet->server->down_until) { /* of a client that has left it */
+    if (at_server && now < packet->server->down_until) { /* from a client that has left this server */
         packet_free(packet);
         return true;
     }

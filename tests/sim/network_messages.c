@@ -1,15 +1,15 @@
-/* Channels and messages of the network: subscriptions, what is published, and what a server ends by itself.
+/* Channels of the simulated network: subscriptions, published messages, and subscriptions that a server ends by itself.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "network_parts.h"
 #include "texts.h"
 #include "wire.h"
 
-/* The bit of a channel, which has its name, a letter, in braces. */
+/* Returns the bit of a channel. The channel's text has the name, a single letter, in braces. */
 static uint32_t channel_bit(const char *channel) {
     return 1u << (strchr(channel, '{')[1] - 'a');
 }
 
-/* A channel's message, or what is said of a subscription to it. */
+/* Sends a client a message of a channel, or a confirmation or the end of a subscription to it. */
 static void tell(struct network *network, struct peer *peer, enum packet_kind kind, struct redis_text channel) {
     struct packet *packet = packet_new(peer, kind, PIPELINE_BACKGROUND);
     packet->texts = texts_copy(&channel, 1);
@@ -18,7 +18,7 @@ static void tell(struct network *network, struct peer *peer, enum packet_kind ki
     packet_post(network, packet, network->world->now + packet_delay(network));
 }
 
-/* A subscription that is wanted is there after a moment; one that is left, at once. */
+/* A new subscription is confirmed after a packet's delay. A subscription that is left ends at once. */
 void network_change_subscriptions(struct network *network, struct peer *peer) {
     struct list_link *link;
     while ((link = list_pop(&peer->engine_server->stale_channels)) != NULL) {
@@ -69,7 +69,7 @@ void network_end_subscriptions(struct network *network, const struct sim_server 
         int64_t after = 0;
         for (const struct packet *packet = network->first; packet; packet = packet->next) {
             if (packet->peer == peer && packet->kind == PACKET_SUBSCRIBED && packet->at > after) {
-                after = packet->at; /* which it says first */
+                after = packet->at; /* the confirmation comes before the end */
             }
         }
         if (peer->server == server && (subscribes || after > 0)) {
@@ -102,7 +102,7 @@ void network_deliver_message(struct network *network, const struct packet *packe
     if ((peer->subscribed & channel_bit(channel.bytes)) &&
         !engine_pubsub_received(peer->engine, peer->engine_server, what, channel.bytes, channel.size, 0, now) &&
         what == PUBSUB_MESSAGE) {
-        peer->subscribed &= ~channel_bit(channel.bytes); /* the client leaves it */
+        peer->subscribed &= ~channel_bit(channel.bytes); /* unknown to the engine: the client leaves it */
     }
 }
 

@@ -27,7 +27,7 @@ static uint32_t slot_mask(const struct ordered_map *map) {
     return 2 * map->capacity - 1;
 }
 
-/* The slot that leads to the named entry, or the free one that ends the search. */
+/* Returns the slot of the named entry, or the free slot at which the search ends. */
 static uint32_t find_slot(const struct ordered_map *map, struct redis_text name) {
     uint32_t mask = slot_mask(map);
     uint32_t at = hash_name(name) & mask;
@@ -53,7 +53,7 @@ struct map_entry *map_find(const struct ordered_map *map, struct redis_text name
     return NULL;
 }
 
-/* Closes the gaps, and doubles the room unless that freed more than half of it. */
+/* Closes the gaps. Doubles the capacity unless more than half of the entries were gaps. */
 static void make_room(struct ordered_map *map) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < map->used; i++) {
@@ -98,7 +98,7 @@ void map_remove(struct ordered_map *map, struct map_entry *entry) {
     free(entry->name);
     entry->name = NULL;
     map->live--;
-    /* A small map that is filled and emptied in turn never runs full. A slot in use must stay counted. */
+    /* So a small map that is filled and emptied in turn never runs full. With slots the entry stays counted. */
     if (!map->slots && entry == &map->entries[map->used - 1]) {
         map->used--;
     }

@@ -1,9 +1,9 @@
 /* A map from byte strings to pointers that keeps the order of insertion.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Entries lie in an array in that order; removed ones leave a gap until the array is full. Small maps are searched from
- * front to back, larger ones through a table of hashed slots. Nothing that can be seen depends on addresses or on the
- * hash. */
+ * The entries are in an array, in order of insertion. A removed entry leaves a gap until the array is full. Small maps
+ * are searched from front to back, larger ones through a hash table. No visible behaviour depends on addresses or on
+ * the hash. */
 #ifndef ORDERED_MAP_H
 #define ORDERED_MAP_H
 
@@ -23,19 +23,20 @@ struct ordered_map {
     uint32_t capacity; /* power of two; there are twice as many slots */
 };
 
-/* The entry, or NULL. It stays where it is until the next map_add. */
+/* Returns the entry, or NULL. The entry stays at its address until the next map_add. */
 struct map_entry *map_find(const struct ordered_map *map, struct redis_text name);
 
-/* Adds an entry with no payload at the end; the name must not be there yet. */
+/* Adds an entry without a payload at the end. The name must not be in the map. */
 struct map_entry *map_add(struct ordered_map *map, struct redis_text name);
 
-/* Removes an entry and frees its name; the payload is the caller's. */
+/* Removes an entry and frees its name. The payload stays the caller's. */
 void map_remove(struct ordered_map *map, struct map_entry *entry);
 
-/* The entries in order: start with *cursor = 0, NULL ends. Entries may be removed on the way. */
+/* Iterates over the entries in order. Start with *cursor = 0; returns NULL at the end. Entries may be removed
+ * meanwhile. */
 struct map_entry *map_next(const struct ordered_map *map, uint32_t *cursor);
 
-/* Frees names and arrays and leaves an empty map; payloads are the caller's. */
+/* Frees names and arrays and leaves an empty map. The payloads stay the caller's. */
 void map_release(struct ordered_map *map);
 
 #endif

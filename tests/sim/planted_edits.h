@@ -1,4 +1,4 @@
-/* Mistakes that the simulation plants in its own server's scripts, one at a time, to show that it would find them.
+/* Mistakes that the simulation plants in the simulated server's scripts, one at a time, to show that it finds them.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLANTED_EDITS_H
 #define PLANTED_EDITS_H
@@ -10,12 +10,12 @@
 struct planted_edit {
     const char *name; /* of the mistake */
     enum script_id script;
-    int kind; /* whose seeds are to find it (sim_kinds.h) */
+    int kind; /* the seeds of this kind are to find it (world_common.h) */
     const char *part;
-    const char *instead; /* what stands in place of the part; NULL: the part stands in place of the whole script */
+    const char *instead; /* the text that replaces `part`; NULL: `part` replaces the whole script */
 };
 
-/* The tables, each of which ends with an entry whose name is NULL. */
+/* The tables. Each ends with an entry whose name is NULL. */
 extern const struct planted_edit planted_scripts[];
 extern const struct planted_edit planted_sets[];
 extern const struct planted_edit planted_fair[];

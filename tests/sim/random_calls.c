@@ -8,7 +8,7 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define TEXT(literal) {literal, sizeof(literal) - 1}
 
-/* Four of each kind: strings, hashes, lists, sorted sets. */
+/* Four keys of each type: strings, hashes, lists, sorted sets. */
 static const struct redis_text keys[] = {
     TEXT("string:0"), TEXT("string:1"),
     TEXT(""),         TEXT("string:a long name, a long name, a long name, a long name, 0123456789"),
@@ -128,7 +128,7 @@ static void add_field(struct random_calls *calls, struct random_call *call) {
         return;
     }
     char text[NUMBER_TEXT_SIZE];
-    /* Mostly the first few, so that fields are met again; all of them now and then, so that containers grow. */
+    /* Mostly the first few fields, so that calls use the same ones; now and then any field, so that containers grow. */
     size_t number = below(calls, percent(calls, 70) ? 5 : FIELDS);
     int size = snprintf(text, sizeof text, "uuid:%zu", number);
     add_text(call, (struct redis_text){text, (size_t)size});
@@ -152,7 +152,7 @@ static void add_integer(struct random_calls *calls, struct random_call *call, in
     }
 }
 
-/* Makes the next calls meet the key that was just given a time to end. */
+/* Makes the next calls use the key that was just given a TTL, most of the time. */
 static void focus_on_key(struct random_calls *calls, const struct random_call *call) {
     if (call->count < 3 || percent(calls, 40)) {
         return;
@@ -177,7 +177,7 @@ static void add_time_to_live(struct random_calls *calls, struct random_call *cal
     } else if (choice < 90) {
         add_number(call, -(int64_t)below(calls, 3));
     } else if (choice < 95) {
-        add_number(call, INT64_MAX - 2 - calls->now_ms + (int64_t)below(calls, 3)); /* about the longest there is */
+        add_number(call, INT64_MAX - 2 - calls->now_ms + (int64_t)below(calls, 3)); /* about the longest TTL of Redis */
     } else {
         ADD_ONE_OF(calls, call, odd_integers);
     }
@@ -199,7 +199,7 @@ static void add_score(struct random_calls *calls, struct random_call *call) {
     if (percent(calls, 15)) {
         ADD_ONE_OF(calls, call, odd_scores);
     } else {
-        /* 0 often: with INCR it leaves a score as it is. */
+        /* 0 often, because INCR by 0 leaves a score as it is. */
         add_number(call, percent(calls, 20) ? 0 : (int64_t)below(calls, 9) - 3);
     }
 }
@@ -212,7 +212,7 @@ static void add_bound(struct random_calls *calls, struct random_call *call) {
     }
 }
 
-/* Adds one of some words, in lower or upper case, as often as not. */
+/* Adds `lower` or `upper`, by equal chances, in `chance` of 100 cases. */
 static void maybe_word(struct random_calls *calls, struct random_call *call, const char *lower, const char *upper,
                        size_t chance) {
     if (percent(calls, chance)) {
@@ -343,8 +343,8 @@ static size_t draw_weighted(struct random_calls *calls) {
     return number;
 }
 
-/* Not TIME in a script: where its microseconds end up in the answer is hard to tell; a script of its own asks for it.
- * While one key is in focus, mostly commands that fit it. */
+/* Draws a command. TIME is not drawn for a script, since its microseconds in the reply could not be compared; one of
+ * own_scripts calls TIME. While a key is in focus, most of the commands drawn fit its type. */
 static size_t draw_shape(struct random_calls *calls, bool in_script) {
     for (;;) {
         size_t number = draw_weighted(calls);
@@ -377,7 +377,7 @@ static void add_command(struct random_calls *calls, struct random_call *call) {
     if (percent(calls, 2) && call->count > first + 1) {
         call->count--;
     } else if (percent(calls, 1) && strncmp(shape->name, "pexpire", 7) != 0) {
-        add_value(calls, call); /* not for PEXPIRE, which takes options since Redis 7 */
+        add_value(calls, call); /* PEXPIRE has no surplus arguments here: since Redis 7 it takes options */
     }
 }
 
@@ -396,7 +396,7 @@ static void add_anything(struct random_calls *calls, struct random_call *call) {
     }
 }
 
-/* The keys of a script that was written for certain kinds of them: all hashes, or a hash with its queue. */
+/* Adds the keys of a script that expects certain types of keys, such as all hashes, or a hash and its queue. */
 static void add_script_keys(struct random_calls *calls, struct random_call *call) {
     static const size_t kinds[][CALL_SCRIPT_KEYS] = {
         {KEY_HASH, KEY_HASH, KEY_HASH},         {KEY_HASH, KEY_HASH, KEY_HASH},

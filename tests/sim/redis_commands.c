@@ -81,14 +81,14 @@ bool redis_command_takes(const struct redis_command *command, size_t count) {
     return command->arity < 0 ? count >= (size_t)-command->arity : count == (size_t)command->arity;
 }
 
-/* Whether a command changed something, as Redis counts it. */
+/* Returns whether a command changed something, as Redis counts changes. */
 static bool has_written(const struct redis_command *command, const struct redis_reply *reply) {
     bool nothing = reply->kind == REDIS_NIL || (reply->kind == REDIS_INTEGER && reply->integer == 0);
     bool refused = reply->kind == REDIS_ERROR || command->effect == READS;
     return !refused && (command->effect == WRITES || !nothing);
 }
 
-/* How many of the arguments behind the name are keys. */
+/* Returns how many of the arguments after the name are keys. */
 static size_t count_keys(const struct redis_command *command, size_t count) {
     if (command->run == run_exists || command->run == run_del) {
         return count - 1;

@@ -1,4 +1,5 @@
-/* What the commands of the in-memory Redis share: finding keys, reading arguments, the table. Not for tests.
+/* What the commands of the in-memory Redis share: finding keys, reading arguments, the table of commands. Not for
+ * tests.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REDIS_COMMANDS_H
 #define REDIS_COMMANDS_H
@@ -9,7 +10,7 @@
 #define SYNTAX_ERROR "ERR syntax error"
 #define NOT_AN_INTEGER "ERR value is not an integer or out of range"
 
-/* One command on its way. The body leaves its answer in `reply`, which is nil before. */
+/* One command in progress. `run` leaves its reply in `reply`, which is nil at first. */
 struct redis_call {
     struct keyspace *keyspace;
     const struct redis_command *command;
@@ -18,7 +19,7 @@ struct redis_call {
     struct redis_reply *reply;
 };
 
-/* What a command does to the keys; one that says so replies nil or 0 when it has changed nothing. */
+/* Whether a command changes keys. A command of the third sort replies nil or 0 if it has changed nothing. */
 enum command_effect { READS, WRITES, WRITES_IF_IT_SAYS_SO };
 
 struct redis_command {
@@ -28,51 +29,52 @@ struct redis_command {
     void (*run)(struct redis_call *call);
 };
 
-/* The command of that name in any case, or NULL. */
+/* Returns the command of that name in any case, or NULL. */
 const struct redis_command *redis_command_find(struct redis_text name);
 bool redis_command_takes(const struct redis_command *command, size_t count);
-/* Whether a node of a cluster runs a command within a script: not one on a key that it has not, while the slot
- * migrates; while it imports the slot not one on several keys of which it has not all. */
+/* Returns whether a node of a cluster runs a command within a script. While the slot migrates, the node refuses a
+ * command if it lacks any of its keys. While it imports the slot, it refuses a command on several keys if it lacks any
+ * of them. */
 bool redis_command_is_local(const struct redis_command *command, struct keyspace *keyspace,
                             const struct redis_text *arguments, size_t count);
 void redis_command_run(const struct redis_command *command, struct keyspace *keyspace,
                        const struct redis_text *arguments, size_t count, struct redis_reply *reply_out);
 
-/* keyspace.c: the value of a key that has not expired, or NULL. */
+/* keyspace.c: returns the value of a key that has not expired, or NULL. */
 struct stored_value *keyspace_find(struct keyspace *keyspace, struct redis_text key);
 
-/* keyspace.c: makes `value` what the key holds, whatever it held before. */
+/* keyspace.c: makes `value` the value of the key and frees the former value. */
 void keyspace_put(struct keyspace *keyspace, struct redis_text key, struct stored_value *value);
 
-/* keyspace.c: as it was set last. */
+/* keyspace.c: returns the state that was set last. */
 enum slot_side keyspace_side(const struct keyspace *keyspace);
 
-/* keyspace.c: counts one. */
+/* keyspace.c: counts one change. */
 void keyspace_note_change(struct keyspace *keyspace);
 
-/* keyspace.c: tells the handler and returns the number of receivers. */
+/* keyspace.c: calls the publish handler and returns the number of receivers. */
 int keyspace_publish(struct keyspace *keyspace, bool sharded, struct redis_text channel, struct redis_text message);
 
-/* Finds what arguments[1] names: NULL in *value_out when there is nothing; false, with the answer given, when it is of
- * another kind. */
+/* Finds the key arguments[1]. *value_out is NULL if it does not exist. Returns false, with the error reply set, if it
+ * is of another kind. */
 bool find_key(struct redis_call *call, enum value_kind kind, struct stored_value **value_out);
 
-/* As find_key, but makes an empty value where there is nothing; NULL when the key is of another kind. */
+/* As find_key, but creates an empty value if the key does not exist. Returns NULL if the key is of another kind. */
 struct stored_value *find_or_make_key(struct redis_call *call, enum value_kind kind);
 
-/* Deletes the key that arguments[1] names when nothing is left in its value. */
+/* Deletes the key arguments[1] if its value is empty. */
 void drop_key_if_empty(struct redis_call *call, const struct stored_value *value);
 
-/* Reads an argument; false, with the answer given, when it is not what it should be. */
+/* Reads an argument. Returns false, with the error reply set, if it is no valid number. */
 bool integer_argument(struct redis_call *call, size_t index, int64_t *integer_out);
 bool double_argument(struct redis_call *call, size_t index, double *number_out);
 
-/* Adds to a number; false, with the answer given, when there is no such sum. */
+/* Adds to a number. Returns false, with the error reply set, on overflow. */
 bool add_increment(struct redis_call *call, int64_t increment, int64_t *number);
 
 void answer_wrong_arity(struct redis_call *call);
 
-/* Turns positions that may count from the end into the first and the number of elements meant. */
+/* Converts two positions, which may count from the end, into the first element and the number of elements. */
 void resolve_range(int64_t start, int64_t stop, size_t size, size_t *first_out, size_t *count_out);
 
 /* redis_keys.c */

@@ -8,7 +8,7 @@ static void answer_text(struct redis_reply *reply, const struct stored_text *tex
     }
 }
 
-/* The field of a key that may be missing. */
+/* Returns a field's text, or NULL if the key or the field does not exist. */
 static const struct stored_text *field_of(const struct stored_value *value, struct redis_text field) {
     return value ? hash_get(&value->hash, field) : NULL;
 }

@@ -29,7 +29,7 @@ void run_pttl(struct redis_call *call) {
     redis_reply_integer(call->reply, keyspace_pttl(call->keyspace, call->arguments[1]));
 }
 
-/* A time that is not in the future deletes at once. */
+/* Sets the expiry. A time that is not in the future deletes the key at once. */
 static void expire_at(struct redis_call *call, int64_t at_ms) {
     struct redis_text key = call->arguments[1];
     bool found = at_ms <= keyspace_time(call->keyspace) ? keyspace_delete(call->keyspace, key)

@@ -101,7 +101,7 @@ void run_lrange(struct redis_call *call) {
     }
 }
 
-/* A negative count removes from the tail on, none removes all that are equal. */
+/* A positive count removes from the head on, a negative one from the tail on. 0 removes all equal elements. */
 void run_lrem(struct redis_call *call) {
     struct stored_value *value = NULL;
     int64_t limit = 0;
@@ -111,7 +111,7 @@ void run_lrem(struct redis_call *call) {
     bool from_tail = limit < 0;
     uint64_t most = limit == 0 ? UINT64_MAX : from_tail ? 0 - (uint64_t)limit : (uint64_t)limit;
     uint64_t removed = 0;
-    size_t kept = 0; /* looked at and left where they were */
+    size_t kept = 0; /* compared and kept */
     while (value && removed < most && kept < value->list.count) {
         size_t position = from_tail ? value->list.count - 1 - kept : kept;
         if (text_equal(text_view(list_at(&value->list, position)), call->arguments[3])) {

@@ -1,4 +1,4 @@
-/* Answers of the in-memory Redis.
+/* Replies of the in-memory Redis.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "redis_reply.h"
 

@@ -1,4 +1,4 @@
-/* Answers of the in-memory Redis.
+/* Replies of the in-memory Redis.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REDIS_REPLY_H
 #define REDIS_REPLY_H
@@ -7,7 +7,7 @@
 
 #include "redis_text.h"
 
-/* REDIS_NIL is zero, so that zeroed memory is a nil answer. */
+/* REDIS_NIL is zero, so that zeroed memory is a nil reply. */
 enum redis_reply_kind { REDIS_NIL, REDIS_INTEGER, REDIS_STATUS, REDIS_BULK, REDIS_ERROR, REDIS_ARRAY };
 
 struct redis_reply {
@@ -20,21 +20,21 @@ struct redis_reply {
     };
 };
 
-/* These fill an answer whose former content, if any, has been freed. */
+/* These fill a reply. The caller has freed its former content, if any. */
 void redis_reply_nil(struct redis_reply *reply);
 void redis_reply_integer(struct redis_reply *reply, int64_t integer);
 void redis_reply_bulk(struct redis_reply *reply, struct redis_text text);
 
-/* Line breaks become blanks, as on the wire. */
+/* Line breaks become spaces, since a status is one line on the wire. */
 void redis_reply_status(struct redis_reply *reply, struct redis_text text);
 
-/* As printf; the first word is the code. Line breaks become blanks. */
+/* Formats as printf. The first word is the error code. Line breaks become spaces. */
 void redis_reply_error(struct redis_reply *reply, const char *format, ...);
 
-/* Returns the elements, all nil. */
+/* Makes an array of nil elements and returns them. */
 struct redis_reply *redis_reply_array(struct redis_reply *reply, size_t count);
 
-/* Frees what the answer owns and leaves it nil. */
+/* Frees what the reply owns and makes it nil. */
 void redis_reply_free(struct redis_reply *reply);
 
 static inline struct redis_text redis_reply_view(const struct redis_reply *reply) {
@@ -43,7 +43,7 @@ static inline struct redis_text redis_reply_view(const struct redis_reply *reply
 
 bool redis_reply_equal(const struct redis_reply *left, const struct redis_reply *right);
 
-/* One line without its end, for traces and reports. */
+/* Prints one line without its line break, for traces and reports. */
 void redis_reply_print(FILE *file, const struct redis_reply *reply);
 
 #endif

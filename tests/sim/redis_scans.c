@@ -1,14 +1,15 @@
-/* Commands of the in-memory Redis that look at a part of many: SCAN, HSCAN, HRANDFIELD, MEMORY USAGE.
+/* Commands of the in-memory Redis that return a part of many: SCAN, HSCAN, HRANDFIELD. And MEMORY USAGE.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Redis promises little about these. Here pages go by the order in which keys and fields were made, the field drawn
- * depends on when the key expires, and what a key takes is what its texts take and something for each. */
+ * Redis guarantees little about these. Here pages follow the order in which keys and fields were created. HRANDFIELD
+ * starts at a field that depends on the key's expiry. The size of a hash is the size of its texts and a fixed overhead
+ * for each field. */
 #include "redis_commands.h"
 
-/* Redis keeps a hash of so many short fields in one piece and answers all of them. */
+/* Redis stores a hash of up to ONE_PIECE short fields in one block, and HSCAN returns all of them. */
 enum { ONE_PIECE = 128, DEFAULT_PAGE = 10, FIELD_OVERHEAD = 16 };
 
-/* `*`, `\` and bytes that stand for themselves: all that scripts write. */
+/* Matches a pattern of `*`, `\` and literal bytes. The scripts use nothing else. */
 static bool matches(struct redis_text pattern, struct redis_text text) {
     if (pattern.size == 0) {
         return text.size == 0;
@@ -36,7 +37,7 @@ struct page {
     struct redis_text pattern;
 };
 
-/* Returns false, with the answer given, on options that Redis refuses. */
+/* Returns false, with the error reply set, if Redis would refuse the options. */
 static bool read_page(struct redis_call *call, size_t index, struct page *page) {
     *page = (struct page){0, DEFAULT_PAGE, redis_text("*")};
     if (!integer_argument(call, index, &page->cursor)) {
@@ -57,7 +58,7 @@ static bool read_page(struct redis_call *call, size_t index, struct page *page) 
     return true;
 }
 
-/* The names of a page, and texts if there are some. */
+/* Replies with the names of a page, and with their texts if `texts` is not NULL. */
 static void answer_page(struct redis_call *call, const struct page *page, const struct redis_text *names,
                         const struct redis_text *texts, size_t count) {
     size_t first = page->cursor < 0 || (uint64_t)page->cursor > count ? count : (size_t)page->cursor;
@@ -115,8 +116,8 @@ void run_hscan(struct redis_call *call) {
     answer_page(call, &page, names, texts, count);
 }
 
-/* One field, or an array of as many different ones as asked for, one after the other. When the key expires decides with
- * which they begin. */
+/* Replies with one field, or with an array of as many different fields as requested. They are consecutive. The key's
+ * expiry determines the first one. */
 void run_hrandfield(struct redis_call *call) {
     struct stored_value *value = NULL;
     int64_t wanted = 1;
@@ -124,7 +125,7 @@ void run_hrandfield(struct redis_call *call) {
         return;
     }
     if (call->count > 3 || wanted < 0) {
-        redis_reply_error(call->reply, SYNTAX_ERROR); /* Redis knows more than scripts use */
+        redis_reply_error(call->reply, SYNTAX_ERROR); /* Redis accepts more here than scripts use */
         return;
     }
     size_t live = value ? value->hash.live : 0;

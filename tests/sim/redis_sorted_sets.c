@@ -13,7 +13,7 @@ static void answer_score(struct redis_reply *reply, double score) {
     redis_reply_bulk(reply, (struct redis_text){text, double_format(score, text)});
 }
 
-/* Returns the index of the first score. */
+/* Reads the options. Returns the index of the first score. */
 static size_t read_zadd_options(struct redis_call *call, struct zadd_options *options) {
     const struct {
         const char *word;
@@ -34,7 +34,7 @@ static size_t read_zadd_options(struct redis_call *call, struct zadd_options *op
     return index;
 }
 
-/* Why Redis refuses these options, or NULL. */
+/* Returns why Redis refuses these options, or NULL. */
 static const char *zadd_error_reply(const struct zadd_options *options, size_t first, size_t count) {
     if (first == count || (count - first) % 2 != 0) {
         return SYNTAX_ERROR;
@@ -53,7 +53,7 @@ static const char *zadd_error_reply(const struct zadd_options *options, size_t f
 
 struct zadd_outcome {
     int64_t added, updated;
-    bool applied; /* the last member was added, or looked at and not refused by an option */
+    bool applied; /* the last member was added, or was in the set and not excluded by an option */
     bool not_a_number;
     double score; /* of the last member that was applied */
 };
@@ -214,8 +214,7 @@ struct range_options {
     int64_t offset, limit; /* limit -1: all */
 };
 
-/* ZRANGEBYSCORE knows fewer options than ZRANGE. Returns false, with the answer given, on options that Redis refuses.
- */
+/* ZRANGEBYSCORE has fewer options than ZRANGE. Returns false, with the error reply set, if Redis would refuse them. */
 static bool read_range_options(struct redis_call *call, bool is_zrange, struct range_options *options) {
     for (size_t i = 4; i < call->count; i++) {
         struct redis_text word = call->arguments[i];
@@ -243,7 +242,7 @@ static bool read_range_options(struct redis_call *call, bool is_zrange, struct r
     return true;
 }
 
-/* Answers `count` members from position `first` on, counted from the end in a reversed range. */
+/* Replies with `count` members from position `first` on. In a reversed range positions count from the end. */
 static void answer_members(struct redis_call *call, const struct sorted_set *set, const struct range_options *options,
                            size_t first, size_t count) {
     size_t width = options->with_scores ? 2 : 1;
@@ -289,7 +288,7 @@ static void range_by_score(struct redis_call *call, const struct range_options *
     if (options->reverse) {
         first = set->count - first - count;
     }
-    /* Skipping a negative number of members never ends, so nothing is left. */
+    /* A negative offset selects nothing, as in Redis. */
     size_t skipped = options->offset < 0 || (uint64_t)options->offset > count ? count : (size_t)options->offset;
     first += skipped;
     count -= skipped;

@@ -15,7 +15,7 @@ struct set_options {
     int64_t px;
 };
 
-/* Returns false, with the answer given, on options that Redis refuses. */
+/* Returns false, with the error reply set, if Redis would refuse the options. */
 static bool read_set_options(struct redis_call *call, struct set_options *options) {
     size_t px_index = 0;
     for (size_t i = 3; i < call->count; i++) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Integers up to here are printed by %.17g without an exponent, and are exact in a double. */
+/* Integers below this are exact in a double, and %.17g prints them without an exponent. */
 #define PLAIN_DOUBLE 1e15
 
 void *allocate(size_t count, size_t size) {
@@ -101,7 +101,8 @@ bool integer_parse(struct redis_text text, int64_t *number_out) {
     return true;
 }
 
-/* strtod wants a NUL; no number that Redis accepts is longer than this. */
+/* Copies a text for strtod, which needs a NUL. Returns false if it has a NUL itself or is longer than any valid
+ * number. */
 static bool copy_terminated(struct redis_text text, char *out, size_t room) {
     if (text.size >= room || (text.size > 0 && memchr(text.bytes, '\0', text.size))) {
         return false;

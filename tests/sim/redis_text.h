@@ -1,4 +1,4 @@
-/* Byte strings of the in-memory Redis: borrowed ones, owned ones, and numbers written and read as Redis does.
+/* Byte strings of the in-memory Redis, borrowed and owned. Numbers are written and read as Redis does.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REDIS_TEXT_H
 #define REDIS_TEXT_H
@@ -14,7 +14,7 @@ struct redis_text {
     size_t size;
 };
 
-/* Owned bytes in one allocation, with a NUL after them; freed with free(). */
+/* Owned bytes in one allocation, with a NUL behind them. Freed with free(). */
 struct stored_text {
     size_t size;
     char bytes[];
@@ -33,33 +33,32 @@ static inline bool text_equal(struct redis_text left, struct redis_text right) {
     return left.size == right.size && (left.size == 0 || memcmp(left.bytes, right.bytes, left.size) == 0);
 }
 
-/* Whether the text is this word, in upper or lower case; `word` is lower case. */
+/* Returns whether the text is this word in any case. `word` is in lower case. */
 bool text_is_word(struct redis_text text, const char *word);
 
 struct stored_text *text_store(struct redis_text text);
 
-/* Byte order, a prefix before what it begins. */
+/* Compares bytes. A prefix comes before the texts that it begins. */
 int text_compare(struct redis_text left, struct redis_text right);
 
-/* Memory that is there or ends the program: the simulation has no use for running on without. */
+/* These end the program if there is no memory. The simulation could not go on without it. */
 void *allocate(size_t count, size_t size);
 void *reallocate(void *memory, size_t count, size_t size);
 
 enum { NUMBER_TEXT_SIZE = 40 };
 
-/* Both write at most NUMBER_TEXT_SIZE bytes with a NUL and return the length. A double is printed as %.17g prints it.
- */
+/* Both write at most NUMBER_TEXT_SIZE bytes with a NUL and return the length. A double is printed as by %.17g. */
 size_t integer_format(int64_t number, char *out);
 size_t double_format(double number, char *out);
 
-/* Strict as Redis: no blanks, no +, no leading zeros, no -0, nothing beyond 64 bits. */
+/* As strict as Redis: no spaces, no +, no leading zeros, no -0, nothing beyond 64 bits. */
 bool integer_parse(struct redis_text text, int64_t *number_out);
 
-/* A score or increment: strtod of the whole text without leading blanks; neither NaN nor overflow. */
+/* Reads a score or an increment: strtod of the whole text, without leading spaces, neither NaN nor out of range. */
 bool double_parse(struct redis_text text, double *number_out);
 
-/* A bound of a score range: `(` before it excludes the bound itself. Looser than a score, as in Redis: an empty text is
- * 0 and leading blanks pass. */
+/* Reads a bound of a range of scores. `(` before a bound excludes the bound itself. As in Redis, a bound is read less
+ * strictly than a score: an empty text is 0, and leading spaces are allowed. */
 bool bound_parse(struct redis_text text, double *bound_out, bool *exclusive_out);
 
 #endif

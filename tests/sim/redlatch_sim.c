@@ -1,19 +1,19 @@
-/* redlatch_sim: the deterministic simulation of clients, servers with the real scripts, and a hostile world.
+/* redlatch_sim: the deterministic simulation of clients, servers with the real scripts, and faults.
  * SPDX-License-Identifier: Apache-2.0
  *
- * redlatch_sim --seeds N [--first S] [--jobs J]   runs seeds; fails on a violation, or when something was never reached
- * redlatch_sim --seed S [--trace]                 runs one seed again, in words
+ * redlatch_sim --seeds N [--first S] [--jobs J]   runs seeds; fails on a violation, or if a point was never reached
+ * redlatch_sim --seed S [--trace]                 runs one seed again and prints its trace
  * redlatch_sim --faults [--seeds N]               plants faults one at a time; each must be found within N seeds (2000)
  *   --kind NAME     locks of that kind (mutex), multi or redlock; with --sets also mixed
- *   --sets          several at once, too; with --faults, what only they do wrong
+ *   --sets          callers also acquire several at once; with --faults only the faults that need sets
  *   --failover      with replicas that take the place of the master
  *   --cluster       with slots that move between masters, and replicas
  *   --scripts DIR   runs the .lua files of a folder instead of the embedded scripts
  *
- * What all kinds share is here: simulate.c runs seeds, find_faults.c plants faults, world_common.h is what every world
- * begins with, network.c is the way to the servers, and keyspace.c with redis_*.c is a server. What a
- * family of kinds has of its own is in locks/, counts/ and composite/; failover/ has
- * replicas, cluster/ has slots. */
+ * This folder has what all kinds share: simulate.c runs seeds, find_faults.c plants faults, world_common.h has what
+ * every world begins with, network.c is the network, and keyspace.c with redis_*.c is a server. The folders locks/,
+ * counts/ and composite/ have the worlds of their kinds. failover/ has the world with replicas, cluster/ the one with
+ * slots. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static bool kind_of_name(const char *name, uint8_t *kind_out) {
             return true;
         }
     }
-    for (int kind = REDLATCH_MUTEX; name && kind < KINDS_END; kind++) { /* their numbers have gaps */
+    for (int kind = REDLATCH_MUTEX; name && kind < KINDS_END; kind++) { /* the numbers of kinds have gaps */
         if (kind_of_number(kind) && strcmp(redlatch_kind_name(kind), name) == 0) {
             *kind_out = (uint8_t)kind;
             return true;
@@ -74,7 +74,7 @@ static bool kind_of_name(const char *name, uint8_t *kind_out) {
     return false;
 }
 
-/* Options that stand alone. */
+/* Returns the field of an option without a value, or NULL. */
 static bool *flag(struct options *options, const char *option) {
     return strcmp(option, "--trace") == 0      ? &options->trace
            : strcmp(option, "--sets") == 0     ? &options->sets
@@ -119,7 +119,7 @@ static int parse(int count, char **arguments, struct options *options) {
     return 0;
 }
 
-/* Chooses the scenario of a kind; whether it has one. */
+/* Chooses the scenario of a kind. Returns 0, or the exit status if there is none. */
 static int choose(struct options *options) {
     const struct kind *kind = kind_of_number(options->kind);
     if (options->sets && options->kind != KINDS_MIXED && !(kind && kind->member_type)) {

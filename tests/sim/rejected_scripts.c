@@ -1,4 +1,4 @@
-/* Two states of the keys are compared as they are printed.
+/* Whether a refused script has changed keys: the keys are printed before and after, and the texts compared.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "rejected_scripts.h"
@@ -26,7 +26,8 @@ static void print_call(FILE *file, struct keyspace *keyspace, struct redis_text 
     redis_reply_free(&reply);
 }
 
-/* Of each key all that a command of one of its types tells; the others answer with an error. */
+/* Prints every key with its PTTL and with the replies of one command of each type. Commands of other types reply with
+ * an error, which is printed, too. */
 static char *print_keys(struct keyspace *keyspace) {
     char *text = NULL;
     size_t size = 0;

@@ -1,5 +1,5 @@
-/* An access rule refuses one command of a script: the keys must be as if the script had not run. The client that gets
- * the error reply relies on that.
+/* Runs a script for a user to whom an access rule forbids one command of it. The keys must then be as if the script had
+ * not run, since the client that gets the error reply relies on that.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REJECTED_SCRIPTS_H
 #define REJECTED_SCRIPTS_H
@@ -8,12 +8,12 @@
 
 #include "script_set.h"
 
-/* The commands that scripts write with. */
+/* The commands with which the scripts write. */
 extern const char *const writing_commands[];
 extern const size_t writing_command_count;
 
-/* Runs a script on a copy of the keys, for a user who may not use a command; whether it was refused and yet changed
- * something. */
+/* Runs a script on a copy of the keys for a user who may not use `command`. Returns whether the script was refused and
+ * has changed something nevertheless. */
 bool refused_script_writes(struct script_set *set, enum script_id script, const struct keyspace *keyspace,
                            const struct redis_text *texts, size_t key_count, size_t argument_count,
                            const char *command);

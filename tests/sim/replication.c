@@ -23,7 +23,7 @@ static void drop_copies(struct replication *replica) {
     replica->end = &replica->first;
 }
 
-/* What its master has now goes to a replica, behind what is on its way already. */
+/* Sends a copy of the master's keys to a replica. It arrives after the copies that are on their way. */
 static void send_copy(struct network *network, struct sim_server *server) {
     struct replication *replica = &server->replication;
     const struct sim_server *master = replica->master;
@@ -69,7 +69,7 @@ void replication_promote(struct sim_server *server) {
     replica->changes = keyspace_changes(server->keyspace);
 }
 
-/* The oldest copy takes the place of the replica's keys. */
+/* Replaces a replica's keys by the oldest copy on its way. */
 static void take_copy(struct sim_server *server) {
     struct replication *replica = &server->replication;
     struct key_copy *copy = replica->first;

@@ -1,8 +1,8 @@
 """Runs the simulations of all kinds of locks, one after the other.
 
-    run.py seeds [N]    N seeds of each kind, else 600, with failovers and of several servers half as many, of clusters
-                        a quarter; every script must be run by some of them
-    run.py faults       plants faults, one at a time; each must be found, and each kind has some
+    run.py seeds [N]    N seeds of each kind; without N 600, but 300 of locks over several servers and with failovers,
+                        and 150 in clusters. Some seed must run each script.
+    run.py faults       Plants faults, one at a time. Each must be found, and each kind must have some.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -16,16 +16,16 @@ from typing import List, Optional, Set
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "tests" / "redlatch_sim"
 
-# The kinds by their names, with the rest of their rows; writers are in the world of the readers.
+# Each kind's name, with its row of the table. WRITE is left out: READ simulates both modes.
 TABLE = (ROOT / "core" / "src" / "protocol" / "kinds.def").read_text(encoding="utf-8")
 KINDS = {name: row for name, row in re.findall(r'^KIND\(\w+, "(\w+)"(.*?)\)$', TABLE, re.DOTALL | re.MULTILINE)
          if ".resource_kind" not in row}
 LOCKS = [name for name, row in KINDS.items() if ".is_counted" not in row]
 COUNTS = [name for name, row in KINDS.items() if ".is_counted" in row]
-# Of which several names are acquired at once; mixed: names of several kinds.
+# Kinds that sets can have as members; mixed: sets of several kinds.
 SETS = [name for name, row in KINDS.items() if ".member_type" in row] + ["mixed"]
 SEVERAL = ["multi", "redlock"]  # locks over several servers
-# What the program is called with to simulate everything; what takes longest goes first.
+# The arguments of all runs of the program. The runs that take longest come first.
 CALLS = [["--kind", kind] for kind in SEVERAL]
 CALLS += [["--kind", kind] for kind in LOCKS]
 CALLS += [["--sets", "--kind", kind] for kind in SETS]
@@ -39,15 +39,15 @@ CLUSTER = ["mutex", "plain", "fenced", "fair", "read"]
 OF_ROUTING = {"mutex": 15, "fenced": 1, "fair": 1, "read": 2}
 CALLS += [["--cluster", "--kind", kind] for kind in CLUSTER]
 FAULTS_AT_LEAST = 3
-# Every point must be reached in so many.
+# With so many seeds every point must be reached.
 SEEDS, OF_SEVERAL, OF_FAILOVER, OF_CLUSTER = "600", "300", "300", "150"
 
-# Scripts that no kind runs, and why.
+# Scripts that no simulated kind runs, and the reason.
 ELSEWHERE = {"inspect": "it writes nothing; tests/scripts records what it tells"}
 
 
 def run(words: List[str]) -> str:
-    """What the program prints, which is shown too; the end when it fails."""
+    """Runs the program once. Returns and shows what it prints. Raises SystemExit if it fails."""
     done = subprocess.run([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print(f"{PROGRAM.name} {' '.join(words)}:\n{done.stdout}", flush=True)
     if done.returncode != 0:
@@ -56,20 +56,20 @@ def run(words: List[str]) -> str:
 
 
 def run_all(calls: List[List[str]]) -> List[str]:
-    """What all of them print, two at a time."""
+    """Runs the program with each of `calls`, two at a time. Returns what the runs print."""
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(run, calls))
 
 
 def usual_seeds(words: List[str]) -> str:
-    """How many a call simulates in CI."""
+    """Returns how many seeds a run simulates in CI."""
     if words[-1] in SEVERAL:
         return OF_SEVERAL
     return {"--failover": OF_FAILOVER, "--cluster": OF_CLUSTER}.get(words[0], SEEDS)
 
 
 def run_seeds(seeds: Optional[str]) -> None:
-    """All kinds; then whether every script was run."""
+    """Runs seeds of all kinds. Raises SystemExit unless every script was run."""
     output = run_all([[*words, "--seeds", seeds or usual_seeds(words)] for words in CALLS])
     ran: Set[str] = set(re.findall(r"^ *[1-9]\d*  script (\w+)$", "\n".join(output), re.MULTILINE))
     scripts = {path.stem for path in (ROOT / "core" / "src" / "scripts").glob("*.lua")}
@@ -80,7 +80,7 @@ def run_seeds(seeds: Optional[str]) -> None:
 
 
 def run_faults() -> None:
-    """Each fault is found by the program, or it fails; each kind has enough of them."""
+    """Runs all planted faults. Raises SystemExit if one is not found, or if a kind has too few of them."""
     calls = [words for words in CALLS if words[0] != "--cluster" or words[2] in OF_ROUTING]
     found = {" ".join(words): len(re.findall(r"  seed \d+ ", text))
              for words, text in zip(calls, run_all([[*words, "--faults"] for words in calls]))}
@@ -93,7 +93,7 @@ def run_faults() -> None:
 
 
 def main(arguments: List[str]) -> int:
-    """The exit status."""
+    """Runs what the arguments say, and returns the exit status."""
     if arguments == ["faults"]:
         run_faults()
     elif arguments == ["seeds"]:

@@ -11,27 +11,28 @@
 
 #define CHUNK_NAME "@user_script"
 
-/* What always lies at the bottom of the Lua stack. */
+/* The values at the bottom of the Lua stack, at all times. */
 enum { STACK_HANDLER = 1, STACK_GLOBALS, STACK_VISIBLE_GLOBALS };
 
 struct loaded_script {
     struct stored_text *text;
-    int reference; /* of the compiled function */
+    int reference; /* of the compiled function, in Lua's registry */
 };
 
 struct script_host {
     lua_State *lua;
-    struct keyspace *keyspace; /* of the script that runs */
+    struct keyspace *keyspace; /* of the running script */
     struct loaded_script *scripts;
     int script_count;
-    struct redis_text *arguments; /* of the command that runs */
+    struct redis_text *arguments; /* of the running command */
     size_t argument_room;
     struct stored_text *load_error;
 };
 
 static const char NOT_TEXT[] = "Lua redis lib command arguments must be strings or integers";
 
-/* Points host->arguments at what the script passed; numbers become text. False when one is neither text nor number. */
+/* Points host->arguments at the script's arguments. Numbers become text. Returns false if one is neither text nor
+ * number. */
 static bool take_arguments(struct script_host *host, lua_State *lua, size_t count) {
     if (count > host->argument_room) {
         host->argument_room = 2 * count;
@@ -53,7 +54,7 @@ static bool take_arguments(struct script_host *host, lua_State *lua, size_t coun
     return true;
 }
 
-/* Pushes the answer; returns false when it is an error. */
+/* Runs a command of a script and pushes the reply. Returns false if the reply is an error. */
 static bool run_command(lua_State *lua) {
     struct script_host *host = lua_touserdata(lua, lua_upvalueindex(1));
     size_t count = (size_t)lua_gettop(lua);
@@ -91,7 +92,7 @@ static int redis_pcall(lua_State *lua) {
     return 1;
 }
 
-/* The simulated user may do everything; what a script passes is checked all the same. */
+/* The simulated user may run every command. The arguments are checked as Redis checks them. */
 static int redis_acl_check_cmd(lua_State *lua) {
     struct script_host *host = lua_touserdata(lua, lua_upvalueindex(1));
     if (!take_arguments(host, lua, (size_t)lua_gettop(lua))) {
@@ -105,8 +106,8 @@ static int redis_acl_check_cmd(lua_State *lua) {
 static const luaL_Reg redis_functions[] = {
     {"call", redis_call}, {"pcall", redis_pcall}, {"acl_check_cmd", redis_acl_check_cmd}, {NULL, NULL}};
 
-/* Turns what was raised into an error table that knows where: the function that raised it, or if that is not the
- * script's, the one that called it. */
+/* Converts a raised value to an error table with the place of the error: the function that raised it, or its caller if
+ * that function is in C. */
 static int describe_error(lua_State *lua) {
     lua_Debug place;
     bool known = lua_getstack(lua, 1, &place) && lua_getinfo(lua, "Sl", &place);
@@ -196,7 +197,7 @@ static void set_texts(lua_State *lua, const char *name, const struct redis_text 
     lua_setfield(lua, STACK_GLOBALS, name);
 }
 
-/* The error table on top as Redis words it for a client. */
+/* Writes the error table on top of the stack as Redis words it for a client. */
 static void error_from_top(lua_State *lua, int script, struct redis_reply *reply_out) {
     lua_getfield(lua, -1, "err");
     lua_getfield(lua, -2, "source");

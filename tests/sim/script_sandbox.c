@@ -1,8 +1,8 @@
-/* What scripts see beside KEYS and ARGV: a few functions of Lua, and `redis`, none of which they can change.
+/* What scripts see besides KEYS and ARGV: a few functions of Lua, and `redis`. Scripts can change none of them.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Redis has a Lua with read-only tables. Here scripts get an empty table in the place of each, which leads reading on
- * to the real one and refuses writing. */
+ * The Lua in Redis has read-only tables. Here scripts get an empty table instead of each. Its metatable reads from the
+ * real table and refuses writes. */
 #include "script_sandbox.h"
 
 #include <lauxlib.h>
@@ -18,7 +18,7 @@ static int refuse_unknown_global(lua_State *lua) {
     return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'", lua_tostring(lua, 2));
 }
 
-/* Replaces the table on top by one through which it can be read only. */
+/* Replaces the table on top of the stack by a read-only view of it. */
 static void make_read_only(lua_State *lua) {
     lua_newtable(lua);
     lua_createtable(lua, 0, 3);
@@ -32,7 +32,7 @@ static void make_read_only(lua_State *lua) {
     lua_remove(lua, -2);
 }
 
-/* Pcall as Redis has it: the caller sees the text of an error table only. */
+/* pcall as in Redis: of an error table the caller gets the text only. */
 static int protected_call(lua_State *lua) {
     luaL_checkany(lua, 1);
     int status = lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0);
@@ -51,7 +51,8 @@ static int protected_call(lua_State *lua) {
     return lua_gettop(lua);
 }
 
-/* The one string argument, or NULL with the error pushed, which is returned and not raised. */
+/* Returns the only argument, a string. Otherwise pushes the error and returns NULL; the error is returned to the
+ * script, not raised. */
 static const char *only_string(lua_State *lua) {
     if (lua_gettop(lua) == 1 && lua_type(lua, 1) == LUA_TSTRING) {
         return lua_tostring(lua, 1);
@@ -115,7 +116,7 @@ void push_sandbox(lua_State *lua, void *host, const luaL_Reg *redis_functions) {
     }
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
         lua_getglobal(lua, libraries[i]);
-        /* Two runs with the same seed must be the same. */
+        /* Two runs of one seed must be equal, so math.random is removed. */
         lua_pushnil(lua);
         lua_setfield(lua, -2, "random");
         make_read_only(lua);

@@ -1,4 +1,5 @@
-/* Loading scripts. A server in trouble refuses commands inside a script: that is a prologue which hides redis.call.
+/* Loads scripts and runs them. A server in trouble refuses commands inside a script. For that a prologue is put before
+ * the script; it hides redis.call.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "script_set.h"
 
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Redis' commands that may take memory, and all that write. */
+/* Redis' commands that may need memory, and all that write. */
 #define TAKE_MEMORY \
     "hset=1, hsetnx=1, hincrby=1, set=1, incr=1, incrby=1, decr=1, decrby=1, zadd=1, zincrby=1, lpush=1, " \
     "rpush=1, "
@@ -22,11 +23,12 @@ static const char *const prologues[REFUSE_COUNT] = {
                         "'READONLY You can not write against a read only replica.' "),
     [REFUSE_PUBLISH] = ("local no, why = {publish=1}, "
                         "'ERR ACL failure in script: User test has no permissions to access the channel' "),
-    [REFUSE_ONE] = ("local no, why = {[table.remove(ARGV)]=1}, " /* its name is one argument more */
+    [REFUSE_ONE] = ("local no, why = {[table.remove(ARGV)]=1}, " /* the command's name is the last of ARGV */
                     "'ERR ACL failure in script: User test has no permissions to run the command' "),
 };
 
-/* A script that has written something is refused nothing more, except to speak. */
+/* The prologue that refuses commands until the script has written something. After that it refuses only commands that
+ * do not write, such as PUBLISH. */
 static const char refusing_call[] =
     "local server, writes, written = redis, {" WRITE "}, false "
     "local function refuses(name) "
@@ -39,7 +41,7 @@ static const char refusing_call[] =
     "if refused then error(refused) end "
     "return server.call(name, ...) end} ";
 
-/* Of an access rule, which holds whatever was written before. */
+/* The prologue for an access rule, which refuses the command whatever the script has written before. */
 static const char refusing_always[] =
     "local server = redis "
     "local redis = setmetatable({acl_check_cmd = function(name) return not no[name] end, "

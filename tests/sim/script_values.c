@@ -1,4 +1,4 @@
-/* Values between Lua and Redis, converted as EVAL does.
+/* Conversion of values between Lua and Redis, as EVAL does it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "script_values.h"
 
@@ -8,7 +8,7 @@ static void push_text(lua_State *lua, const struct redis_reply *reply) {
     lua_pushlstring(lua, reply->text, reply->size);
 }
 
-/* Pushes a table with the text on top as its only field, in its place. */
+/* Replaces the text on top of the stack by a table with that text as its only field. */
 static void wrap_in_table(lua_State *lua, const char *field) {
     lua_createtable(lua, 0, 1);
     lua_insert(lua, -2);
@@ -51,7 +51,8 @@ void push_error(lua_State *lua, const char *text) {
     wrap_in_table(lua, "err");
 }
 
-/* The integer part; what does not fit in 64 bits becomes the lowest, as the conversion instruction of x86 does it. */
+/* Returns the integer part. A number that does not fit in 64 bits becomes INT64_MIN, as x86's conversion instruction
+ * does it. */
 static int64_t truncate_number(lua_Number number) {
     return number >= -0x1p63 && number < 0x1p63 ? (int64_t)number : INT64_MIN;
 }
@@ -62,7 +63,7 @@ static struct redis_text string_at(lua_State *lua, int index) {
     return text;
 }
 
-/* Pushes a field without asking metatables, for they could raise errors. Returns whether it is a string. */
+/* Pushes a field without the table's metamethods, which could raise errors. Returns whether it is a string. */
 static bool raw_field(lua_State *lua, const char *field) {
     lua_pushstring(lua, field);
     lua_rawget(lua, -2);

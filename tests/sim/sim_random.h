@@ -1,4 +1,4 @@
-/* The simulation's only source of chance: one stream per seed, so that a seed always gives the same run.
+/* The simulation's only source of random numbers: one stream for each seed, so that a seed always gives the same run.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_RANDOM_H
 #define SIM_RANDOM_H
@@ -18,12 +18,12 @@ static inline uint64_t random_next(struct sim_random *random) {
     return mixed ^ (mixed >> 31);
 }
 
-/* Below `bound`, which is not 0. */
+/* Returns a number below `bound`, which is not 0. */
 static inline uint32_t random_below(struct sim_random *random, uint32_t bound) {
     return (uint32_t)((random_next(random) >> 32) * bound >> 32);
 }
 
-/* From `low` to `high`, both included. */
+/* Returns a number from `low` to `high`, both included. */
 static inline int64_t random_between(struct sim_random *random, int64_t low, int64_t high) {
     return high <= low ? low : low + (int64_t)(random_next(random) % (uint64_t)(high - low + 1));
 }

@@ -1,4 +1,4 @@
-/* One seed, or many in several processes.
+/* Runs one seed, or many in several processes.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "simulate.h"
@@ -15,13 +15,13 @@
 #include "redis_text.h"
 #include "step_meter.h"
 
-/* A seed takes some hundredths of a second of processor time; SEED_SECONDS are used up by an endless loop only. */
+/* A seed takes some hundredths of a second of processor time. Only an endless loop uses up SEED_SECONDS. */
 enum { FULL_RUN = 1000, FULL_FAILOVERS = 500, FULL_CLUSTERS = 100, SEED_SECONDS = 20 };
 
-/* What the step meter's jump comes with, in place of the number of a signal. */
+/* The value with which the step meter jumps. Other jumps pass the number of a signal. */
 enum { BUSY_WITHOUT_END = 1 };
 
-/* What the workers tell the parent, in memory they share. */
+/* The results of one worker process, in memory that it shares with the parent. */
 struct tally {
     struct coverage coverage;
     uint64_t runs;
@@ -51,7 +51,7 @@ void event_begins(void) {
     step_meter_arm(&seed_broken_off);
 }
 
-/* An assertion failed, or the processor time of a seed is used up. */
+/* Leaves the seed: an assertion failed, or the seed's processor time is used up. */
 static void on_signal(int number) {
     if (running_seed) {
         running_seed = 0;
@@ -59,14 +59,14 @@ static void on_signal(int number) {
     }
 }
 
-/* The next so many seconds of processor time; 0: no bound. */
+/* Bounds the processor time from now on. 0 removes the bound. */
 static void bound_processor_time(time_t seconds) {
     struct itimerval bound = {.it_value = {.tv_sec = seconds}};
     setitimer(ITIMER_VIRTUAL, &bound, NULL);
 }
 
-/* Runs a seed; an assertion or an endless loop in the engine is a violation like any other. What a seed that failed had
- * allocated stays so: it may have been left in the midst of anything. */
+/* Runs a seed. A failed assertion or an endless loop in the engine is a violation like any other. The memory of a seed
+ * that failed is not freed, since the seed may have been left at any point. */
 static bool run_seed(struct world_common *world, uint64_t seed, const struct options *options,
                      struct script_set *scripts, enum trace_mode mode) {
     signal(SIGABRT, on_signal);
@@ -177,7 +177,7 @@ static int report(const struct options *options, const struct tally *total) {
     printf("%llu seeds, %llu events, no violation\n", (unsigned long long)total->runs,
            (unsigned long long)total->steps);
     uint64_t full = options->cluster ? FULL_CLUSTERS : options->failover ? FULL_FAILOVERS : FULL_RUN;
-    bool all = !options->sets; /* sets are never handed over, and so leave few that follow each other */
+    bool all = !options->sets; /* sets are never handed over, so few hand-overs follow each other */
     if (zeros > 0 && all && options->seeds >= full) {
         fprintf(stderr, "%d points were never reached\n", zeros);
         return 1;

@@ -1,4 +1,4 @@
-/* Runs seeds of a scenario, one after the other or in several processes, and tells what became of them.
+/* Runs seeds of a scenario, one after the other or in several processes, and prints the results.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIMULATE_H
 #define SIMULATE_H
@@ -20,16 +20,16 @@ enum { JOBS_MAX = 16 };
 
 const char *kind_word(uint8_t kind);
 
-/* Runs one seed in words. The exit status. */
+/* Runs one seed and prints its trace and result. Returns the exit status. */
 int simulate_one(const struct options *options, struct script_set *scripts);
 
-/* Runs many; fails also when something was never reached. The exit status. */
+/* Runs many seeds. Fails also if a coverage point was never reached. Returns the exit status. */
 int simulate_many(const struct options *options, struct script_set *scripts);
 
-/* Runs seeds until one fails: its world, for the caller to free; NULL when none does. */
+/* Runs seeds until one fails. Returns its world, which the caller frees, or NULL if none fails. */
 struct world_common *simulate_until_failure(const struct options *options, struct script_set *scripts);
 
-/* Plants faults one at a time, each of which some seed must find. The exit status. */
+/* Plants faults one at a time. Some seed must find each. Returns the exit status. */
 int find_planted_faults(const struct options *options, struct script_set *scripts);
 
 #endif

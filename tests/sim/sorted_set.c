@@ -1,4 +1,4 @@
-/* A Redis sorted set: members in the order of score, then bytes.
+/* A Redis sorted set: members in the order of their scores, then of their bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sorted_set.h"
 
@@ -28,7 +28,7 @@ size_t sorted_set_first_from(const struct sorted_set *set, double bound, bool ex
     return low;
 }
 
-/* Puts a member where it belongs; there is room. */
+/* Inserts a member at its position. The array has room for it. */
 static void insert(struct sorted_set *set, struct sorted_member member) {
     size_t at = sorted_set_first_from(set, member.score, false);
     while (at < set->count && set->members[at].score <= member.score &&

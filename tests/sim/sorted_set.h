@@ -1,7 +1,8 @@
-/* A Redis sorted set: members in the order of score, then bytes.
+/* A Redis sorted set: members in the order of their scores, then of their bytes.
  * SPDX-License-Identifier: Apache-2.0
  *
- * An array: ranges are what the scripts ask for, and sets are small. Finding a member by name looks at each in turn. */
+ * The set is an array, because the scripts mostly query ranges and the sets are small. A member is found by linear
+ * search. */
 #ifndef SORTED_SET_H
 #define SORTED_SET_H
 
@@ -21,13 +22,13 @@ struct sorted_set {
 
 #define SORTED_SET_ABSENT SIZE_MAX
 
-/* The position of a member, or SORTED_SET_ABSENT. */
+/* Returns the position of a member, or SORTED_SET_ABSENT. */
 size_t sorted_set_find(const struct sorted_set *set, struct redis_text name);
 
-/* The position of the first member with a score of at least `bound`, or above it when the bound is excluded. */
+/* Returns the position of the first member with a score of at least `bound`, or above `bound` if `exclusive`. */
 size_t sorted_set_first_from(const struct sorted_set *set, double bound, bool exclusive);
 
-/* Adds a member that is not there yet. */
+/* Adds a member that is not in the set. */
 void sorted_set_add(struct sorted_set *set, double score, struct redis_text name);
 
 void sorted_set_rescore(struct sorted_set *set, size_t position, double score);

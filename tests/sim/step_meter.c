@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* Counted down to the jump: the compiler calls the meter in every basic block, which took a third of the processor time
- * of a seed. */
+/* Steps left until the jump. Counting down keeps the meter short: the compiler calls it in every basic block, and it
+ * once took a third of a seed's processor time. */
 static uint64_t left = UINT64_MAX;
 static jmp_buf *way_out;
 
@@ -20,7 +20,7 @@ uint64_t step_meter_disarm(void) {
     return steps;
 }
 
-/* The compiler's call, by the name that it has for it. */
+/* The function that the compiler calls in each basic block. The compiler determines its name. */
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void) {
     if (--left == 0) {

@@ -1,4 +1,4 @@
-/* What a key holds: a string, hash, list or sorted set, and when it expires.
+/* The value of a key: a string, hash, list or sorted set, and the time at which it expires.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "stored_value.h"
 
@@ -88,7 +88,7 @@ bool hash_put(struct ordered_map *hash, struct redis_text field, struct redis_te
     }
     struct stored_text *former = entry->payload;
     entry->payload = text_store(text);
-    free(former); /* only now: `text` may be the former text */
+    free(former); /* not earlier: `text` may be the former text */
     return is_new;
 }
 
@@ -115,7 +115,7 @@ struct stored_text *list_at(const struct text_list *list, size_t position) {
     return *list_place(list, position);
 }
 
-/* Doubles the ring and lays its elements out from the start. */
+/* Doubles the ring, and puts its elements at its start. */
 static void list_grow(struct text_list *list) {
     size_t capacity = list->capacity == 0 ? 4 : 2 * list->capacity;
     struct stored_text **ring = allocate(capacity, sizeof *ring);

@@ -1,4 +1,4 @@
-/* Blocks of texts are written in two goes: the first measures, the second fills.
+/* Blocks of texts are written in two passes: the first measures, the second fills.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "texts.h"
 
@@ -34,7 +34,7 @@ static void append(struct argument_sink *sink, const struct argument_part *parts
     self->size += size + 1;
 }
 
-/* Room for what was measured. */
+/* Allocates a block of the measured size. */
 static struct texts_sink make_room(const struct texts_sink *measured) {
     struct redis_text *texts = allocate(1, measured->count * sizeof *texts + measured->size);
     return (struct texts_sink){{append}, texts, 0, 0, (char *)(texts + measured->count)};

@@ -1,5 +1,5 @@
-/* Keys and arguments on their way: an array of texts and, in the same block of memory, their bytes, each text with a
- * NUL behind it. A block has exactly the room it needs.
+/* Keys and arguments as sent: an array of texts, with their bytes in the same block of memory, each text with a NUL
+ * behind it. The block is exactly as large as needed.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TEXTS_H
 #define TEXTS_H
@@ -11,8 +11,8 @@
 
 struct engine;
 
-/* What a command sends: its keys, then its arguments. Ends the program when there are not as many of them as the
- * command says. */
+/* Returns what a command sends: its keys, then its arguments. Ends the program if their number is not the one that the
+ * command declares. */
 struct redis_text *texts_of_command(const struct engine *engine, const struct command *command, uint32_t *key_count_out,
                                     uint32_t *argument_count_out);
 

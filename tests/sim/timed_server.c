@@ -1,4 +1,4 @@
-/* The real server's side of model_check: its answers as the model has them, and the milliseconds they were given in.
+/* The real server in model_check: its replies in the model's form, and the milliseconds in which they were given.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "timed_server.h"
 
@@ -63,7 +63,7 @@ void timed_server_next(redisContext *server, struct redis_reply *reply_out) {
     freeReplyObject(reply);
 }
 
-/* Milliseconds of a TIME answer. */
+/* Reads a reply to TIME. Returns its milliseconds. */
 static int64_t next_time(redisContext *server) {
     struct redis_reply reply;
     timed_server_next(server, &reply);

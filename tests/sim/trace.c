@@ -1,4 +1,4 @@
-/* The trace's ring of lines.
+/* The ring buffer of the trace's lines.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace.h"
 

@@ -1,4 +1,5 @@
-/* The run in words: kept only when somebody will read it, the last lines of a failing seed or all of a replayed one.
+/* The trace of a run. It is kept only if somebody will read it: the last lines of a seed that may fail, or all lines of
+ * a seed that is run again.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TRACE_H
 #define TRACE_H
@@ -18,7 +19,7 @@ struct trace {
 
 void trace_line(struct trace *trace, int64_t at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The lines kept, oldest first. */
+/* Prints the kept lines, oldest first. */
 void trace_print(const struct trace *trace, FILE *file);
 
 #define TRACE(world, ...) \

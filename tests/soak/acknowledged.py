@@ -2,7 +2,7 @@
 """Measures when the replicas acknowledge writes, and notes in the history when they did not.
 
 With `min_replicas` a lock is granted and renewed only while replicas acknowledge. A replica that follows another master
-may have to load everything first. While that lasts, a hold is not renewed, although every server runs.
+may have to load all data first. Meanwhile no hold is renewed, although every server runs.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ import redis
 from support import RedisServer
 
 _PERIOD = 0.03
-# As in observer.py: the longest time without an acknowledgement that is not noted.
+# As in observer.py: a longer time without an acknowledgement is noted.
 _SILENCE = 200_000_000
 _REPLY_MS = 500
 _LIFE_MS = 1000
 
 
 class Shard:
-    """Servers of which one is the master and so many others replicate it, and when they acknowledged last. The key
-    belongs to them, and is no lock's."""
+    """A master and its replicas, and the time of their last acknowledgement. The key is used for nothing else."""
 
     def __init__(self, servers: Sequence[RedisServer], replicas: int, key: str) -> None:
         self.servers, self._replicas, self._key = servers, replicas, key
@@ -34,16 +33,17 @@ class Shard:
         self.silences: List[str] = []
 
     def write(self, client: redis.Redis) -> None:
-        """Has a server write, if it is the master, and its replicas acknowledge that."""
+        """Writes the key on a server and waits for the acknowledgements of its replicas. Has no effect if it is no
+        master."""
         try:
             client.set(self._key, "1", px=_LIFE_MS)
             if int(client.execute_command("WAIT", self._replicas, _REPLY_MS // 2)) >= self._replicas:
                 self.acknowledged(time.monotonic_ns())
         except redis.RedisError:
-            pass  # a replica, or the server is down
+            pass  # the server is a replica, or down
 
     def acknowledged(self, now: int) -> None:
-        """Notes a silence that ends now."""
+        """Notes an acknowledgement, and the silence before it if that was long."""
         with self._mutex:
             since, self._last = self._last, max(now, self._last)
             if now - since > _SILENCE:
@@ -52,7 +52,8 @@ class Shard:
 
 
 class Acknowledgements:
-    """A thread for each server of the shards, from its making until stop(). A shard's silence concerns all workers."""
+    """A thread for each server of the shards. They run from __init__ to stop(). A shard's silence concerns all
+    workers."""
 
     def __init__(self, shards: Sequence[Shard], journal: Path) -> None:
         self._shards, self._journal = shards, journal
@@ -71,7 +72,7 @@ class Acknowledgements:
             shard.write(client)
 
     def stop(self) -> None:
-        """Ends the threads; then the history has all silences."""
+        """Ends the threads, and writes all silences to the history."""
         self._over.set()
         for thread in self._threads:
             thread.join()

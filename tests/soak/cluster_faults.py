@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The soak on a cluster: three masters, each with a replica; failovers and migrations of slots as the faults.
+"""The soak on a cluster: three masters, each with a replica. The faults are failovers and migrations of slots.
 
-Either all clients ask for acknowledgement by the one replica that a master has. Then whoever takes over a master's
-slots knows every hold in them, and the checkers allow nothing that they do not allow on one server that never forgets.
-Or no client asks for it, and no slot migrates. Then an overlap is allowed if the replication offsets of its shard
-explain it.
+Either all clients require the acknowledgement of the master's one replica. Then each new master of a slot knows every
+hold in it, and the checkers allow nothing that they would not allow on a single server that loses no data. Or no client
+requires it, and no slot migrates. Then an overlap is allowed if the replication offsets of its shard explain it.
 """
 
 from __future__ import annotations
@@ -25,32 +24,34 @@ NEMESES = (
     "kill", "order a failover", "force a failover", "take over", "kill the master", "stop the master", "migrate a slot",
 )
 WAYS = NEMESES[1:]
-# Those that leave the slots where they are.
+# The ways that leave the slots where they are.
 REPLACEMENTS = WAYS[:-1]
 
 
 def make() -> Cluster:
-    """Its nodes find each other down after a second: the machine is busy. One node has no slots, and no faults."""
+    """Makes the cluster. Its nodes count as down only after a second, since the machine is busy. One node has no slots
+    and no faults."""
     return Cluster(replicas=1, spares=1, cluster_node_timeout=1000, cluster_replica_validity_factor=0)
 
 
 def url(cluster: Cluster, acknowledged: bool) -> str:
-    """What every worker connects to: the node that has no faults. Clients learn the others."""
+    """Returns the URL for all workers. It names the node without faults; clients learn the others."""
     return f"redis+cluster://127.0.0.1:{cluster.servers[-1].port}{'?min_replicas=1' if acknowledged else ''}"
 
 
 def shards(cluster: Cluster) -> List[Shard]:
-    """Whose acknowledgements are measured. The slots of these keys stay where they are."""
+    """Returns the shards whose acknowledgements are measured. The slots of their keys do not migrate."""
     return [Shard([master, cluster.replica_of(master)], 1, _key_of(cluster, master)) for master in cluster.masters]
 
 
 def _key_of(cluster: Cluster, master: RedisServer) -> str:
-    """A key that a master serves."""
+    """Returns a key that a master serves."""
     return next(key for key in (f"acknowledged:{i}" for i in range(1000)) if cluster.master_of(key) is master)
 
 
 def keys_of(kind_names: Sequence[str]) -> List[str]:
-    """What says in which slots the names of these kinds are: each name of several, and the name of a group."""
+    """Returns the keys that determine the slots of these kinds' names: each of several names, and the name of a group
+    lock."""
     return sorted({key for kind in kind_names for name in names_of(kind) for key in _keys_of_name(name)})
 
 
@@ -59,7 +60,7 @@ def _keys_of_name(name: str) -> List[str]:
 
 
 class ClusterFaults(FaultsInTurn):
-    """Changes the masters of the slots that have these keys, in the ways that are chosen."""
+    """Changes the masters of the slots of these keys, in the chosen ways."""
 
     DRAWS = "cluster"
     PAUSE = (0.3, 1.5)
@@ -76,21 +77,21 @@ class ClusterFaults(FaultsInTurn):
         self._ways: Dict[str, Callable[[str], None]] = dict(zip(WAYS, ways))
 
     def strike(self, way: str, draw: random.Random) -> None:
-        """At the master of any of the names, until everything is replicated again."""
+        """Strikes at the master of any of the keys, and waits until everything is replicated again."""
         self._ways[way](draw.choice(self._keys))
         wait_until(self.is_calm, BACK)
 
     def is_calm(self) -> bool:
-        """Whether all nodes say the same, and no replica is missing."""
+        """Returns whether all nodes have the same topology, and no replica is missing."""
         return self._cluster.is_ready()
 
     def run(self, seed: int, seconds: float, processes: Sequence[Process]) -> None:
-        """Leaves the cluster calm."""
+        """Runs the faults, and leaves the cluster calm."""
         super().run(seed, seconds, processes)
         wait_until(self.is_calm, BACK)
 
     def _wait_for(self, replica: RedisServer, name: str) -> None:
-        """Until a replica has taken over."""
+        """Waits until a replica has taken over."""
         wait_until(lambda: self._cluster.master_of(name, via=replica) is replica, BACK)
 
     def _replace(self, name: str, *words: str) -> None:
@@ -113,7 +114,7 @@ class ClusterFaults(FaultsInTurn):
         master.sigcont()
 
     def _migrate(self, name: str) -> None:
-        """There and back."""
+        """Moves a slot to another master and back."""
         home = self._cluster.master_of(name)
         for target in (self._cluster.others(home)[0], home):
             self._cluster.move_slot(name, target)

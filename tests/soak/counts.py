@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a run has to have done to mean anything: grants of each kind in each language, strokes of each nemesis."""
+"""How much a run must have done to be meaningful: grants of each kind in each language, strokes of each nemesis."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from typing import List, Sequence, Tuple
 from history import History
 from kinds import KINDS, LANGUAGES
 
-# Of a long run; a shorter one has to do its share.
+# For a long run. A shorter one has to do a proportional part.
 LONG = 1200.0
 GRANTS = 500
 STROKES = 20
-# Of these seconds none is expected, so of a minute one: on a busy machine, Java processes do little but start.
+# Seconds in which no grant is expected, which leaves one grant for a minute: Java processes start slowly on a busy
+# machine.
 _START = 59.0
 
 
 def grants(history: History) -> Counter[Tuple[str, str]]:
-    """By kind and language."""
+    """Returns the number of grants by kind and language."""
     return Counter((each.kind, each.language) for each in history.operations if each.got is not None)
 
 
 def strokes(history: History) -> Counter[str]:
-    """By what was done."""
+    """Returns the number of strokes by what was done."""
     return Counter(stroke.what for stroke in history.strokes)
 
 
 def missing(
     history: History, seconds: float, kind_names: Sequence[str], languages: Sequence[str], nemeses: Sequence[str]
 ) -> List[str]:
-    """What a run of so many seconds did too little of."""
+    """Returns what a run of so many seconds did too little of."""
     grants_due = GRANTS * min(1.0, max(0.0, seconds - _START) / (LONG - _START))
     strokes_due = int(STROKES * min(1.0, seconds / LONG))
     found: List[str] = []
@@ -49,20 +50,21 @@ def missing(
 
 
 def missing_failovers(history: History, expected: int, ways: Sequence[str]) -> List[str]:
-    """Of so many failovers, as many of each way as there should be, those that were not."""
+    """Returns the ways of failover that occurred too rarely, if there should have been so many failovers in equal
+    parts."""
     struck = strokes(history)
     due = expected // max(1, len(ways))
     return [f"counts: {struck[way]} failovers by '{way}'; expected {due} or more" for way in ways if struck[way] < due]
 
 
 def _shown(granted: Counter[Tuple[str, str]], kind: str, language: str) -> str:
-    """A dash where the language has no such kind."""
+    """Returns the number of grants, or a dash if the language has no such kind."""
     known = language in KINDS[kind].languages or language not in LANGUAGES
     return str(granted[kind, language]) if known else "-"
 
 
 def table(history: History, kind_names: Sequence[str], nemeses: Sequence[str]) -> List[str]:
-    """The figures, as lines to print."""
+    """Returns the figures as lines to print."""
     granted = grants(history)
     languages = sorted({language for _, language in granted})
     lines = [f"{'grants':<22}" + "".join(f"{language:>9}" for language in languages)]

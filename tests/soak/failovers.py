@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The soak through sentinels: a master with two replicas, and failovers as the faults.
+"""The soak through sentinels: a master with two replicas. The faults are failovers.
 
-Either all clients ask for acknowledgement by all replicas. Then whichever of them is promoted knows every hold, and the
-checkers allow nothing that they do not allow on one server that never forgets. Or no client asks for it. Then a new
-master may lack grants, and an overlap is allowed if replication offsets explain it (checkers/replicated.py).
+Either all clients require the acknowledgement of all replicas. Then each replica that is promoted knows every hold, and
+the checkers allow nothing that they would not allow on a single server that loses no data. Or no client requires it.
+Then a new master may lack grants, and an overlap is allowed if replication offsets explain it (checkers/replicated.py).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from support import RedisServer, wait_until
 from support.sentinels import Watched
 from worker_processes import Workers
 
-# Kinds of which a release that a failover undoes only lasts for a lease longer. Locks over several servers, queues and
-# permits are left out: queues and permits would be judged by what one server knows.
+# For these kinds, a release that a failover undoes has no other effect than that the hold lasts for one more lease.
+# Locks over several servers, queues and permits are left out: queues and permits would be judged by what one server
+# knows.
 KINDS = ("mutex", "non-reentrant", "fenced", "spin", "read", "write", "plain", "multi", "group")
-# Of these, each grant writes its owner into a key that has the lock's name.
+# For these kinds, each grant writes its owner into a key with the lock's name.
 RECORDED = ("mutex", "non-reentrant", "fenced", "spin", "plain")
 REPLICAS = 2
 NEMESES = ("kill", "order a failover", "kill the master", "stop the master", "cut off the master")
@@ -30,18 +31,18 @@ WAYS = NEMESES[1:]
 
 
 def url(watched: Watched, acknowledged: bool) -> str:
-    """What every worker connects to. It names one sentinel; clients learn the others."""
+    """Returns the URL for all workers. It names one sentinel; clients learn the others."""
     return watched.url(sentinels=watched.sentinels[:1], query=f"?min_replicas={REPLICAS}" if acknowledged else "")
 
 
 def shards(watched: Watched) -> Sequence[Shard]:
-    """Whose acknowledgements are measured."""
+    """Returns the shard whose acknowledgements are measured."""
     return [Shard(watched.servers, REPLICAS, "acknowledged")]
 
 
 def cut_off(master: RedisServer) -> None:
-    """Keeps sentinels and replicas away from a master, and clients that are new; clients that are connected stay. It
-    listens at another address, and their connections are closed. The observer of replication is on the unix socket."""
+    """Separates a master from sentinels, replicas and new clients. It listens on another address, and the connections
+    of sentinels and replicas are closed. Connected clients stay. The observer of replication uses the unix socket."""
     master.admin.config_set("bind", "127.0.0.99")
     connections: Any = master.admin.client_list()
     for each in connections:
@@ -63,11 +64,11 @@ class Failovers(FaultsInTurn):
         self._ways: Dict[str, Callable[[RedisServer], RedisServer]] = dict(zip(WAYS, ways))
 
     def strike(self, way: str, draw: random.Random) -> None:
-        """Also has all others follow the new master."""
+        """Strikes, and makes all other servers follow the new master."""
         self._follow(self._ways[way](self._watched.master))
 
     def is_calm(self) -> bool:
-        """Whether all sentinels know the others and the replicas, and none changes the master."""
+        """Returns whether all sentinels know the others and the replicas, and none is changing the master."""
         return all(one.knows(REPLICAS, 2) and not one.is_changing() for one in self._watched.sentinels)
 
     def _kill(self, old: RedisServer) -> RedisServer:
@@ -89,8 +90,8 @@ class Failovers(FaultsInTurn):
         return new
 
     def _follow(self, new: RedisServer) -> None:
-        """Has all others follow the new master now, until they have what it has. Sentinels take ten seconds for it, in
-        which nobody acknowledges."""
+        """Makes all other servers follow the new master at once, and waits until they have its data. Sentinels would
+        take ten seconds for it, during which no replica acknowledges."""
 
         def in_step() -> bool:
             try:
@@ -102,7 +103,8 @@ class Failovers(FaultsInTurn):
 
     @staticmethod
     def _follows(server: RedisServer, new: RedisServer) -> bool:
-        """Whether a replica has loaded what the master has, and the master hears that from it."""
+        """Returns whether a replica has loaded the master's data and the master knows that. If the server follows
+        another master, makes it follow this one."""
         found: Any = server.admin.info("replication")
         if found.get("master_port") != new.port:
             server.admin.replicaof("127.0.0.1", str(new.port))

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histories: what every process asked and was told, as it wrote it down, and what the nemesis did.
+"""Histories: the calls of every process and their results, as it wrote them down, and what the nemesis did.
 
-One JSON object a line, `t` in nanoseconds of CLOCK_MONOTONIC, which all processes of a machine share:
+A line is one JSON object. `t` is in nanoseconds of CLOCK_MONOTONIC, which all processes of a machine share:
 
     ask    before a call: id, kind, name, wait and lease in ms (-1: for ever, renewed), n (permits)
-    got    it was granted: until (the end of its safe lease), and what it is known by: token, owner, permits
-    not    it was not, and why
-    still  a look during the hold: until
-    lost   a look during the hold: it is gone
-    clash  somebody else was in the section, of which `name` is, at some moment after `since`
+    got    it was granted: until (the end of its safe lease), and what identifies it: token, owner, permits
+    not    it was not granted, and why
+    still  a query during the hold: until
+    lost   a query during the hold: it is lost
+    clash  somebody else was in the section of `name` at some moment after `since`
     give   before the last release
-    gave   what came of that: "ok", or a status
-    born   a process: process, language
-    ended  it came to its end by itself: held, waiters, what its clients still had then
-    set    a latch was closed: name, n, of what somebody was told; counting: a count-down of it is about to be sent
-    count  how many permits there are in the end: name, n
-    queue  who queues for a name, by what the observer saw between t and until: name, owners
-    silence  the observer could not look from t to until, be it that the server was down or the machine too busy
+    gave   the result of that release: "ok", or a status
+    born   a process started: process, language
+    ended  the process ended by itself: held and waiters, which its clients still had
+    set    a call returned that it set a latch: name, n; counting: a count-down of it is about to be sent
+    count  the number of permits at the end: name, n
+    queue  the queue of a name, as the observer saw it between t and until: name, owners
+    silence  the observer could not read from t to until: the server was down, or the machine too busy
 
-A process that is killed has written everything it did but what was under way.
+A process that is killed has written everything but its calls in progress.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Line = Dict[str, Any]
 
 @dataclass
 class Operation:
-    """One acquire with all that came of it. Times are nanoseconds."""
+    """One acquire with everything that belongs to it. Times are nanoseconds."""
 
     id: str
     process: str
@@ -52,23 +52,23 @@ class Operation:
     outcome: str = ""
     lost: Optional[int] = None
     facts: Line = field(default_factory=dict)
-    # What was known of the lease, and when: moments, and until when the hold was safe.
+    # When the holder asked about its lease, and until when the hold was then said to be safe.
     checks: List[Tuple[int, int]] = field(default_factory=list)
-    # In whose sections somebody else was: names, and between which moments.
+    # The sections in which somebody else was: name, and the moments between which that was.
     clashes: List[Tuple[str, int, int]] = field(default_factory=list)
 
     @property
     def ended(self) -> Optional[int]:
-        """When the acquire returned."""
+        """Returns when the acquire returned."""
         return self.got if self.got is not None else self.refused
 
     @property
     def sure_until(self) -> int:
-        """When its holder was sure of it last, as far as that was told; 0 if never."""
+        """Returns the last moment at which its holder was sure of it, by the results of its calls; 0 if never."""
         return max((until for _, until in self.beliefs()), default=0)
 
     def beliefs(self) -> Iterator[Tuple[int, int]]:
-        """The spans of time in which its holder was sure of it."""
+        """Yields the spans of time in which its holder was sure of it."""
         ends = [time for time in (self.give, self.lost) if time is not None]
         for since, until in self.checks:
             end = min([until, *ends])
@@ -78,8 +78,9 @@ class Operation:
 
 @dataclass(frozen=True)
 class Stroke:
-    """What the nemesis did: `since` was noted before, `until` after. `process` has its incarnation in it; without one
-    it concerns all, by a server. A silence that the observer met is one of all processes, too, whoever made it."""
+    """One stroke of the nemesis. `since` was noted before it, `until` after it. `process` includes the incarnation; if
+    it is empty, the stroke concerns all processes, by a server. A silence of the observer is also a stroke of all
+    processes, whatever caused it."""
 
     what: str
     since: int
@@ -90,21 +91,21 @@ class Stroke:
 
 @dataclass
 class History:
-    """All of a run."""
+    """The history of a run."""
 
     operations: List[Operation] = field(default_factory=list)
     strokes: List[Stroke] = field(default_factory=list)
-    # What is no acquire, such as what the observer saw.
+    # Lines that belong to no acquire, such as those of the observer.
     others: List[Line] = field(default_factory=list)
-    # By process: whether it came to its end by itself.
+    # By process: whether it ended by itself.
     ended: Dict[str, bool] = field(default_factory=dict)
-    # By process that did: holds and waits that its clients still had then.
+    # By process that ended by itself: holds and waits that its clients still had.
     remains: Dict[str, Tuple[int, int]] = field(default_factory=dict)
     _by_name: Dict[Tuple[str, str], List[Line]] = field(default_factory=dict)
 
     def of_names(self) -> Dict[str, List[Operation]]:
-        """The operations of each name, in the order in which they were asked for; of several names at once, parted by
-        +, those of each."""
+        """Returns the operations of each name, in the order of their requests. An operation on several names, joined by
+        +, belongs to each of them."""
         found: Dict[str, List[Operation]] = {}
         for operation in sorted(self.operations, key=lambda each: each.requested):
             for name in operation.name.split("+"):
@@ -112,26 +113,26 @@ class History:
         return found
 
     def lines(self, what: str, name: str) -> List[Line]:
-        """What else is known of a name, of one kind."""
+        """Returns the other lines of one sort about a name."""
         if not self._by_name:
             for line in self.others:
                 self._by_name.setdefault((line["do"], line["name"]), []).append(line)
         return self._by_name.get((what, name), [])
 
     def killed(self) -> Dict[str, int]:
-        """The processes that were killed, and when."""
+        """Returns the processes that were killed, and when."""
         return {stroke.process: stroke.since for stroke in self.strokes if stroke.what == "kill"}
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """The lines of a file; the last may be cut short where a process was killed."""
+    """Yields the lines of a file. If a process was killed, the last line may be incomplete; it is left out."""
     text = path.read_text(encoding="utf-8")
     for line in text.split("\n")[:-1]:
         yield json.loads(line)
 
 
 def read_history(folder: Path) -> History:
-    """Everything that stands in a folder."""
+    """Returns the history in a folder."""
     history = History()
     for path in sorted(folder.glob("*.jsonl")):
         if path.name == "nemesis.jsonl":
@@ -168,7 +169,7 @@ def _read_process(history: History, lines: Iterator[Line]) -> None:
 
 
 def _enter(operation: Operation, what: str, time: int, line: Line) -> None:
-    """Adds a line to the operation that it is about."""
+    """Adds a line to its operation."""
     if what == "got":
         operation.got, operation.facts = time, line
         operation.checks.append((time, line["until"]))

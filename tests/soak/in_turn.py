@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that strike in one way after the other, with a worker killed before each, and a journal of them."""
+"""Faults that strike in one way after the other. A worker is killed before each. A journal records them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BACK = 60.0
 
 
 class FaultsInTurn:
-    """Strikes again and again, when the servers are calm, and writes down when."""
+    """Strikes again and again, each time when the servers are calm, and writes the times down."""
 
-    # What tells the draws of one class from those of another with the same seed.
+    # Makes the random numbers of one class differ from those of another with the same seed.
     DRAWS: str
     WAYS: Sequence[str]
-    # Between two turns, in seconds.
+    # The pause between two turns, in seconds.
     PAUSE: Tuple[float, float]
 
     def __init__(self, workers: Workers, journal: Path) -> None:
@@ -31,15 +31,15 @@ class FaultsInTurn:
         self._journal = journal
 
     def is_calm(self) -> bool:
-        """Whether the servers are ready for the next fault."""
+        """Returns whether the servers are ready for the next fault."""
         raise NotImplementedError
 
     def strike(self, way: str, draw: random.Random) -> None:
-        """One fault, from its beginning to its end."""
+        """Carries out one fault from its beginning to its end."""
         raise NotImplementedError
 
     def run(self, seed: int, seconds: float, processes: Sequence[Process]) -> None:
-        """One turn after the other until little time is left."""
+        """Carries out one turn after the other until little time is left."""
         draw = random.Random(f"{seed} {self.DRAWS}")
         end = time.monotonic() + seconds - CALM
         turn = 0

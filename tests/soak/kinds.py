@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of lock that the soak takes, one row each: how each language makes it, and what judges its history.
+"""The kinds of lock in the soak, one row each: how each language makes it, and which checkers judge its history.
 
-Workers know shapes: how a thing is taken and given back. A kind whose shape they know needs a row here and no more.
+Workers know shapes. A shape is the way in which a kind is acquired and released. A kind of a known shape only needs a
+row here.
 """
 
 from __future__ import annotations
@@ -13,38 +14,39 @@ from support.kind_table import NUMBERS
 
 LANGUAGES = ("c", "python", "asyncio", "trio", "lua", "java")
 OURS = LANGUAGES[:-1]
-# Independent servers. All locks of one name are on the first, but those of multi locks and RedLocks.
+# The number of independent servers. All locks of one name are on the first, but for members of multi locks and
+# RedLocks.
 SERVERS = 3
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of lock. `core` is its name in the table of kinds, empty for locks of several names; `maker` the method of
-    a client in Python and Lua, with what it leads to behind a dot; `theirs` Redisson's word in
+    """A kind of lock. `core` is its name in the table of kinds, empty for locks of several names. `maker` is the method
+    of a client in Python and Lua; what follows a dot is an attribute of its result. `theirs` is Redisson's word in
     tests/interop/redisson/.../Objects.java."""
 
     core: str
     maker: str
     theirs: str = ""
-    # The checkers that judge it, by their names in checkers/__init__.py; what is true of every wait is always judged.
+    # The checkers that judge it, by their names in checkers/__init__.py. The checkers of all waits always judge.
     checks: Tuple[str, ...] = ("exclusion", "witness")
     languages: Tuple[str, ...] = LANGUAGES
     shape: str = "lock"
-    # Numbers that its workers are told: of a lock the options of its maker, 0 and 1; of a semaphore its permits, of a
-    # latch its count; epoch_ms: there is a new one under a new name whenever so much time has passed.
+    # Numbers for its workers. For a lock they are options of its maker, 0 or 1; for a semaphore its permits, for a
+    # latch its count. epoch_ms: a new one with a new name replaces it after each such time.
     options: Dict[str, int] = field(default_factory=dict)
     reentrant: bool = True
-    # Kinds of one family share their names, and are judged together.
+    # Kinds of one family have the same names, and are judged together.
     family: str = ""
-    # How many names there are.
+    # The number of its names.
     names: int = 2
-    # Keys that stay when nobody holds anything, with {name} in the place of the name.
+    # Keys that stay when nobody holds anything. {name} stands for the name.
     stays: Tuple[str, ...] = ()
-    # The list in which its waiters queue, in the same way.
+    # The key of the list in which its waiters queue, in the same notation.
     queue: str = ""
 
     def word(self, language: str) -> str:
-        """What a worker of a language calls it."""
+        """Returns the word for it in the plan of a worker of a language."""
         return {"c": str(NUMBERS.get(self.core, 0)), "java": self.theirs}.get(language, self.maker)
 
 
@@ -72,7 +74,7 @@ KINDS: Dict[str, Kind] = {
     "multi-with-plain": Kind("", "multi_lock", shape="multi", languages=OURS),
     "redlock": Kind("", "redlock", "red", shape="redlock"),
     "group": Kind("group", "group_lock", "group", shape="group"),
-    # What a killed process had taken of a semaphore stays taken, so there are new ones all the time.
+    # Permits of a semaphore that a killed process had taken stay taken, so there is a new one all the time.
     "semaphore": Kind(
         "semaphore", "semaphore", "semaphore", ("permits", "sums"), shape="semaphore",
         options={"permits": 4, "epoch_ms": 5000}, stays=("{name}:*",),
@@ -91,9 +93,9 @@ assert {kind.core for kind in KINDS.values() if kind.core} == set(NUMBERS), "a k
 
 
 def names_of(kind_name: str) -> Tuple[str, ...]:
-    """The names that locks of a kind have; of several locks at once, all of them with + in between, and values of a
-    group behind a slash. A member that is not on the first server has its server's number behind an @. Members of multi
-    locks are also taken one by one. Their order is the same everywhere: Redisson's stall each other in opposite ones.
+    """Returns the names of a kind's locks. Several names at once are joined by +. Values of a group follow a slash. A
+    member that is not on the first server has its server's number behind an @. Members of multi locks are also acquired
+    one by one. Their order is the same everywhere, since Redisson's multi locks block each other in opposite orders.
     """
     kind = KINDS[kind_name]
     if kind_name == "multi-of-kinds":
@@ -115,7 +117,8 @@ def names_of(kind_name: str) -> Tuple[str, ...]:
 
 
 def member_kinds(kind_names: Sequence[str]) -> Dict[str, str]:
-    """Members of multi locks that are no mutexes, and their kinds; of read-write locks they are the writing side."""
+    """Returns the members of multi locks that are no mutexes, and their kinds. Of read-write locks, members are write
+    locks."""
     names = [name for kind in kind_names if KINDS[kind].shape == "multi" for name in names_of(kind)]
     members = {member for name in names for member in name.split("+")}
     kinds = {member: member.split(":")[1].replace("read-write", "write") for member in sorted(members)}
@@ -123,19 +126,19 @@ def member_kinds(kind_names: Sequence[str]) -> Dict[str, str]:
 
 
 def is_redissons(owner: str) -> bool:
-    """Whether an owner on the wire is Redisson's: its uuids have the version 4, ours 8."""
+    """Returns whether an owner id is Redisson's: its uuids have the version 4, those of redlatch the version 8."""
     return owner[14] == "4"
 
 
 def queues_of(kind_names: Sequence[str]) -> Dict[str, str]:
-    """The names of kinds that queue, and the keys of their queues."""
+    """Returns the names of kinds that queue, and the keys of their queues."""
     return {
         name: KINDS[kind].queue.format(name=name) for kind in kind_names if KINDS[kind].queue for name in names_of(kind)
     }
 
 
 def sections_of(kind_names: Sequence[str]) -> Sequence[Tuple[str, str]]:
-    """Kinds, and names of theirs that a witness is to watch."""
+    """Returns the kinds and names that a witness watches."""
     return [
         (kind, member)
         for kind in kind_names

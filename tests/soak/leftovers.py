@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is on the servers when all owners are done and a lease is over: nothing, but what a format keeps. Counts that
-are kept are entered into the history.
+"""Checks what is on the servers one lease after all owners are done: nothing, except what a format keeps. Counts that
+stay are written to the history.
 
-The places of dead waiters in a fair queue stay until somebody comes. So somebody does, after Redisson's places are
-gone, which hold for 300 s: who comes gets the lock, and then nothing is left of the queue either.
+Positions of dead waiters stay in a fair queue until somebody acquires the lock. So the check does that, after it has
+removed Redisson's positions, which last for 300 s. Then nothing is left of the queue either.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kinds import KINDS, is_redissons, names_of, queues_of
 from plan import LEASE_MS
 from support import RedisServer
 
-# Beyond a lease: the server looks for expired keys ten times a second.
+# Added to a lease: the server searches for expired keys ten times a second.
 _SLACK = 1.0
-# A lease and a fair time-out at the most, and the 5 s after which a waiter looks whose call is lost.
+# At most a lease and a fair timeout, and the 5 s after which a waiter rechecks whose wake-up was lost.
 _COMES = 2 * LEASE_MS / 1000 + 5.0 + _SLACK
-# Records of what was done, for commands that come twice; they have a TTL of their own.
+# Records of outcomes, for commands that arrive twice. They have a TTL of their own.
 _RECORDS = ("redlatch_", "redisson_unlock_latch:")
 
 
 def check(servers: Sequence[RedisServer], kind_names: Sequence[str]) -> List[str]:
-    """What is left and should not be, after a lease at most. Fair locks are on the first server."""
+    """Returns which keys are left that should not be, after at most a lease. Fair locks are on the first server."""
     found = [_come(servers[0], name, key) for name, key in queues_of(kind_names).items()]
     stays = {
         pattern.format(name=name) for kind in kind_names for name in names_of(kind) for pattern in KINDS[kind].stays
@@ -42,7 +42,7 @@ def check(servers: Sequence[RedisServer], kind_names: Sequence[str]) -> List[str
 
 
 def count(server: RedisServer, kind_names: Sequence[str], journal: Path) -> None:
-    """Writes down how many permits each semaphore has, those included which are taken and have a lease."""
+    """Writes down how many permits each semaphore has. Permits that are taken and have a lease are included."""
     with redlatch.connect(server.url) as client, journal.open("w", encoding="utf-8") as lines:
         for kind in kind_names:
             if "sums" in KINDS[kind].checks:
@@ -54,13 +54,13 @@ def count(server: RedisServer, kind_names: Sequence[str], journal: Path) -> None
 
 
 def _names_on(server: RedisServer, kind: str) -> List[str]:
-    """Names of a kind that are on a server, of whatever epoch."""
+    """Returns the names of a kind that are on a server, of all epochs."""
     keys = [key for name in names_of(kind) for key in server.admin.scan_iter(match=f"{name}:*", count=1000)]
     return sorted(key.decode() for key in keys)
 
 
 def _come(server: RedisServer, name: str, key: str) -> str:
-    """Takes a fair lock, and gives it back; what is wrong with that."""
+    """Acquires a fair lock and releases it. Returns a violation, or an empty string."""
     owners: Any = server.admin.lrange(key, 0, -1)
     for owner in owners:
         if is_redissons(owner.decode()):

@@ -28,7 +28,7 @@ def _script(command: Command) -> bool:
 
 
 class Nemesis:
-    """Has faults begin and end at their times."""
+    """Begins and ends faults at their times."""
 
     def __init__(
         self, servers: Sequence[RedisServer], proxies: Sequence[Proxy], workers: Workers, journal: Path
@@ -39,7 +39,7 @@ class Nemesis:
         self._journal = journal
         self._agenda: List[Tuple[float, int, Action]] = []
         self._order = itertools.count()
-        self._of_all = 0  # faults under way that concern all
+        self._of_all = 0  # how many faults in progress concern all processes
         self._begin: Dict[str, Callable[[Fault], Action]] = {
             "kill": self._kill,
             "stop": self._stop,
@@ -58,7 +58,7 @@ class Nemesis:
         }
 
     def run(self, faults: Sequence[Fault]) -> None:
-        """Carries out all of them; returns when the last one is over."""
+        """Carries out all faults. Returns when the last one has ended."""
         started = time.monotonic()
         for fault in faults:
             self._enter(started + fault.at, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
@@ -73,15 +73,15 @@ class Nemesis:
         heapq.heappush(self._agenda, (at, next(self._order), action))
 
     def _strike(self, fault: Fault) -> None:
-        """Begins a fault, and enters its end. Those that concern all wait for each other, also when one takes longer
-        than planned: a stopped server answers nobody, the nemesis included."""
+        """Begins a fault, and schedules its end. Faults that concern all processes wait for each other, even if one
+        takes longer than planned: a stopped server replies to nobody, not even to the nemesis."""
         member = self._workers.members.get(fault.process)
         if not member and self._of_all:
             self._enter(time.monotonic() + _PAUSE, lambda: self._strike(fault))
             return
         since = time.monotonic_ns()
         if member and member.stopped and fault.what != "kill":
-            return  # it would be woken too early
+            return  # this fault would end the stop too early
         label = member.label if member else ""
         self._of_all += not member
         end = self._begin[fault.what](fault)
@@ -168,8 +168,8 @@ class Nemesis:
         return lambda: None
 
     def _administer(self, fault: Fault, call: Callable[[redis.Redis], object]) -> None:
-        """A command of the nemesis' own, whose connection may be one of before a restart, or have to wait for a busy
-        machine."""
+        """Sends a command of the nemesis itself. Its connection may be older than a restart, and a busy machine may
+        delay the reply, so it tries several times."""
         server = self._servers[fault.server]
         for _ in range(_TRIES):
             try:
@@ -181,7 +181,7 @@ class Nemesis:
 
 
 def _resume(member: Member, incarnation: int) -> None:
-    """Lets a process run on, unless it was killed meanwhile."""
+    """Lets a process go on, unless it was killed meanwhile."""
     if member.incarnation == incarnation and member.stopped:
         member.signal(signal.SIGCONT)
         member.stopped = False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at the queues of fair locks all the time, and writes down who stands in them.
+"""Reads the queues of fair locks all the time, and writes down their waiters.
 
-It also writes down when it could not look for long. It has a process with the proxy, through which everybody's commands
-go: nobody came through meanwhile, be it for want of the server or of a processor.
+It also writes down when it could not read for long. It runs in the process of the proxies, through which all commands
+of the workers pass. So in that time no command passed, because the server or the processor was not available.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SILENCE = 200_000_000
 
 
 class Observer:
-    """A thread that looks, from its making until stop()."""
+    """A thread that reads the queues, from __init__ to stop()."""
 
     def __init__(self, server: RedisServer, queues: Dict[str, str], journal: Path) -> None:
         self._server = server
@@ -32,7 +32,7 @@ class Observer:
         self._thread.start()
 
     def _watch(self) -> None:
-        # Not through the faulty network: this is the nemesis' side.
+        # Not through the proxy: the observer must not be disturbed by network faults.
         client = self._server.client(unix_socket_path=self._server.unix_path)
         with self._journal.open("w", encoding="utf-8") as journal:
             observed = time.monotonic_ns()
@@ -52,7 +52,7 @@ class Observer:
         try:
             found: Any = client.lrange(key, 0, -1)
         except redis.RedisError:
-            found = []  # the server is down, or stopped
+            found = []  # the server is down or stopped
         owners = [owner.decode() for owner in found]
         return {"t": before, "do": "queue", "id": "", "name": name, "until": time.monotonic_ns(), "owners": owners}
 

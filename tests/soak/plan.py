@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to happen in a run, all of it drawn from the seed: who does what in which order, and which fault comes when.
+"""The plan of a run, drawn from the seed: the turns of each worker in their order, and the faults with their times.
 
-What then happens also depends on the machine; the plan does not.
+What then happens also depends on the machine. The plan does not.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Dict, List, Sequence
 
 from kinds import KINDS, SERVERS, member_kinds, names_of
 
-# Leases are short, so that what dies frees its locks soon. In milliseconds, as everything is that workers are told.
+# Leases are short, so that the locks of a dead process become free soon. In milliseconds, like all numbers for workers.
 LEASE_MS = 2000
 COMMAND_TIMEOUT_MS = 2000
 FOREVER = -1
 RENEWED = -1
 
 _TURNS = 300
-# Kinds that get more turns: only half of a latch's turns wait, and what is on several servers is refused more often.
+# Kinds that get more turns: only half of a latch's turns wait, and locks on several servers fail more often.
 _OFTEN = {"latch": 3, "multi-on-servers": 2}
-# No fault begins so shortly before the end, in seconds: the last waits are to end by themselves.
+# No fault lasts beyond this many seconds before the end, so that the last waits end by themselves.
 CALM = 3.0
 
 
@@ -35,7 +35,8 @@ class Process:
 
 
 def workers(languages: Sequence[str], kind_names: Sequence[str]) -> List[Process]:
-    """The processes of a run, as far as there is anything for them to do. Lua has no threads, so it gets more."""
+    """Returns the processes of a run that have something to do. Lua has no threads, so there are more processes of
+    it."""
     everybody = [
         Process("c-1", "c", 3),
         Process("c-2", "c", 3),
@@ -54,13 +55,13 @@ def workers(languages: Sequence[str], kind_names: Sequence[str]) -> List[Process
 
 
 def _known(process: Process, kind_names: Sequence[str]) -> List[str]:
-    """The kinds that a process can take; who lies can take what Python can."""
+    """Returns the kinds that a process can acquire. A liar can acquire those of Python."""
     language = "python" if process.language == "liar" else process.language
     return [name for name in kind_names if language in KINDS[name].languages]
 
 
 def worker_plan(seed: int, process: Process, kind_names: Sequence[str]) -> str:
-    """The file that tells a process what to do: see tests/soak/README.md."""
+    """Returns the plan of a process: see tests/soak/README.md."""
     draw = random.Random(f"{seed} {process.name}")
     language = "python" if process.language == "liar" else process.language
     known = _known(process, kind_names)
@@ -80,11 +81,12 @@ def worker_plan(seed: int, process: Process, kind_names: Sequence[str]) -> str:
 
 
 def _turn(draw: random.Random, known: Sequence[str]) -> str:
-    """One turn: the kind by its place, the name, how long to wait, the lease, how long to hold it and then to leave it
-    (both in microseconds), how many levels or permits to take; of a latch, 1 to count down, 2 to wait."""
+    """Returns one turn: the index of the kind, the name, how long to wait, the lease, how long to hold it and to pause
+    afterwards (both in microseconds), and how many levels or permits to acquire. For a latch that is 1 to count down, 2
+    to wait."""
     index = draw.choices(range(len(known)), [_OFTEN.get(name, 1) for name in known])[0]
     kind = KINDS[known[index]]
-    # Of what may never come back, nobody waits for ever.
+    # Nobody waits for ever for a name of an epoch, since it may never become free.
     longest = 1500 if "epoch_ms" in kind.options else FOREVER
     wait = draw.choices([0, draw.randint(5, 300), draw.randint(300, 3000), longest], [2, 3, 4, 2])[0]
     lease = draw.choices([RENEWED, draw.randint(300, LEASE_MS)], [3, 1])[0]
@@ -104,8 +106,8 @@ def _turn(draw: random.Random, known: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """One stroke of the nemesis: what, when (in seconds of the run), for how long, at which process, or which server
-    and the network around it."""
+    """One stroke of the nemesis: what, when (in seconds of the run), for how long, and at which process, or at which
+    server and its network."""
 
     what: str
     at: float
@@ -115,10 +117,10 @@ class Fault:
     server: int = 0
 
 
-# How long each lasts, from and to; those of processes overlap with everything, the others come one after the other, so
-# that no two servers are concerned at once.
+# How long each fault lasts, from and to. Faults of processes may overlap with all others. The others come one after the
+# other, so that no two servers are disturbed at the same time.
 OF_PROCESSES: Dict[str, Sequence[float]] = {
-    "kill": (0.05, 0.3),  # until another is started in its place
+    "kill": (0.05, 0.3),  # until the next incarnation is started
     "stop": (0.05, 0.5),
     "stop beyond the lease": (LEASE_MS / 1000 + 0.3, LEASE_MS / 1000 + 1.2),
 }
@@ -141,8 +143,9 @@ NEMESES = (*OF_PROCESSES, *OF_THE_NETWORK, *OF_THE_SERVER)
 
 
 def faults(seed: int, seconds: float, processes: Sequence[Process]) -> List[Fault]:
-    """All faults of a run in the order of their times. Each comes once before any comes again, and at each process once
-    before it comes there again: a Java process that was killed twice would have no time to do anything else."""
+    """Returns all faults of a run in the order of their times. Each comes once before any comes again, and at each
+    process once before it comes there again. Otherwise a Java process might be killed so often that it has no time for
+    anything else."""
     draw = random.Random(f"{seed} nemesis")
     planned: List[Fault] = []
     bag: List[str] = []
@@ -159,7 +162,7 @@ def faults(seed: int, seconds: float, processes: Sequence[Process]) -> List[Faul
             process = victims[what].pop()
         if at + lasts > seconds - CALM:
             return planned
-        # Most is done on the first server, so it gets more.
+        # Most calls use the first server, so it gets more faults.
         server = draw.choices(range(SERVERS), [2] + [1] * (SERVERS - 1))[0] if not process else 0
         planned.append(Fault(what, at, lasts, process, draw.uniform(0.2, 1.0), server))
         at += draw.uniform(0.1, 0.9) + (0.0 if what in OF_PROCESSES else lasts)

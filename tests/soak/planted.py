@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Good histories, and violations to plant into them."""
+"""Good histories, and violations that are planted into them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ LEASE = 2000 * MS
 
 
 def turn(number: int, *, kind: str = "fenced", name: str = "n", process: str = "c-1.0", **changes: Any) -> Operation:
-    """One that asks at 100 ms times its number, holds from 10 to 60 ms later, and is told that its lease is long."""
+    """Returns a turn that requests at 100 ms times its number and holds from 10 to 60 ms later. A query during the
+    hold returned a long lease."""
     start = number * 100 * MS
     made = Operation(
         f"{process}.{number}", process, process.partition("-")[0], kind, name, start, got=start + 10 * MS,
@@ -25,7 +26,7 @@ def turn(number: int, *, kind: str = "fenced", name: str = "n", process: str = "
 
 
 def good() -> History:
-    """Twenty turns one after the other, by two processes."""
+    """Returns twenty turns one after the other, by two processes."""
     history = History([turn(number, process=f"c-{1 + number % 2}.0") for number in range(20)])
     history.ended = {"c-1.0": True, "c-2.0": True}
     return history
@@ -38,14 +39,14 @@ def late_release(history: History) -> None:
 
 
 def no_release(history: History) -> None:
-    """A release that never was, by a process that was killed."""
+    """A hold without a release, by a process that was killed."""
     history.operations[7].give = history.operations[7].gave = None
     history.operations[7].process = "c-3.0"
     history.strokes.append(Stroke("kill", 7 * 100 * MS + 30 * MS, 7 * 100 * MS + 40 * MS, "c-3.0"))
 
 
 def released_too_early_by_another(history: History) -> None:
-    """Somebody gets it in the middle of a hold."""
+    """A grant in the middle of another's hold."""
     history.operations[8].requested = history.operations[7].requested
     history.operations[8].checks = [((history.operations[7].give or 0) - MS, history.operations[8].checks[0][1])]
 
@@ -78,7 +79,7 @@ def a_release_without_end(history: History) -> None:
 
 
 def a_process_that_hangs(history: History) -> None:
-    """A process that did not come to its end."""
+    """A process that did not end by itself."""
     history.ended["c-2.0"] = False
 
 
@@ -97,23 +98,24 @@ def an_error_while_waiting(history: History) -> None:
 
 
 def lost_while_safe(history: History) -> None:
-    """A release that is told the hold is lost, well before its lease is over."""
+    """A release that returns that the hold is lost, long before its lease ends."""
     history.operations[7].outcome = "lost"
 
 
 def gone_while_safe(history: History) -> None:
-    """A look that finds the hold lost, well before its lease is over."""
+    """A query that finds the hold lost, long before its lease ends."""
     history.operations[7].lost = (history.operations[7].got or 0) + 20 * MS
 
 
 def somebody_in_the_section(history: History, number: int = 7) -> None:
-    """A grant whose section somebody is in, although the hold before was over."""
+    """A grant with somebody in its section, although the hold before had ended."""
     got = history.operations[number].got or 0
     history.operations[number].clashes.append(("n", got + MS, got + 2 * MS))
 
 
 def make_fair(history: History) -> None:
-    """All of it by a fair lock: 7, 8 and 9 asked in this order while 6 held it, and an observer saw them queue."""
+    """Makes all turns acquire a fair lock. 7, 8 and 9 requested it in this order while 6 held it, and an observer saw
+    them queue."""
     for each in history.operations:
         each.kind, each.facts = "fair", {"owner": each.id}
     waiting = history.operations[7:10]
@@ -136,7 +138,7 @@ def passed_over(history: History) -> None:
 
 
 def make_permits(history: History) -> None:
-    """All of it by a permit semaphore, 2 of whose 4 permits each turn takes, two turns at a time."""
+    """Makes all turns acquire 2 of the 4 permits of a permit semaphore, two turns at a time."""
     for each in history.operations:
         each.kind, each.n, each.facts = "permit-semaphore", 2, {"ids": [f"{each.id} 0", f"{each.id} 1"]}
         each.give = (each.give or 0) + 100 * MS
@@ -163,7 +165,7 @@ def a_permit_without_an_id(history: History) -> None:
 
 
 def make_semaphore(history: History) -> None:
-    """The same by a semaphore of which nobody knows who has its permits, and that has all of them in the end."""
+    """Makes all turns acquire permits of a semaphore, which nobody owns. At the end it has all of them."""
     make_permits(history)
     for each in history.operations:
         each.kind, each.facts = "semaphore", {}
@@ -171,37 +173,37 @@ def make_semaphore(history: History) -> None:
 
 
 def a_permit_out_of_nothing(history: History) -> None:
-    """One more in the end."""
+    """One permit more at the end."""
     make_semaphore(history)
     history.others[0]["n"] = 5
 
 
 def a_permit_gone(history: History) -> None:
-    """One fewer in the end."""
+    """One permit fewer at the end."""
     make_semaphore(history)
     history.others[0]["n"] = 3
 
 
 def a_leased_permit_gone(history: History) -> None:
-    """The same of permits that end with their leases."""
+    """One permit fewer at the end, of permits with leases."""
     make_permits(history)
     history.others.append({"t": 9_000 * MS, "do": "count", "id": "", "name": "n", "n": 3})
 
 
 def not_renewed(history: History) -> None:
-    """A hold that is not renewed, and found lost when its lease is over."""
+    """A hold that is not renewed, and is found lost when its lease has ended."""
     each = history.operations[-1]
     each.lease, each.give, each.gave = -1, (each.got or 0) + 2 * LEASE, (each.got or 0) + 2 * LEASE + MS
     each.outcome = "lost"
 
 
 def a_hold_left(history: History) -> None:
-    """A client that still has a hold in the end."""
+    """A client that still has a hold at the end."""
     history.remains["c-1.0"] = 1, 0
 
 
 def make_latch(history: History) -> None:
-    """All of it waits for latches that are set to 1 at the beginning, and counted down before the next begins."""
+    """Makes all turns wait for latches that are set to 1 before the wait and counted down during it."""
     for each in history.operations:
         each.kind, each.facts, each.give, each.gave, each.outcome = "latch", {}, None, None, ""
         each.checks = [(each.got or 0, each.got or 0)]
@@ -217,7 +219,7 @@ def through_too_early(history: History) -> None:
     history.others[7]["t"] += 10 * MS
 
 
-# What is planted, and the checker that has to find it.
+# The planted violations, with the checker that has to find each.
 PLANTS: Dict[Callable[[History], None], str] = {
     late_release: "exclusion",
     no_release: "exclusion",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The soak: every kind of lock in every language at once, under faults, judged by checkers.
+"""The soak: every kind of lock in every language at the same time, under faults, judged by checkers.
 
     run.py --seconds N [--seed S] [--topology NAME] [--failovers N] [--kinds a,b] [--languages c,python] [--lie]
 
-Exits with 1 when a checker finds a violation, or when too little was done to mean anything; then history, plans and
-logs stay in build/soak/SEED, and the command to run the same seed again is printed. --lie adds processes whose acquires
+Exits with 1 if a checker finds a violation, or if too little was done to be meaningful. Then history, plans and logs
+stay in build/soak/SEED, and the command that runs the same seed again is printed. --lie adds processes whose acquires
 always succeed, without a server: the checkers have to report them.
 """
 
@@ -40,12 +40,12 @@ from support.sentinels import Watched
 from worker_processes import ROOT, Workers
 
 _SHOWN = 20
-# A busy machine stops a server for longer than the sentinels of other tests wait.
+# A busy machine delays a server for longer than the sentinels of other tests wait.
 _DOWN_AFTER_MS = 1000
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments, with complete lists of kinds and languages."""
+    """Returns the arguments, with complete lists of kinds and languages."""
     parser = argparse.ArgumentParser(prog="./dev soak", description="every kind of lock at once, under faults")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long workers take turns; 60")
     parser.add_argument("--seed", type=int, default=None, help="what the plan is drawn from; a new one")
@@ -77,7 +77,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _nobodys_port() -> int:
-    """A port that no socket has, below those which the kernel gives away."""
+    """Returns a port without a socket, below those that the kernel assigns."""
     while True:
         port = random.SystemRandom().randrange(20_000, 30_000)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as anywhere, suppress(OSError):
@@ -86,14 +86,14 @@ def _nobodys_port() -> int:
 
 
 def witnesses(kind_names: Sequence[str]) -> List[str]:
-    """Lines of plans: an address of the loopback network for each name that is watched."""
+    """Returns lines of plans: an address of the loopback network for each watched name."""
     port, sections = _nobodys_port(), sections_of(kind_names)
     names = sorted({name for _, name in sections})
     return [f"witness {kind} {name} 127.0.1.{1 + names.index(name)} {port}" for kind, name in sections]
 
 
 def write_plans(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Path:
-    """A plan for each process; the folder for the histories."""
+    """Writes a plan for each process. Returns the folder for the histories."""
     histories = folder / "history"
     histories.mkdir(parents=True)
     watched = "".join(f"{line}\n" for line in witnesses(given.kinds))
@@ -104,7 +104,7 @@ def write_plans(given: argparse.Namespace, folder: Path, processes: Sequence[Pro
 
 
 class Played(NamedTuple):
-    """What a run left in its folder, and what went wrong beside that."""
+    """The history of a run, and the violations that were found besides."""
 
     history: History
     violations: List[str]
@@ -136,8 +136,8 @@ def play_sentinel(given: argparse.Namespace, folder: Path, processes: Sequence[P
 
 
 def play_cluster(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
-    """Runs everything on a cluster whose masters are replaced and whose slots migrate. Without acknowledgements they
-    stay, so that a name has one history."""
+    """Runs everything on a cluster whose masters are replaced and whose slots migrate. Without acknowledgements no slot
+    migrates, so that a name has one history."""
     acknowledged = given.topology == "cluster"
     ways = cluster_faults.WAYS if acknowledged else cluster_faults.REPLACEMENTS
     histories = write_plans(given, folder, processes)
@@ -164,13 +164,13 @@ def play_cluster(given: argparse.Namespace, folder: Path, processes: Sequence[Pr
 
 
 def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) -> Played:
-    """Runs everything on servers of its own, through proxies."""
+    """Runs everything on independent servers, through proxies."""
     histories = write_plans(given, folder, processes)
-    # With the append-only file written at once, a server that is killed has lost nothing when it is back.
+    # The append-only file is written at once, so a killed server has lost nothing when it is back.
     persistent: Dict[str, Any] = {"appendonly": True, "appendfsync": "no", "auto_aof_rewrite_min_size": "1mb"}
     with ExitStack() as stack:
         servers = [stack.enter_context(RedisServer(**persistent)) for _ in range(SERVERS)]
-        # Nobody asks what was sent, and a heap that it would fill stops all of this while it is swept.
+        # Nobody reads the log of a proxy. It would fill the heap, and everything would pause for garbage collection.
         proxies = [stack.enter_context(Proxy(server.address, seed=given.seed, log_size=10)) for server in servers]
         end = time.monotonic_ns() + int(given.seconds * 1e9)
         observer = Observer(servers[0], queues_of(given.kinds), histories / "observer.jsonl")
@@ -188,12 +188,12 @@ def play(given: argparse.Namespace, folder: Path, processes: Sequence[Process]) 
 
 
 class Topology(NamedTuple):
-    """What a run is about: its kinds and languages, its faults, and what plays it."""
+    """What a topology has: kinds and languages, faults, and the function that runs it."""
 
     kinds: Sequence[str]
     languages: Sequence[str]
     nemeses: Sequence[str]
-    # Those of the nemeses that --failovers counts.
+    # The nemeses that --failovers counts.
     ways: Sequence[str]
     play: Callable[[argparse.Namespace, Path, Sequence[Process]], Played]
     judges: Callable[[History], List[str]] = checkers.violations
@@ -203,7 +203,7 @@ TOPOLOGIES = {
     "servers": Topology(list(KINDS), LANGUAGES, NEMESES, (), play),
     "cluster": Topology(failovers.KINDS, OURS, cluster_faults.NEMESES, cluster_faults.WAYS, play_cluster),
     "sentinel": Topology(failovers.KINDS, OURS, failovers.NEMESES, failovers.WAYS, play_sentinel),
-    # Where a new master lacks grants, holds are lost and tokens are drawn twice: that is left to replicated.judge().
+    # A new master may lack grants. Then holds are lost and tokens are drawn twice, which replicated.judge() judges.
     "sentinel-unacknowledged": Topology(
         failovers.RECORDED, OURS, failovers.NEMESES, failovers.WAYS, play_sentinel, checkers.of_waits
     ),
@@ -215,7 +215,7 @@ TOPOLOGIES = {
 
 
 def again(given: argparse.Namespace) -> str:
-    """The command that runs the same plan."""
+    """Returns the command that runs the same plan."""
     words = [f"./dev soak --seconds {given.seconds:g} --seed {given.seed}"]
     topology = TOPOLOGIES[given.topology]
     if given.topology != "servers":
@@ -230,13 +230,13 @@ def again(given: argparse.Namespace) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    """The exit status."""
+    """Runs the soak, and returns the exit status."""
     given = parse(words)
     if "java" in given.languages:
         build_peers.build("redisson")
     folder = ROOT / "build" / "soak" / str(given.seed)
     shutil.rmtree(folder, ignore_errors=True)
-    print(again(given), flush=True)  # here, too, for a run that does not come to its end
+    print(again(given), flush=True)  # also here, for a run that does not end
     topology = TOPOLOGIES[given.topology]
     history, found = topology.play(given, folder, workers([*given.languages, *["liar"] * given.lie], given.kinds))
     found += topology.judges(history)

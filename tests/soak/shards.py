@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replication offsets on a cluster whose slots stay where they are: each shard has masters and a history of its own."""
+"""Replication offsets on a cluster whose slots do not migrate: each shard has its own masters and history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.replication import ReplicationObserver, Streams
 
 
 class ShardObservers:
-    """Reads the streams of all masters, from its making until finish()."""
+    """Reads the streams of all masters, from __init__ to finish()."""
 
     def __init__(self, cluster: Cluster, shards: Sequence[Shard], keys: Sequence[str]) -> None:
         self._cluster = cluster
@@ -24,13 +24,14 @@ class ShardObservers:
         self._observers = [ReplicationObserver(shard.servers) for shard in shards]
 
     def finish(self) -> List[Streams]:
-        """All that was read, by shard."""
+        """Returns all streams, by shard."""
         masters = self._cluster.masters
         present = [next(one for one in shard.servers if one in masters) for shard in self._shards]
         return [observer.finish(master) for observer, master in zip(self._observers, present)]
 
     def judge(self, history: History, streams: Sequence[Streams], epoch: int) -> List[str]:
-        """Prints the figures of each shard; what its offsets do not explain. No grant had to be acknowledged."""
+        """Prints the figures of each shard. Returns what its offsets do not explain. No grant had to be
+        acknowledged."""
         found: List[str] = []
         for keys, of_shard in zip(self._keys_of, streams):
             operations = [each for each in history.operations if each.name in keys]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checkers are checked: each is content with a good history, and finds what is planted into it."""
+"""Tests of the checkers: each accepts a good history, and finds the violations that are planted into it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_who_is_stopped_may_lose_a_position(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_nobody_keeps_a_position_while_the_server_hears_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Strokes of all processes are not counted twice where the observer met them, too."""
+    """A stroke of all processes and the observer's silence during it are not counted twice."""
     monkeypatch.setattr(order, "SILENCE", 200 * MS)
     history = good()
     passed_over(history)
@@ -108,8 +108,8 @@ def test_a_hold_that_the_nemesis_kept_from_being_renewed_is_lost() -> None:
 
 
 def test_what_is_no_violation() -> None:
-    """A hold whose lease was over before the next one came, who finds its holder still there; a long wait of a process
-    that was stopped."""
+    """A hold after another whose lease had ended, but whose holder is still in the section; and a long wait of a
+    process that was stopped."""
     history = good()
     no_release(history)
     history.operations[7].checks = [(history.operations[7].got or 0, (history.operations[7].got or 0) + 80 * MS)]
@@ -121,7 +121,7 @@ def test_what_is_no_violation() -> None:
 
 
 def test_who_waited_in_vain_may_have_an_error() -> None:
-    """So may who does not wait; and that too few replicas acknowledge is no error."""
+    """So may a caller that does not wait. And it is no error that too few replicas acknowledge."""
     for change in ({"refused": (30 * 100 + 1000) * MS}, {"wait": 0}, {"why": "not_replicated"}, {"language": "java"},
                    {"why": "lost", "lease": 400}):
         history = good()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lock whose acquire always succeeds, run as the others are and judged by the same checkers, is reported."""
+"""A lock whose acquires always succeed is reported, when it is run and judged like the others."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ import run
 from worker_processes import ROOT
 from kinds import KINDS, names_of
 
-SEED = 1_000_000  # none that a run draws; each test has one behind it, and with it a folder, of its own
+SEED = 1_000_000  # no run draws it; each test uses another seed from here on, and so another folder
 
-# Kinds that are judged in one run; the fewer, the more often each is lied about. Readers go together, whoever lies.
+# The kinds of each run. With fewer kinds, each is lied about more often. Read locks are left out, since readers may
+# hold together.
 _OTHERS = ("read", "fair", "non-reentrant-fair", "semaphore", "permit-semaphore", "latch")
 _JUDGED = [
     [name for name, kind in KINDS.items() if name not in _OTHERS and "python" in kind.languages],
     ["fair", "non-reentrant-fair"],
     ["semaphore", "permit-semaphore", "latch"],
 ]
-# Who takes nothing and gives it back changes no count.
+# This checker cannot notice a liar: it changes no count.
 _BLIND = ("sums",)
 
 
 def missed_by(kinds: List[str], violations: List[str]) -> List[str]:
-    """Which checkers found no liar among those of which kind."""
+    """Returns which checkers found no liar of which kind."""
     found = [line for line in violations if "liar-" in line]
     missed = []
     for kind in kinds:
@@ -42,7 +43,7 @@ def missed_by(kinds: List[str], violations: List[str]) -> List[str]:
 def test_lying_locks_are_reported(kinds: List[str], capsys: pytest.CaptureFixture[str]) -> None:
     seed = str(SEED + _JUDGED.index(kinds))
     folder = ROOT / "build" / "soak" / seed
-    for seconds in ("3", "10"):  # a slow machine has hardly started the processes within three
+    for seconds in ("3", "10"):  # a slow machine may not have started the processes within three
         words = ["--seconds", seconds, "--seed", seed, "--kinds", ",".join(kinds), "--languages", "python", "--lie"]
         assert run.main(words) == 1
         missed = missed_by(kinds, (folder / "violations").read_text(encoding="utf-8").splitlines())
@@ -62,7 +63,7 @@ def test_a_lock_that_does_not_lie_is_not(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_replication_does_not_explain_a_lie() -> None:
-    """Nobody asks for acknowledgement there, so overlaps of holds may be explained; those of a liar are not."""
+    """No client requires acknowledgements there, so overlaps of holds may be explained. Those of a liar are not."""
     seed = str(SEED + len(_JUDGED) + 1)
     folder = ROOT / "build" / "soak" / seed
     words = ["--topology", "sentinel-unacknowledged", "--seconds", "10", "--seed", seed, "--languages", "python"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker of replication offsets is checked with records that are made up, and its reader with two real servers."""
+"""Tests of the checker of replication offsets with made-up records, and of its reader with two real servers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from support import encode_command, wait_until
 from support.replicas import Pair
 from support.replication import Promotion, ReplicationObserver, Stream, Streams, Write
 
-# The first master, whose replica is promoted at the offset 1000. Its server's time is CLOCK_MONOTONIC.
+# The first master, whose replica is promoted at the offset 1000. The server's time is CLOCK_MONOTONIC.
 PROMOTIONS = [Promotion("old", "", 0), Promotion("new", "old", 1000)]
-# Two holds at once: the older one from 10 to 60 ms, the newer one from 40 ms on.
+# Two overlapping holds: the older one from 10 to 60 ms, the newer one from 40 ms on.
 OLDER, NEWER = turn(0, facts={"owner": "x"}), turn(0, process="c-2.0", facts={"owner": "y"})
 NEWER.got, NEWER.checks = 40 * MS, [(40 * MS, 90 * MS)]
 
 
 def take(replid: str, offset: int, owner: str, until: int = 5000) -> List[Write]:
-    """A grant as a stream has it: two commands of one transaction."""
+    """Returns a grant as a stream has it: two commands of one transaction."""
     return [Write(replid, offset, "n", owner), Write(replid, offset, "n", "", until)]
 
 
 def judged(writes: List[Write], promotions: List[Promotion] = PROMOTIONS, acknowledged: bool = False,
            operations: Sequence[Operation] = (OLDER, NEWER)) -> Verdict:
-    """What comes of the two holds."""
+    """Returns the verdict on the two holds."""
     streams = Streams(promotions, writes, promotions[-1].replid)
     return judge(History(list(operations)), streams, acknowledged=acknowledged, epoch=0)
 
@@ -39,7 +39,7 @@ def test_a_grant_that_the_new_master_never_had_explains_an_overlap() -> None:
 
 
 def test_so_does_a_grant_of_a_master_that_does_not_know_yet() -> None:
-    """The newer grant is the one that is lost."""
+    """The newer grant is the lost one."""
     verdict = judged(take("new", 1200, "x") + take("old", 1300, "y"))
     assert (verdict.violations, verdict.by_grant, verdict.lost) == ([], 1, 1)
 
@@ -63,7 +63,7 @@ def test_without_records_nothing_is_explained() -> None:
 
 
 def test_offsets_are_followed_over_several_masters() -> None:
-    """What the second master got from the first, the third has only if it was promoted behind it."""
+    """The third master lacks a grant of the first or second if it was promoted at a lower offset than the grant's."""
     third = [*PROMOTIONS, Promotion("last", "new", 2000)]
     assert judged(take("old", 1000, "x") + take("last", 2100, "y"), third).violations
     assert not judged(take("old", 1001, "x") + take("last", 2100, "y"), third).violations
@@ -72,7 +72,7 @@ def test_offsets_are_followed_over_several_masters() -> None:
 
 
 def test_a_promotion_may_be_taken_back() -> None:
-    """The first master goes on, and the last one is promoted behind what it has granted meanwhile."""
+    """The first master goes on. The last one is promoted behind the grants that it made meanwhile."""
     promotions = [*PROMOTIONS, Promotion("last", "old", 2000)]
     on_both = take("old", 1500, "x") + take("new", 1200, "y")
     verdict = judged(on_both, promotions)
@@ -88,7 +88,7 @@ def test_a_promotion_behind_an_unknown_history_is_reported() -> None:
 
 
 def test_an_extension_that_the_new_master_never_had_explains_an_overlap() -> None:
-    """The lease that it knew was over at 30 ms, and the newer grant came at 40 ms."""
+    """The lease that the new master knew ended at 30 ms, and the newer grant came at 40 ms."""
     known = take("old", 900, "x", until=30) + take("new", 1200, "y")
     assert judged(known).violations
     verdict = judged([*known, Write("old", 1001, "n", "", 2000)])
@@ -103,7 +103,7 @@ def test_an_extension_belongs_to_who_had_the_key() -> None:
 
 
 def test_with_acknowledged_grants_every_overlap_is_a_violation() -> None:
-    """And a grant that a new master never had is one, with or without an overlap."""
+    """A grant that a new master never had is a violation, too, with or without an overlap."""
     explained = take("old", 1001, "x") + take("new", 1200, "y")
     lost, overlap = judged(explained, acknowledged=True).violations
     assert lost == "replication: the grant of n to c-1.0.0, which was acknowledged, was lost"
@@ -131,14 +131,14 @@ def test_a_stream_is_counted_to_the_end_of_each_transaction() -> None:
 
 
 def owner_of(lock: redlatch.Lock) -> str:
-    """Of a lock that is held."""
+    """Returns the owner of a lock that is held."""
     hold = lock.held()
     assert hold is not None
     return hold.owner
 
 
 def test_the_offset_of_a_promotion_parts_what_the_new_master_has_from_what_it_lacks() -> None:
-    """One grant before its promotion; one on either master after it. The order of the last two does not matter."""
+    """One grant before the promotion, and one on each master after it. The order of the last two does not matter."""
     with Pair() as pair, ReplicationObserver([pair.master, pair.replica]) as observer:
         with redlatch.connect(pair.master.url, release_on_close=False) as old:
             before, after = old.lock("before", lease=60), old.lock("after", lease=60)

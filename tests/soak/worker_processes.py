@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a run: starts them, stops and kills them, starts others in their places.
+"""The processes of a run: starts, stops and kills them, and starts others in their places.
 
-Each incarnation of a process has a label of its own, such as "python-1.0", and a history file of that name. What a
-process prints goes to a log beside it.
+Each incarnation of a process has its own label, such as "python-1.0", and a history file of that name. Its output goes
+to a log beside the file.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from support import bound
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = Path(__file__).resolve().parent / "workers"
 BUILD = Path(os.environ.get("REDLATCH_BUILD", ROOT / "build"))
-# Since `bound` starts a program in place of its own, a process group is a worker with all it has started.
+# `bound` replaces itself by the program, so a worker's process group has the worker and all that it has started.
 _END_TIMEOUT = 25.0
 
 
 class Member:
-    """One process of the plan, in its present incarnation."""
+    """One process of the plan, in its current incarnation."""
 
     def __init__(self, process: Process, folder: Path, urls: Sequence[str], end: int) -> None:
         self.process = process
@@ -41,7 +41,7 @@ class Member:
 
     @property
     def label(self) -> str:
-        """Name and incarnation."""
+        """Returns the name with the incarnation."""
         return f"{self.process.name}.{self.incarnation}"
 
     def start(self) -> None:
@@ -66,7 +66,7 @@ class Member:
             )
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to the process and what it has started."""
+        """Sends a signal to the process and all that it has started."""
         assert self._running is not None
         with suppress(ProcessLookupError):
             os.killpg(self._running.pid, number)
@@ -78,7 +78,7 @@ class Member:
         self._running.wait()
 
     def wait(self, seconds: float) -> Optional[int]:
-        """Its exit status; None if it has not ended by then."""
+        """Returns the exit status, or None if the process has not ended by then."""
         assert self._running is not None
         try:
             return self._running.wait(max(0.0, seconds))
@@ -114,8 +114,8 @@ class Workers:
             self.members[process.name] = Member(process, folder, urls, end)
 
     def finish(self) -> List[str]:
-        """Waits until everybody has come to the end; who has not is killed, which the history then tells. What went
-        wrong beyond that."""
+        """Waits until all processes have ended. Kills those that have not; the history shows that. Returns other
+        violations."""
         deadline = time.monotonic() + _END_TIMEOUT
         found: List[str] = []
         for member in self.members.values():
@@ -127,6 +127,6 @@ class Workers:
         return found
 
     def close(self) -> None:
-        """Kills whoever is left."""
+        """Kills all processes that are left."""
         for member in self.members.values():
             member.kill()

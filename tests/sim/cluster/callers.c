@@ -114,7 +114,7 @@ static void act(struct world *world, struct caller *caller) {
     const struct hold *hold = hold_of(world, caller);
     caller->held_before = hold != NULL;
     if (hold && (hold->stage == HOLD_RELEASING || hold->deferred_releases > 0)) {
-        caller->act_at = world->now + 5 * MILLISECOND; /* a release that was given up goes on */
+        caller->act_at = world->now + 5 * MILLISECOND; /* a release that was given up goes on in the background */
     } else if (hold) {
         use(world, caller, hold);
     } else if (world->draining) {

@@ -1,4 +1,4 @@
-/* A seed's run: everybody acts at random while slots move and masters are replaced, then gives back what he has.
+/* One seed: all callers act at random while slots move and masters are replaced, then release what they have.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 
@@ -25,7 +25,7 @@ static void free_world(struct world_common *common) {
     network_free(&world->network, world->servers, NODES);
 }
 
-/* As client_resource makes it. */
+/* Makes a resource as client_resource does. */
 static struct resource *make_resource(struct world *world, struct client *client, uint32_t name) {
     struct resource *resource = cluster_allocate(world, sizeof *resource + 1);
     resource->kind = world->kind;
@@ -72,7 +72,7 @@ static void replicated(struct world_common *common, struct sim_server *server) {
     }
 }
 
-/* Delivers the next packet that comes by `until`; else it is `until`. */
+/* Delivers the next packet if it is due by `until`, and returns true. Else advances the time to `until`. */
 static bool advance(struct world *world, int64_t until) {
     int64_t packet = network_next(&world->network);
     int64_t to = packet <= until ? packet : until;
@@ -94,7 +94,7 @@ static int64_t next_event(const struct world *world) {
     return next;
 }
 
-/* One event after the other until `end`, or until nobody has anything any more. */
+/* Runs one event after the other until `end`, when draining only until all callers are done. */
 static void play(struct world *world, int64_t end) {
     uint32_t same_time = 0;
     while (world->now < end && !world->failed && !(world->draining && !world->ending && callers_are_done(world))) {

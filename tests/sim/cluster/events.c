@@ -1,11 +1,12 @@
-/* What happens to a cluster: slots move, masters are replaced, connections break, and a client and a node hear nothing
- * of each other for a while.
+/* The events of a cluster: slots move, masters are replaced, connections break, and partitions separate a client and a
+ * node for a while.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   a slot     imported -> migrated -> its keys go one by one -> one node is told whose it is -> the other -> all
- *   a master   ends, and comes back as a replica when its replica has taken its place; or serves on for a while beside
- *              it, for clients that have not noticed; or hands over to it in good order
- * No slot of a shard moves while its master is replaced. */
+ *   a slot     is imported -> migrated -> its keys move one by one -> one of both nodes is told its owner -> the other
+ *              one -> all nodes
+ *   a master   ends, and comes back as a replica when its replica has taken its place; or goes on serving beside it for
+ *              a while, for clients that have not noticed; or hands over to it in an orderly way
+ * No slot of a shard moves while the shard's master is replaced. */
 #include "cluster.h"
 
 enum { LAG_SHORT = 3000, LAG_LONG = 300000 };
@@ -62,7 +63,7 @@ int64_t events_next(const struct world *world) {
     return next;
 }
 
-/* The others learn it later, each at a time of its own. */
+/* Lets the other nodes learn the owner later, each at its own time. */
 static void spread(struct world *world, uint32_t name, uint32_t owner) {
     for (uint32_t node = 0; node < NODES; node++) {
         if (world->views[node].owner[name] != owner) {
@@ -90,8 +91,8 @@ static bool shard_moves(const struct world *world, uint32_t shard) {
     return false;
 }
 
-/* Whether a client is about to be told ASK, or says ASKING. A node that imports a slot again would run what is behind
- * it: Redis has no means against that, so no slot moves meanwhile. */
+/* Returns whether an ASK, or a request after ASKING, is on its way. If its node imported the same slot once more, it
+ * would run a late request of an earlier import. Redis cannot prevent that, so no slot begins to move meanwhile. */
 static bool import_is_under_way(const struct world *world) {
     for (const struct packet *packet = world->network.first; packet; packet = packet->next) {
         bool ask = packet->kind == PACKET_REPLY && packet->reply.kind == REDIS_ERROR && packet->reply.text[0] == 'A';
@@ -125,7 +126,7 @@ static void own(struct world *world, uint32_t name, uint32_t owner) {
     world->owned_since[name] = world->now;
 }
 
-/* One of the two is told that the slot is the target's. */
+/* Tells one of the two nodes that the slot is now the target's. */
 static void tell_end(struct world *world, uint32_t name, bool target) {
     const struct slot_move *move = &world->moves[name];
     TRACE(world, "node %u is told that name %u is node %u's", target ? move->to : move->from, name, move->to);
@@ -205,7 +206,7 @@ static void promote(struct world *world, uint32_t shard) {
     world->demote_at[shard] = gone ? NEVER : world->now + random_between(&world->random, 20, longest) * MILLISECOND;
 }
 
-/* The former master is a replica from now on. */
+/* Makes the former master a replica. */
 static void demote(struct world *world, uint32_t shard) {
     uint32_t former = world->former[shard];
     struct sim_server *server = &world->servers[former];
@@ -283,7 +284,7 @@ static bool owes_replies(const struct peer *peer, uint32_t pipeline) {
     return peer->up[pipeline] && peer_pipeline(peer, pipeline)->in_flight > 0;
 }
 
-/* A client that is owed replies doubts the node, and later gives up the connections. */
+/* A client whose replies do not come requests the topology after a while, and later closes the connections. */
 static void step_partition(struct world *world) {
     struct partition *partition = &world->partition;
     struct peer *peer = partition->peer;
@@ -306,7 +307,7 @@ static void step_partition(struct world *world) {
     }
 }
 
-/* A replica receives nothing for a while, or late. */
+/* Makes a replica receive nothing for a while, or later than usual. */
 static void slow_down(struct world *world) {
     struct replication *replica = &world->servers[random_below(&world->random, NODES)].replication;
     if (random_chance(&world->random, 500)) {

@@ -1,22 +1,22 @@
-/* What calls return and losses tell, against what the nodes did; that waiters go on, that commands are not redirected
- * without end, and that nothing is left behind.
+/* Checks the results of calls and the reports of losses against what the nodes did. Checks also that waiters go on,
+ * that redirections end, and that nothing is left behind.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cluster.h"
 
-/* From the release of a lock, with everybody in agreement, to a waiter's next request. */
+/* If all nodes agree, a waiter must request within this time after the release of a lock. */
 static const int64_t TAKEN_WITHIN = 700 * MILLISECOND;
 
-/* An undo that was redirected, on a slow network. */
+/* How long an undo that is redirected takes at most on a slow network. */
 static const int64_t UNDONE_WITHIN = 700 * MILLISECOND;
 
-/* Of slots that move alone: there, once more as the view was old, and to the node that imports, once more if there was
- * no connection. */
+/* How often a command may be redirected while slots move without faults. It gets MOVED, and again if the view of that
+ * node was old. It gets ASK, and again if it had to go back because the importer had no connection. */
 enum { CALM_REDIRECTIONS_MAX = 5 };
 
-/* From a route that has changed to the next request of a waiter, whether or not it hears messages. */
+/* After its route has changed, a waiter must request within this time, whether or not it is subscribed. */
 static const int64_t REQUESTED_WITHIN = 100 * MILLISECOND;
 
-/* Three renewals of the lease are due in so long. */
+/* In this time three renewals of the lease are due. */
 static const int64_t RENEWED_WITHIN = 2000 * MILLISECOND;
 
 bool could_reach(const struct world *world, const struct client *client, uint32_t name, uint32_t pipeline,
@@ -57,8 +57,8 @@ void cluster_judge_not_run(struct world *world, uint32_t client, const struct pi
     }
 }
 
-/* A release of the last level says OK of what it removed; of what it did not find only when it was sent twice, and then
- * it does. */
+/* The release of the last level may return OK only if a script removed the hold, or if the release was sent twice. If a
+ * script removed the hold in time, it must not return LOST. */
 static void judge_released(struct world *world, const struct caller *caller) {
     const struct operation *operation = &caller->operation;
     struct id_note *note = cluster_note(world, caller->client, operation->id);
@@ -156,8 +156,8 @@ void cluster_judge_losses(struct world *world, struct client *client) {
     }
 }
 
-/* A lock that was released stays free only while nobody waits who hears of it. Whom a fair lock calls, its queue says.
- */
+/* A released lock must not stay free while a waiter is parked that is subscribed and can reach the node. Not for fair
+ * locks: their queue on the server decides which waiter is woken. */
 static void judge_free(struct world *world, uint32_t name) {
     int64_t since = world->now - TAKEN_WITHIN;
     const struct node_holds *all = &world->held[world->owner[name]][name];
@@ -178,7 +178,7 @@ static void judge_free(struct world *world, uint32_t name) {
     }
 }
 
-/* Who was parked when its name began to lead to another node asks there. */
+/* A waiter that was parked when the route of its name changed must request at the new node. */
 static void judge_route(struct world *world, const struct caller *caller) {
     const struct client *client = &world->clients[caller->client];
     uint32_t node = route_of(client, caller->name);
@@ -220,7 +220,7 @@ static bool has_command_timer(const struct timer *timer) {
     return false;
 }
 
-/* Whether a client waits for no reply, and has nothing to say to a node. */
+/* Returns whether a client waits for no reply, and has no command for the owner of the slot. */
 static bool is_idle(const struct client *client, uint32_t owner) {
     for (uint32_t node = 0; node < NODES; node++) {
         for (uint32_t i = 0; i < PIPELINE_COUNT; i++) {
@@ -287,7 +287,7 @@ static void judge_client_end(struct world *world, const struct client *client) {
     }
 }
 
-/* Locks and queues are gone; the counter of tokens stays. */
+/* In the end locks and queues must be gone. The counter of tokens stays. */
 void cluster_judge_end(struct world *world) {
     if (!callers_are_done(world)) {
         world_violation(world, "somebody still waits in the end", "%s", "after all is well again");

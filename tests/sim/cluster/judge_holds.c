@@ -1,18 +1,19 @@
-/* What clients believe, against what nodes have: after each event, after each script, and when a replica takes the
- * place of its master.
+/* Checks what clients believe against what nodes have: after each event, after each script, and when a replica takes
+ * the place of its master.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   what is believed             what there must be
- *   a deadline that moves later  a lease until then, on some node
- *   a hold                       nobody else believes in the same lock, unless one of both is excused
- *                                the node of the name has it for as long, or the client learns of the loss soon
+ *   what a client believes       what must be true
+ *   a deadline that moves later  some node has had a lease until then
+ *   a hold                       nobody else believes to hold the same lock, unless one of the two holds is excused;
+ *                                the node of the name has it until the deadline, or the client soon learns of the loss
  *
- * A lock that a late command took for nobody is free when its lease is over: it came to a node to which the slot had
- * moved meanwhile, over a connection that nobody had to kill. A hold is excused that the master had and the replica had
- * not when it took the master's place, as its offset says; and one that a master granted which had been replaced. */
+ * A late command may take a lock for no owner: it reached a node to which the slot had moved meanwhile, over a
+ * connection that nobody had to kill. That lock is free when its lease ends. A hold is excused if the master had it and
+ * the replica lacked it when it was promoted, or if a master granted it after it had been replaced. */
 #include "cluster.h"
 
-/* A verification after a route has changed: there and back on a slow network, and once more if that was redirected. */
+/* How long a verification after a change of route takes at most: a round trip on a slow network, and another one after
+ * a redirection. */
 static const int64_t VERIFIED_WITHIN = 500 * MILLISECOND;
 
 static bool is_believed(const struct world *world, const struct client *client, const struct hold *hold) {
@@ -46,7 +47,8 @@ static void judge_hold(struct world *world, const struct client *client, const s
         world_violation(world, "a holder believes longer than any node has known", "client %u id %d", number,
                         (int)hold->id);
     }
-    /* What a replaced master granted to a client that noticed neither that nor the way back, nobody tells it. */
+    /* A replaced master granted the hold. Nothing makes the client verify it if the client noticed neither that the
+     * master was replaced nor that the name came back. */
     bool unseen = note->excused && client->routed_at[name] < world->owned_since[name];
     if ((known && known->expires >= hold->deadline) || hold->busy || unseen) {
         note->unknown_since = 0;
@@ -74,7 +76,7 @@ void cluster_judge_holds(struct world *world) {
     }
 }
 
-/* Whether what a node does about a slot counts. */
+/* Returns whether the holds that a node grants for a slot count. */
 static bool is_authority(const struct world *world, uint32_t node, uint32_t name) {
     const struct slot_move *move = &world->moves[name];
     return world->owner[name] == node || (move->step != MOVE_NONE && (move->to == node || move->from == node));

@@ -1,4 +1,4 @@
-/* What each node has of each name, as it was after the last script, the last copy from its master, or the last key that
+/* The holds that each node has, as they were after its last script, the last copy from its master, or the last key that
  * moved.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cluster.h"

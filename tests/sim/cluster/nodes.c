@@ -1,17 +1,17 @@
-/* What nodes know of slots, and what they reply to a script before it is run, as Redis 7 does.
+/* What nodes know of slots, and what they reply to a script before it runs, as Redis 7 does.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   the slot is                  keys of the script                          reply
- *   another node's               any                                         MOVED
- *   its own                      any                                         none: the script runs
- *   its own, and it migrates     all there                                   none
- *                                none there                                  ASK
- *                                some there                                  TRYAGAIN
- *   imported, behind ASKING      one; or several, all there                  none
- *                                several, not all there                      TRYAGAIN
- *   migrating, in a script       a command on a key that is not there        non local key
- *   imported, in a script        a command on several, not all there         non local key
- *   nobody's                     any                                         CLUSTERDOWN */
+ *   the slot                     keys of the script                          reply
+ *   is another node's            any                                         MOVED
+ *   is the node's                any                                         none: the script runs
+ *   is the node's, and migrates  all exist here                              none
+ *                                none exists here                            ASK
+ *                                some exist here                             TRYAGAIN
+ *   is imported, after ASKING    one; or several that all exist here         none
+ *                                several, of which one is missing            TRYAGAIN
+ *   migrates, in the script      a command on a key that is missing          non local key
+ *   is imported, in the script   a command on several, one is missing        non local key
+ *   is nobody's                  any                                         CLUSTERDOWN */
 #include "cluster.h"
 #include "redis_commands.h"
 #include "wire.h"
@@ -29,7 +29,7 @@ uint32_t name_of_key(const struct world *world, struct redis_text key) {
     return name;
 }
 
-/* "MOVED 15495 10.0.0.1:7001", with the number of the node as the end of its port. */
+/* Replies as in "MOVED 15495 10.0.0.1:7001". The port is 7000 plus the number of the node. */
 static void redirect(struct redis_reply *reply, const char *word, uint32_t name, uint32_t node) {
     redis_reply_error(reply, "%s %u 10.0.0.%u:%u", word, slot_of_name(name), node, 7000 + node);
 }
@@ -56,7 +56,7 @@ static void reply_try_again(struct world *world, struct redis_reply *reply) {
     redis_reply_error(reply, "TRYAGAIN Multiple keys request during rehashing of slot");
 }
 
-/* A script about a slot that is the node's own, or is imported by it. */
+/* Returns whether a node runs a script on a slot that it owns or imports. Sets the error reply if not. */
 static bool is_served(struct world *world, struct packet *packet, uint32_t name, const struct node_view *view) {
     uint32_t node = node_of_server(world, packet->server);
     bool owns = view->owner[name] == node;
@@ -111,7 +111,7 @@ bool node_refuses(struct world_common *common, struct packet *packet) {
     return !served;
 }
 
-/* A channel of a shard is that of its slot's node; every node takes other ones. */
+/* A node accepts a shard channel only if it owns its slot. Other channels are accepted by every node. */
 bool node_subscribes(struct world_common *common, const struct peer *peer, struct redis_text channel) {
     struct world *world = (struct world *)common;
     uint32_t node = node_of_peer(peer);

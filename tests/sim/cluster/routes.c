@@ -1,5 +1,5 @@
-/* What a client knows of slots: the routes that it takes from the topology and from redirections, and what it does with
- * them, in the manner of client/io/cluster.c and pipeline_io.c.
+/* What a client knows of slots: the routes that it learns from the topology and from redirections, and how it follows
+ * them, as in client/io/cluster.c and pipeline_io.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <hiredis.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 
 enum { SEARCH_PERIOD_S = 5 };
 
-/* Two nodes that redirect a channel to each other are each asked every 50 ms, and at the begin once more. */
+/* If two nodes redirect a channel to each other, each gets a subscription every 50 ms, and one more at the
+ * beginning. */
 static const int64_t REFUSED_WITHIN = 100 * MILLISECOND;
 enum { REFUSED_MAX = 2 * 4 };
 
@@ -24,7 +25,7 @@ uint32_t route_of(const struct client *client, uint32_t name) {
 static void set_route(struct world *world, struct client *client, uint32_t name, uint32_t node) {
     if (route_of(client, name) != node) {
         client->routed_at[name] = world->now;
-        if (node != NOBODY && random_chance(&world->random, 300)) { /* its connection for messages is made */
+        if (node != NOBODY && random_chance(&world->random, 300)) { /* its connection for messages is being opened */
             client->peers[node].deaf_until = world->now + random_between(&world->random, 0, SECOND);
         }
         client->routes[slot_of_name(name)] = node == NOBODY ? &client->nobody : &client->nodes[node];
@@ -56,7 +57,7 @@ static void give_up_connections(struct world *world, struct client *client, uint
     network_cut_messages(&world->network, &client->peers[node]);
 }
 
-/* Connections and commands follow the routes: io_follow_routes. */
+/* Makes connections and commands follow the routes, as io_follow_routes does. */
 void routes_follow(struct world *world, struct client *client) {
     if (!client->changed) {
         return;
@@ -82,7 +83,7 @@ static redisReply *make_integer(redisReply *reply, long long integer) {
     return reply;
 }
 
-/* [slot, slot, [host, port]], in memory of the caller. */
+/* A reply [slot, slot, [host, port]] in memory of the caller. */
 struct range {
     redisReply range, first, last, master, host, port;
     redisReply *parts[3], *master_parts[2];
@@ -119,7 +120,7 @@ static void set_found_route(struct world *world, struct client *client, uint32_t
     set_route(world, client, name, node);
 }
 
-/* The reply to CLUSTER SLOTS has come: cluster_found. */
+/* Takes the reply to CLUSTER SLOTS, as cluster_found does. */
 static void found(struct world *world, struct client *client) {
     struct range ranges[NAMES_MAX];
     redisReply *parts[NAMES_MAX];
@@ -151,7 +152,8 @@ static bool reaches(const struct world *world, const struct client *client, uint
     return node_is_up(world, node) && world->now >= client->peers[node].cut_until;
 }
 
-/* Any node of the URL is asked, a replica, too. Who does not reply is followed by another one. */
+/* Requests the topology from any node of the URL, also from a replica. If the node does not reply, another one is asked
+ * later. */
 static void ask(struct world *world, struct client *client) {
     uint32_t node = random_below(&world->random, NODES);
     client->search_at = NEVER;
@@ -181,7 +183,7 @@ int64_t routes_next(const struct world *world) {
         const struct client *client = &world->clients[i];
         int64_t at = client->found_at < NEVER ? client->found_at : client->search_at;
         next = at < next ? at : next;
-        for (uint32_t node = 0; node < NODES; node++) { /* its connection for messages is there */
+        for (uint32_t node = 0; node < NODES; node++) { /* when the connection for messages is open */
             bool wanted = !list_is_empty(&client->nodes[node].subscription_changes);
             at = client->peers[node].deaf_until;
             at = client->nodes[node].changes_from > at ? client->nodes[node].changes_from : at;
@@ -218,7 +220,7 @@ static void learn_route(struct world *world, struct client *client, uint32_t nam
     }
 }
 
-/* cluster_redirects */
+/* As cluster_redirects does. */
 bool client_redirected(struct world_common *common, struct peer *peer, uint32_t pipeline, const struct reply *reply) {
     struct world *world = (struct world *)common;
     struct client *client = &world->clients[client_of_peer(peer)];
@@ -247,7 +249,7 @@ bool client_redirected(struct world_common *common, struct peer *peer, uint32_t 
     return engine_redirected(&client->engine, peer_pipeline(peer, pipeline), world->now);
 }
 
-/* Whether a channel of a name is asked for at a node still. */
+/* Returns whether a channel of a name is still requested at a node. */
 static bool asks_for(const struct client *client, const struct peer *peer, uint32_t name) {
     const struct wait_queue *queue = client->names[name]->queue;
     bool asks = queue && queue->subscription.server == peer->engine_server;
@@ -270,8 +272,8 @@ static void judge_refused(struct world *world, struct client *client, uint32_t n
     }
 }
 
-/* A node says MOVED to a subscription: cluster_subscription_moved. Where nothing is learned of that, the connection is
- * made anew. What was asked for by mistake and is asked for elsewhere by now tells nothing. */
+/* Handles a MOVED in reply to a subscription, as cluster_subscription_moved does. If the client learns no other route
+ * from it, it opens the connection again. A MOVED for a channel that it no longer requests at that node is ignored. */
 void client_refused(struct world_common *common, struct peer *peer, struct redis_text channel) {
     struct world *world = (struct world *)common;
     struct client *client = &world->clients[client_of_peer(peer)];
@@ -292,7 +294,7 @@ void client_refused(struct world_common *common, struct peer *peer, struct redis
     }
 }
 
-/* A connection broke, or was not made: broken and io_failed. */
+/* Handles a connection that broke or could not be opened, as broken and io_failed do. */
 void client_lost(struct world_common *common, struct peer *peer, uint32_t pipeline) {
     struct world *world = (struct world *)common;
     struct client *client = &world->clients[client_of_peer(peer)];

@@ -1,12 +1,14 @@
-/* Who believes to hold what, against what the servers know; who was told what.
+/* The checks of the simulation of locks over several servers: what callers believe to hold against what the servers
+ * have, and what callers were told.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "several.h"
 #include "wire.h"
 
-/* Within this, a process that runs tells of a loss. */
+/* A running process must report a loss within this time. */
 static const int64_t NOTIFIED_WITHIN = 2 * SECOND;
 
-/* What a caller has of the whole, or of its name: parts it believes in, and those of them that the servers know of. */
+/* How many parts of its lock a caller believes to hold, and how many of those the servers have. A part of a composite
+ * lock is a group; a lock of one name has one part. */
 struct parts {
     uint32_t believed;
     uint32_t known;
@@ -21,7 +23,7 @@ static bool has_field(struct sim_server *server, const struct client *client, co
     return keyspace_hget(server->keyspace, name, redis_text(owner), &text);
 }
 
-/* A hold that is being moved to a new id has one or the other. */
+/* A hold that is being moved to a new id is on the server under either id. */
 static bool is_known(struct sim_server *server, const struct client *client, const struct hold *hold) {
     bool moves = hold->busy && hold->busy->kind == COMMAND_MOVE;
     return has_field(server, client, hold, hold->id) ||
@@ -119,7 +121,7 @@ void judge_notified(const struct caller *caller) {
     if (caller->notified) {
         world_violation(world, "a loss was told twice", "owner %d", (int)(caller->owner - owners[0]));
     }
-    /* What a call under way has just been granted is not part of what was held. */
+    /* While a call is in progress, parts that it was just granted may be held although the hold is lost. */
     if (caller->tag == 0 && parts_of(caller).believed >= needed(caller)) {
         world_violation(world, "told lost is what is held", "owner %d", (int)(caller->owner - owners[0]));
     }

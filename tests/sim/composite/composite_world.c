@@ -1,15 +1,15 @@
-/* A seed's run: everybody takes and gives at random while things go wrong, then gives back what he has.
+/* One seed: all callers acquire and release at random during faults, then release what they have.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "planted_edits.h"
 #include "several.h"
 
 static const int64_t PLAY = 20 * SECOND;
-static const int64_t DRAIN = 60 * SECOND;   /* everybody who waits gets it, and gives it back */
-static const int64_t RESOLVE = 10 * SECOND; /* what was given up is given back; half a long lease */
+static const int64_t DRAIN = 60 * SECOND;   /* every waiter is granted its lock and releases it */
+static const int64_t RESOLVE = 10 * SECOND; /* what was given up is released; half a long lease */
 
 enum { SAME_TIME_MAX = 100000 };
 
-/* -------------------------------------------------------------------------------- what the client layer asks for -- */
+/* ------------------------------------------------------------------------------ system calls of the client layer -- */
 
 static int64_t clock_now;
 static struct sim_random system_randomness;
@@ -23,13 +23,13 @@ int64_t __wrap_system_now(void) {
     return clock_now;
 }
 
-/* Its work is players_work's. */
+/* players_work does the work of the background thread. */
 bool __wrap_background_start(struct client *client) {
     (void)client;
     return true;
 }
 
-/* Of a client that is being closed. */
+/* Called for a client that is being closed. The whole wait passes. */
 void __wrap_system_wait(_Atomic uint32_t *futex, uint32_t expected, int64_t until) {
     (void)futex;
     (void)expected;
@@ -46,13 +46,14 @@ bool __wrap_system_random(void *bytes, size_t size) {
 
 /* ---------------------------------------------------------------------------------------------------------- runs -- */
 
-/* What waits for the end of a stop keeps its order, so none ends sooner than it was to. */
+/* Stops a process or a server for a while. A stop never becomes shorter, since packets that wait for its end must keep
+ * their order. */
 static void stop_for(struct world *world, int64_t *until) {
     int64_t end = world->now + random_between(&world->random, 1000, 3 * SECOND);
     *until = end > *until ? end : *until;
 }
 
-/* A process stops with all its clients. */
+/* Stops a process with all its clients. */
 static void stop_process(struct world *world, struct process *process) {
     stop_for(world, &process->paused_until);
     for (uint32_t i = 0; i < world->server_count; i++) {
@@ -78,7 +79,7 @@ static void misfortune(struct world *world) {
     }
 }
 
-/* To when something happens, at the latest to `end`. */
+/* Advances the time to the next event, but not beyond `end`. */
 static void advance(struct world *world, int64_t end) {
     int64_t players = players_next(world);
     int64_t packet = network_next(&world->network);
@@ -89,7 +90,7 @@ static void advance(struct world *world, int64_t end) {
     clock_now = world->now;
 }
 
-/* One event after the other until `end`. */
+/* Runs one event after the other until `end`. */
 static void play(struct world *world, int64_t end, bool draining) {
     int64_t outage = draining ? NEVER : world->now;
     uint32_t same_time = 0;
@@ -151,7 +152,7 @@ static void simulate(struct world_common *common, uint8_t kind) {
     }
     int64_t lease = world->long_lease ? 20 * SECOND : 3 * SECOND;
     int64_t end = world->now + RESOLVE + (world->network.denied ? 2 * lease : 0);
-    while (!world->failed && world->now < end) { /* what goes on in the background */
+    while (!world->failed && world->now < end) { /* the work in the background */
         event_begins();
         advance(world, end);
         network_step(&world->network);
@@ -172,7 +173,7 @@ static void free_world(struct world_common *common) {
 
 uint64_t owners[CALLERS + 1];
 
-/* Mistakes in scripts, each a part of one and what somebody might have written instead. */
+/* Mistakes in scripts: a part of a script, and what somebody might have written instead. */
 const struct planted_edit planted_composites[] = {
     {"acquire looks at nobody else", SCRIPT_ACQUIRE_MANY, KIND_MULTI, "call('exists', unpack(KEYS)) == 0", "true"},
     {"acquire looks at nobody else", SCRIPT_ACQUIRE_MANY, KIND_REDLOCK, "call('exists', unpack(KEYS)) == 0", "true"},

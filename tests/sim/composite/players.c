@@ -1,4 +1,4 @@
-/* Processes: what their background threads do, and callers who take, extend and give at random.
+/* Processes: the work of their background threads, and callers that acquire, extend and release at random.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void make_whole(struct process *process) {
     struct world *world = process->world;
     redlatch_lock *members[SERVERS_MAX * NAMES_MAX];
     uint32_t count = 0;
-    uint32_t first = (uint32_t)(process - world->processes); /* each process gives them in another order */
+    uint32_t first = (uint32_t)(process - world->processes); /* each process passes the members in another order */
     for (uint32_t i = 0; i < world->server_count; i++) {
         for (uint32_t j = 0; j < world->name_count; j++) {
             members[count++] = process->clients[(first + i) % world->server_count].names[j];
@@ -104,7 +104,7 @@ static struct world *world_of(const struct caller *caller) {
     return caller->process->world;
 }
 
-/* A call is under way until its event comes. */
+/* Begins a call. It is in progress until its event comes. */
 static void begin(struct caller *caller, int status) {
     struct world *world = world_of(caller);
     must(world, status, "a call");
@@ -152,7 +152,8 @@ static bool is_outage(int status) {
     return status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY;
 }
 
-/* A call is over. A release is told of each level, also when it is lost, and goes on when it met no server. */
+/* Ends a call. Each release lowers the count of levels, even if the hold is lost. A release that reached no server goes
+ * on in the background. */
 static void ended(struct caller *caller, const redlatch_event *event) {
     struct world *world = world_of(caller);
     bool good = event->status == REDLATCH_OK;
@@ -176,7 +177,7 @@ static void ended(struct caller *caller, const redlatch_event *event) {
     }
 }
 
-/* As a host does that waits for the event descriptor: it collects while the descriptor is readable. */
+/* Collects events while the event descriptor is readable, as a host does that waits for it. */
 static void collect(struct process *process, const struct member_client *client) {
     redlatch_event event = {.struct_size = sizeof event};
     while (client->client->event_raised && redlatch_client_next_event(client->handle, &event) == REDLATCH_OK) {
@@ -185,7 +186,7 @@ static void collect(struct process *process, const struct member_client *client)
             cover(process->world, COVER_COMPOSITE_LOST);
             if (event.serial == caller->serial && caller->levels > 0) {
                 judge_notified(caller);
-                caller->notified = true; /* also of what a release leaves that is under way */
+                caller->notified = true; /* even if a release in progress keeps some of the parts */
             }
         } else if (event.tag == caller->tag) {
             ended(caller, &event);
@@ -196,7 +197,7 @@ static void collect(struct process *process, const struct member_client *client)
 
 /* ------------------------------------------------------------------------------------------------- the processes -- */
 
-/* What the background thread of a client does when it wakes. */
+/* What a client's background thread does when it wakes. */
 static void keep(struct client *client, int64_t now) {
     client_lock(client);
     client_preallocate(client, OPERATION_QUERY);
@@ -227,7 +228,8 @@ static int64_t process_next(const struct process *process) {
     return next;
 }
 
-/* Background threads whose process had no event, and whose next time has not come, would find nothing to do. */
+/* Runs the background threads. Skips a process if it had no event and its next time has not come: its threads would
+ * have nothing to do. */
 void players_work(struct world *world) {
     for (uint32_t i = 0; i < PROCESSES; i++) {
         struct process *process = &world->processes[i];
@@ -250,7 +252,7 @@ void players_act(struct world *world, bool draining) {
     }
 }
 
-/* The end of an event. */
+/* Called at the end of each event. */
 void players_rest(struct world *world) {
     for (uint32_t i = 0; i < PROCESSES; i++) {
         struct process *process = &world->processes[i];

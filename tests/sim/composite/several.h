@@ -1,11 +1,10 @@
-/* A simulation of locks over several servers: multi locks and RedLocks. The client layer and the engine are the real
- * ones, asynchronous calls and all, and so are the scripts. What is not there are sockets, the background thread's
- * thread and the clock.
+/* The simulation of locks over several servers: multi locks and RedLocks. The client layer with its asynchronous calls,
+ * the engine and the scripts are the real ones. Sockets, the thread of the background work and the clock are replaced.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   composite_world.c   a seed from its begin to its end, and what the client layer asks the system for
- *   players.c           processes: their background threads' work, and callers who take, extend and give at random
- *   composite_judge.c   who believes to hold what, against what the servers know */
+ *   composite_world.c   a seed from its beginning to its end, and the client layer's system calls
+ *   players.c           processes: the work of their background threads, and callers that act at random
+ *   composite_judge.c   checks what callers believe to hold against what the servers have */
 #ifndef SEVERAL_H
 #define SEVERAL_H
 
@@ -15,7 +14,7 @@
 
 enum { PROCESSES = 3, SERVERS_MAX = 5, NAMES_MAX = 2, CALLERS = 2, LEVELS_MAX = 3 };
 
-/* The numbers of the callers of each process, one after the other; the same for every seed. */
+/* The owners of the callers of a process. They are the same in each process and for every seed. */
 extern uint64_t owners[CALLERS + 1];
 
 /* A process's client of one server. */
@@ -27,32 +26,32 @@ struct member_client {
     redlatch_lock *names[NAMES_MAX];
 };
 
-/* A thread of a process that takes the whole again and again, or one name by itself. */
+/* A thread of a process that acquires the composite lock again and again. The last caller acquires a single name. */
 struct caller {
     struct process *process;
     redlatch_lock *lock;
-    uint32_t home; /* the server whose client tells of it */
+    uint32_t home; /* the client of this server reports the lock's events */
     uint64_t owner;
-    uint64_t tag; /* of the call under way; 0: none */
+    uint64_t tag; /* of the call in progress; 0: none */
     uint32_t levels;
     uint64_t serial;
     bool single;
-    bool gives;    /* a release is under way */
-    bool owes;     /* a release that met no server goes on in the background */
-    bool notified; /* that it lost what it has */
+    bool gives;    /* a release is in progress */
+    bool owes;     /* a release that reached no server goes on in the background */
+    bool notified; /* the loss of its hold was reported */
     int64_t act_at;
     int64_t cancel_at;
-    int64_t short_since; /* too few of the parts are left since then; 0: enough */
+    int64_t short_since; /* since when it has too few parts; 0: it has enough */
 };
 
 struct process {
     struct world *world;
     struct member_client clients[SERVERS_MAX];
     redlatch_lock *whole;
-    struct caller callers[CALLERS + 1]; /* the last one is content with a single name */
+    struct caller callers[CALLERS + 1]; /* the last one acquires a single name */
     int64_t paused_until;
     uint64_t last_tag;
-    uint32_t stirred; /* for so many events to come its background threads have something to look at */
+    uint32_t stirred; /* for how many further events its background threads run */
 };
 
 enum { STIRRED_FOR = 2 };
@@ -60,7 +59,7 @@ enum { STIRRED_FOR = 2 };
 struct world {
     WORLD_COMMON;
     bool majority;
-    bool long_lease; /* none runs out before the end: what is free was given back */
+    bool long_lease; /* no lease ends before the seed does: what becomes free was released */
     uint32_t server_count, name_count, quorum;
     struct sim_server servers[SERVERS_MAX];
     struct network network;
@@ -79,7 +78,7 @@ int64_t players_next(const struct world *world);
 bool players_are_done(const struct world *world);
 void players_free(struct world *world);
 
-/* An engine was given something, and its client carries out what comes of it. */
+/* Called after an engine has handled an event. The client carries out the engine's output. */
 void players_delivered(struct world_common *world, struct peer *peer);
 
 void judge_granted(const struct caller *caller);

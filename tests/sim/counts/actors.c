@@ -1,4 +1,4 @@
-/* Threads that take, give and wait at random, and what they were told.
+/* Threads that acquire, release and wait at random, and the results of their calls.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static void supply(struct world *world, struct engine *engine, uint8_t kind, uin
 void actors_start(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         for (uint32_t j = 0; j < ACTORS; j++) {
-            bool plays = j <= world->seed / 4 % ACTORS; /* with few of them nobody takes what another sleeps for */
+            bool plays = j <= world->seed / 4 % ACTORS; /* with few actors nobody takes what another waits for */
             world->clients[i].actors[j].act_at = plays ? random_between(&world->random, 0, 100000) : NEVER;
         }
     }
@@ -58,7 +58,7 @@ static void change(struct world *world, struct client *client, struct actor *act
     begin(world, client, actor, OPERATION_CHANGE, 0);
 }
 
-/* What is asked about the whole, and done to it, now and then: by kind. */
+/* The changes that concern the whole semaphore or latch, by kind. They are made rarely. */
 static const struct whole {
     uint8_t kind;
     uint8_t questions[4]; /* enum change */
@@ -101,7 +101,8 @@ static bool act_on_whole(struct world *world, struct client *client, struct acto
     return true;
 }
 
-/* What an acquire does where there is no semaphore. In every other world only those make one who do nothing else. */
+/* Draws what an acquire does if the semaphore does not exist. In every other seed acquires create none: only the
+ * changes that create a semaphore do. */
 static void draw_creation(struct world *world, struct operation *operation) {
     uint32_t dice = world->seed % 2 ? random_below(&world->random, 100) : 100;
     operation->limit = dice < 20 ? TOTAL : 0;
@@ -208,7 +209,7 @@ bool actors_are_done(const struct world *world) {
     return true;
 }
 
-/* What the caller of an operation believes it changed. */
+/* Notes what the caller of an operation believes to have changed. */
 static void note(struct client *client, const struct operation *operation, enum outcome believed, int64_t amount) {
     struct account *account = &client->accounts[operation->id];
     account->believed = (uint8_t)believed;
@@ -221,7 +222,7 @@ static void ended_change(struct client *client, struct actor *actor) {
     bool unknown = operation->status == REDLATCH_NO_REPLY;
     switch (operation->change) {
     case SEMAPHORE_RELEASE:
-        if (good || unknown) { /* which goes on */
+        if (good || unknown) { /* without a reply the release goes on in the background */
             note(client, operation, CHANGES_EXACTLY, operation->amount);
             actor->has = 0;
         }
@@ -246,7 +247,7 @@ static void ended_change(struct client *client, struct actor *actor) {
             note(client, operation, unknown ? CHANGES_OR_NOT : CHANGES_EXACTLY, operation->amount);
         }
         break;
-    default: /* questions, deletion, and what has no amount of its own */
+    default: /* questions, deletions and PERMITS_SET */
         break;
     }
 }

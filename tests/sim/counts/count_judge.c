@@ -1,5 +1,5 @@
-/* What every operation changed on the server, against what its caller was told; who sleeps although there is something
- * for him; whether permits that somebody believes in are there.
+/* The checks of the simulation of counts: each operation changed on the server what its caller was told; no waiter
+ * sleeps although it could go on; each permit in whose lease a holder believes is taken on the server.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -7,8 +7,8 @@
 #include "rejected_scripts.h"
 #include "wire.h"
 
-/* The operation that a script was run for: its client stands in the name of its record, its number is the second
- * argument of every script with one. */
+/* Returns the account of the operation for which a script was run. The name of its record has its client; the second
+ * argument is its number. Returns NULL for a script without a record. */
 static struct account *account_of(struct world *world, const struct packet *packet) {
     for (uint32_t i = 0; i < packet->key_count; i++) {
         struct redis_text key = packet->texts[i];
@@ -29,7 +29,7 @@ static int64_t live_leases(struct world *world) {
     return reply.integer;
 }
 
-/* When the lease of a permit ends by the server's clock; 0 when it is not taken. */
+/* Returns when the lease of a permit ends by the server's clock, or 0 if the permit is not taken. */
 static double lease_end(struct world *world, const void *id) {
     struct redis_text words[] = {redis_text("zscore"), redis_text("{n}:timeout"), {id, PERMIT_SIZE}};
     struct redis_reply reply = {0};
@@ -42,7 +42,7 @@ static double lease_end(struct world *world, const void *id) {
     return end;
 }
 
-/* What a script that writes nothing says is so. */
+/* Checks the reply of a script that writes nothing. */
 static void judge_answer(struct world *world, const struct packet *packet) {
     int64_t value = count_command(world, "get", "n", NULL);
     int64_t reported = packet->reply.integer;
@@ -74,7 +74,7 @@ static void judge_answer(struct world *world, const struct packet *packet) {
     }
 }
 
-/* How many permits there must be in all after a script; whatever is sent again changes nothing. */
+/* Returns how many permits there must be in all after a script. A repeated command must not change the total. */
 static int64_t expected_total(struct world *world, const struct packet *packet, struct account *account) {
     if (packet->reply.kind == REDIS_ERROR) {
         return world->total;
@@ -104,7 +104,7 @@ static int64_t expected_total(struct world *world, const struct packet *packet, 
     }
 }
 
-/* The limit with which an acquire made a semaphore that did not exist; else 0. */
+/* Returns the limit with which an acquire created a semaphore that did not exist, else 0. */
 static int64_t made_with(struct world *world, const struct packet *packet) {
     bool of_permits = packet->script == SCRIPT_ACQUIRE_PERMITS;
     if ((!of_permits && packet->script != SCRIPT_ACQUIRE_SEMAPHORE) || world->existed ||
@@ -135,14 +135,14 @@ static void judge_effect(struct world *world, const struct packet *packet, int64
         world_violation(world, "a change without a record", "by %d", (int)change);
     }
     if (account && packet->script == SCRIPT_UNDO_TAKEN && !world->existed && packet->reply.kind != REDIS_ERROR) {
-        account->effect = 0; /* what it took went with the semaphore */
+        account->effect = 0; /* the permits that it took are deleted with the semaphore */
     }
     if (packet->script == SCRIPT_ACQUIRE_SEMAPHORE && change < 0 && count_command(world, "get", "n", NULL) < 0) {
         world_violation(world, "more permits were taken than there were", "%d in one go", (int)-change);
     }
 }
 
-/* Now and then the script is run for a user, too, who lacks one of its commands. */
+/* Sometimes runs the script also for a user who may not use one of its commands. */
 static void run_refused(struct world *world, const struct packet *packet) {
     if (!random_chance(&world->random, 20)) {
         return;
@@ -169,7 +169,7 @@ void judge_after(struct world_common *common, const struct packet *packet) {
     judge_effect(world, packet, change - made_with(world, packet));
 }
 
-/* Whether the first of those who wait is parked. */
+/* Returns the first waiter if it is parked, else NULL. */
 static const struct operation *parked_first(const struct list *waiters) {
     struct list_link *link = list_first(waiters);
     const struct operation *operation = link ? container_of(link, struct operation, link) : NULL;
@@ -177,7 +177,7 @@ static const struct operation *parked_first(const struct list *waiters) {
     return parked ? operation : NULL;
 }
 
-/* Whether the foremost waiter of a client could have what it waits for. */
+/* Returns whether the foremost waiter or watcher of a client is parked although it could go on. */
 static bool could_go_on(struct world *world, struct client *client) {
     const struct wait_queue *queue = client->resource->queue;
     if (!queue) {
@@ -223,7 +223,7 @@ void judge_permits(struct world *world) {
     }
 }
 
-/* All is settled: every id changed what its caller was told. */
+/* Called when nothing is in progress. Checks that every operation changed what its caller was told. */
 void judge_counts(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         const struct client *client = &world->clients[i];

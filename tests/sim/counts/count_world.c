@@ -1,4 +1,4 @@
-/* A seed's run: everybody acts at random while things go wrong, then gives back what he has.
+/* One seed of the simulation of counts: all actors act at random during faults, then release what they have.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "wire.h"
 
 static const int64_t PLAY = 30 * SECOND;
-static const int64_t RESOLVE = 7 * SECOND; /* what is under way arrives */
+static const int64_t RESOLVE = 7 * SECOND; /* for operations in progress */
 static const int64_t DRAIN = 45 * SECOND;
 
 void *world_allocate(struct world *world, size_t size) {
@@ -69,12 +69,12 @@ static void misfortune(struct world *world) {
     } else {
         world->server.refuse_until = world->now + random_between(&world->random, 1000, 300000);
     }
-    if (random_chance(&world->random, 250)) { /* what is sent again after a cut is refused then */
+    if (random_chance(&world->random, 250)) { /* repeats after a cut are then refused, too */
         world->server.busy_until = world->now + random_between(&world->random, 1000, 600000);
     }
 }
 
-/* When the next of them has something to do. */
+/* Returns when the next timer of an engine is due. */
 static int64_t next_timer(const struct world *world) {
     int64_t next = NEVER;
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -84,7 +84,7 @@ static int64_t next_timer(const struct world *world) {
     return next;
 }
 
-/* Delivers the next packet that comes by `until`; else it is `until`. */
+/* Delivers the next packet if it is due by `until`, and returns true. Else advances the time to `until`. */
 static bool advance(struct world *world, int64_t until) {
     int64_t packet = network_next(&world->network);
     int64_t to = packet <= until ? packet : until;
@@ -93,7 +93,7 @@ static bool advance(struct world *world, int64_t until) {
     return packet <= until && network_step(&world->network);
 }
 
-/* One event after the other until `end`. */
+/* Runs one event after the other until `end`. */
 static void play(struct world *world, int64_t end, bool draining) {
     int64_t outage = world->calm || draining ? NEVER : world->now;
     while (world->now < end && !world->failed && !(draining && actors_are_done(world))) {
@@ -128,7 +128,7 @@ static void start(struct world *world, uint8_t kind) {
     world->now = 1000 * SECOND;
     world->network.world = &world->common;
     world->network.denied = seed % 4 == 3;
-    world->network.slow = seed % 3 ? 50 : 500; /* much happens on the way to those who seldom act */
+    world->network.slow = seed % 3 ? 50 : 500; /* with slow packets in the seeds whose actors act seldom */
     world->network.before_script = judge_before;
     world->network.after_script = judge_after;
     network_add_server(&world->network, &world->server);
@@ -146,7 +146,7 @@ static void simulate(struct world_common *common, uint8_t kind) {
     world->server.refuse_until = 0;
     world->server.busy_until = 0;
     play(world, world->now + RESOLVE, true);
-    if (kind == REDLATCH_LATCH) { /* now whoever waits gets what it waits for */
+    if (kind == REDLATCH_LATCH) { /* from now on every waiter gets what it waits for */
         count_command(world, "del", "n", NULL);
         count_command(world, "publish", "redisson_countdownlatch__channel__{n}", "0");
     } else {
@@ -159,7 +159,7 @@ static void simulate(struct world_common *common, uint8_t kind) {
     if (!world->failed && !actors_are_done(world)) {
         world_violation(world, "somebody still waits in the end", "after %d s", (int)(DRAIN / SECOND));
     }
-    while (!world->failed && world->now < end) { /* what goes on in the background */
+    while (!world->failed && world->now < end) { /* the engines' work in the background */
         event_begins();
         int64_t timer = next_timer(world);
         int64_t before = world->now;

@@ -1,9 +1,9 @@
-/* A simulation of a master with replicas, one of which takes its place now and then: with replication that lags, a tail
- * that is lost, two masters for a while, and clients that learn of it at different times. The engine and the scripts
- * are the real ones.
+/* The simulation of failovers: a master with replicas, one of which sometimes takes its place. Replication lags, the
+ * last writes are lost, there are two masters for a while, and clients learn of the new master at different times. The
+ * engine and the scripts are the real ones.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   failover_world.c    a seed from its begin to its end
+ *   failover_world.c    a seed from its beginning to its end
  *   failovers.c         how one server takes the place of another, and how clients learn of it
  *   owners.c            threads that acquire, extend and release at random
  *   server_holds.c      what each server has of each name, and had
@@ -27,16 +27,16 @@ struct server_holds {
     uint32_t count;
 };
 
-/* What became of a wire number of a client. */
+/* The history of one wire number of a client. */
 struct id_note {
-    int64_t leased_until[SERVERS]; /* the latest end of a lease that each server has known */
-    uint32_t counts[SERVERS];      /* and the most levels */
-    int64_t deadline;              /* the latest that the client has believed in */
-    uint32_t count;                /* and the most levels */
-    int64_t unknown_since;         /* its client believes in it, and its client's server does not bear that out; 0 */
-    bool released;                 /* by a script, on some server */
-    bool release_repeated;         /* it was sent again: what it finds may be its own doing */
-    bool lost;                     /* as its client was told */
+    int64_t leased_until[SERVERS]; /* the latest end of a lease that each server has had */
+    uint32_t counts[SERVERS];      /* the highest hold count that each server has had */
+    int64_t deadline;              /* the latest deadline that the client has believed in */
+    uint32_t count;                /* the highest hold count that the client has believed in */
+    int64_t unknown_since;         /* since when the client believes in it without its server; 0 */
+    bool released;                 /* by a script on some server */
+    bool release_repeated;         /* the release was sent again: it may have removed the hold before */
+    bool lost;                     /* the client was told so */
 };
 
 /* Since when an operation has been in its phase. */
@@ -50,15 +50,15 @@ struct owner {
     struct lock_answer answer;
     uint32_t client;
     uint64_t number;
-    uint64_t permit;  /* the first that it holds; 0 */
-    uint32_t permits; /* how many */
-    uint32_t name;    /* of the operation, and of what it holds */
+    uint64_t permit;  /* the number of the first permit that it holds; 0 */
+    uint32_t permits; /* how many permits it holds */
+    uint32_t name;    /* of the operation and of the hold */
     int64_t act_at;
     int64_t timeout; /* of the operation; NEVER */
     struct phase_note phase;
     bool busy;
-    bool held_before; /* when the operation began */
-    bool timed_out;   /* the operation's timeout is over */
+    bool held_before; /* it held the name when the operation began */
+    bool timed_out;   /* the operation's timeout has passed */
 };
 
 struct client {
@@ -68,30 +68,30 @@ struct client {
     struct resource *names[NAMES_MAX];
     struct owner owners[OWNERS];
     int64_t moved_at;
-    int64_t move_at; /* it is told of another master; NEVER */
+    int64_t move_at; /* when the client is told of another master; NEVER */
     uint64_t losses_reported;
     struct id_note notes[IDS_MAX];
 };
 
 struct world {
     WORLD_COMMON;
-    struct memory *memory; /* everything that engines were given */
+    struct memory *memory; /* all memory of the engines */
     uint8_t kind;          /* enum redlatch_kind */
     uint32_t name_count;
     uint32_t min_replicas;
     bool calm; /* no faults at all */
     bool draining;
-    char values[(NAMES_MAX + 1) * GROUP_VALUE_SIZE]; /* of the group, where locks are of one */
+    char values[(NAMES_MAX + 1) * GROUP_VALUE_SIZE]; /* of the group lock, if that is the kind */
     struct sim_server servers[SERVERS];
     struct server_holds held[SERVERS][NAMES_MAX];
     struct counted *counted; /* of semaphores and latches; else NULL */
     struct network network;
     struct client clients[CLIENTS];
-    uint32_t master;    /* the newest one */
-    uint32_t former;    /* the one before, which is to become a replica */
-    int64_t promote_at; /* the time at which `next` takes the place of the master; NEVER */
+    uint32_t master;    /* the newest master */
+    uint32_t former;    /* the master before it, which is to become a replica */
+    int64_t promote_at; /* when `next` takes the place of the master; NEVER */
     uint32_t next;
-    int64_t demote_at; /* the time at which `former` becomes a replica; NEVER */
+    int64_t demote_at; /* when `former` becomes a replica; NEVER */
     uint32_t failovers_left;
     int64_t failover_at;
 };
@@ -100,18 +100,19 @@ static inline bool needs_all_replicas(const struct world *world) {
     return world->min_replicas == SERVERS - 1;
 }
 
-/* Zeroed, and freed with the world. */
+/* Allocates zeroed memory that is freed with the world. */
 void *failover_allocate(struct world *world, size_t size);
 
-/* Whether all names are of one group: each is a value and the next one, so that neighbours exclude each other. */
+/* Returns whether the names are names of one group lock. Each name is two neighbouring values, so neighbouring names
+ * exclude each other. */
 static inline bool names_share_values(const struct world *world) {
     return world->kind == REDLATCH_GROUP;
 }
 
-/* The key of a name on the servers. */
+/* Returns the key of a name on the servers. */
 const char *name_text(const struct world *world, uint32_t name);
 
-/* The two values of a name of a group. */
+/* Returns the two values of a name of a group lock. */
 static inline const char *name_values(const struct world *world, uint32_t name) {
     return world->values + (size_t)name * GROUP_VALUE_SIZE;
 }
@@ -140,7 +141,7 @@ const struct server_hold *server_hold_find(const struct world *world, uint32_t s
 uint32_t server_index(const struct world *world, const struct sim_server *server);
 struct id_note *failover_note(struct world *world, uint32_t client, uint64_t id);
 
-/* failover_judge.c: after each event, and when a replica takes the place of the master */
+/* failover_judge.c: called after each event, and when a replica takes the place of the master */
 void judge_beliefs(struct world *world);
 void judge_promotion(struct world *world);
 

@@ -1,15 +1,15 @@
-/* What calls and losses tell, against what the servers did; and that waiters ask again, and that nothing is left
- * behind.
+/* Checks the results of calls and the reports of losses against what the servers did. Checks also that waiters recheck
+ * after a move, and that nothing is left behind.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "failover.h"
 
-/* From a move to the next request of a waiter whose connection is there. */
+/* After a move, a waiter whose connection is open must recheck within this time. */
 static const int64_t REQUESTED_WITHIN = 100 * MILLISECOND;
 
-/* A script removes nothing of others: what is gone was released by it, or had run out. A reader whose lease is over is
- * in the lock until it is removed. */
+/* Called after a script. A hold that the script removed counts as released, unless its lease had ended. The entry of a
+ * reader stays after its lease has ended, until a script removes it, and counts as released then. */
 void judge_script(struct world_common *common, const struct packet *packet) {
     struct world *world = (struct world *)common;
     uint32_t server = server_index(world, packet->server);
@@ -37,7 +37,7 @@ void judge_sent(struct world_common *common, struct peer *peer, const struct com
     }
 }
 
-/* A release of the last level says OK of what it removed; of what it did not find only when it was sent twice. */
+/* The release of the last level may return OK only if a script removed the hold, or if the release was sent twice. */
 static void judge_released(struct world *world, struct client *client, const struct operation *operation) {
     const struct id_note *note = failover_note(world, client->peer.number, operation->id);
     bool last = !resource_hold_of(operation->resource, operation->lock_kind, operation->owner);
@@ -57,8 +57,8 @@ void judge_ended(struct world *world, struct client *client, const struct owner 
     if (status == REDLATCH_LOST && operation->kind == OPERATION_RELEASE) { /* the next master may have a longer lease */
         failover_note(world, client->peer.number, operation->id)->lost = true;
     }
-    bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* a timeout below a round trip */
-    slow = slow || (status == REDLATCH_NOT_REPLICATED && owner->timed_out);    /* its command was held back then */
+    bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* timeout below a round trip */
+    slow = slow || (status == REDLATCH_NOT_REPLICATED && owner->timed_out);    /* its command was held back */
     if (world->calm && status <= REDLATCH_UNREACHABLE && !slow) {
         world_violation(world, "trouble without a fault", "client %u owner %d: %s", client->peer.number,
                         (int)owner->number, redlatch_status_name(status));

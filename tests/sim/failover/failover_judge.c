@@ -1,32 +1,33 @@
-/* What clients believe, against what servers have: after each event, and when a replica takes the place of the master.
+/* Checks what clients believe against what servers have: after each event, and when a replica takes the place of the
+ * master.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   what is believed                      what servers have
- *   a deadline that moves later           a lease until then: on one server at least, and on as many replicas as
- *                                         min_replicas says beside
- *   a further level                       the same of the count
- *   a hold                                its client's server has it for as long, or the client is told of the loss
- *                                         soon after it is on that server
- *   any hold, when all replicas are       every replica that is promoted has it for as long; nobody else believes in
- *   needed                                the same lock */
+ *   what a client believes                what servers must have
+ *   a deadline that moves later           a lease until then: on at least one server and min_replicas further ones
+ *   a further level                       the same of the hold count
+ *   a hold                                its client's server has it until the deadline, or the client is told of the
+ *                                         loss soon after it has moved to that server
+ *   any hold, if all replicas must        every promoted replica has it until the deadline; nobody else believes to
+ *   acknowledge                           hold the same lock */
 #include "failover.h"
 #include "kinds.h"
 
-/* A verification after a move: there and back on a slow network, behind a renewal that waits for replicas. */
+/* How long a verification after a move takes at most: a round trip on a slow network, after a renewal that waits for
+ * replicas. */
 static const int64_t VERIFIED_WITHIN = 400 * MILLISECOND;
 
 static bool is_believed(const struct world *world, const struct client *client, const struct hold *hold) {
     return hold->stage == HOLD_ALIVE && world->now < hold->deadline && owner_is_granted(client, hold);
 }
 
-/* Whether a server has a hold for as long as its holder believes in it. */
+/* Returns whether a server has a hold for as long as its holder believes in it. */
 static bool bears_out(const struct world *world, uint32_t server, uint32_t name, uint32_t client,
                       const struct hold *hold) {
     const struct server_hold *known = server_hold_find(world, server, name, client, hold->id);
     return known && known->expires >= hold->deadline;
 }
 
-/* How many servers have known a lease until then, and so many levels. */
+/* Returns how many servers have had a lease until `deadline` and a hold count of at least `count`. */
 static uint32_t known_by(const struct id_note *note, int64_t deadline, uint32_t count) {
     uint32_t servers = 0;
     for (uint32_t i = 0; i < SERVERS; i++) {
@@ -35,7 +36,7 @@ static uint32_t known_by(const struct id_note *note, int64_t deadline, uint32_t 
     return servers;
 }
 
-/* What is believed from now on, as the last reply says. */
+/* Checks a deadline or a hold count that the last reply has raised. */
 static void judge_progress(struct world *world, const struct client *client, const struct hold *hold) {
     struct id_note *note = failover_note(world, client->peer.number, hold->id);
     uint32_t needed = 1 + world->min_replicas;
@@ -57,7 +58,7 @@ static void judge_progress(struct world *world, const struct client *client, con
     }
 }
 
-/* Since when the client could have verified the hold; NEVER while it can not. */
+/* Returns since when the client could have verified the hold. Returns NEVER while it cannot. */
 static int64_t could_verify_since(const struct client *client) {
     bool up = client->peer.up[PIPELINE_BACKGROUND] && client->peer.server->replication.master == NULL;
     return up ? client->peer.ready_at[PIPELINE_BACKGROUND] : NEVER;
@@ -83,13 +84,13 @@ static void judge_hold(struct world *world, const struct client *client, const s
     }
 }
 
-/* Whether two holds of a name are one too many. */
+/* Returns whether two holds of a name exclude each other. */
 static bool exclude_each_other(const struct hold *one, const struct hold *other) {
     return one->lock_kind != REDLATCH_READ || other->lock_kind != REDLATCH_READ;
 }
 
-/* Only where all replicas acknowledge each grant nothing is lost, and so nobody else can be granted what is held. Names
- * that share values are like one lock. */
+/* Checks exclusion. Called only if all replicas acknowledge each grant: then no hold is lost, and nobody else can be
+ * granted what is held. The names of a group lock count as one lock. */
 static void judge_exclusion(struct world *world, uint32_t first, uint32_t end) {
     const struct hold *last = NULL;
     uint32_t believers = 0;
@@ -97,7 +98,7 @@ static void judge_exclusion(struct world *world, uint32_t first, uint32_t end) {
     for (uint32_t i = 0; i < CLIENTS * (end - first); i++) {
         const struct client *client = &world->clients[i % CLIENTS];
         for (const struct hold *hold = client->names[first + i / CLIENTS]->holds; hold; hold = hold->next) {
-            bool own = last && last->owner == hold->owner; /* who writes may read, too */
+            bool own = last && last->owner == hold->owner; /* a writer may also read */
             if (is_believed(world, client, hold) && !own && (!last || exclude_each_other(last, hold))) {
                 believers++;
                 last = hold;
@@ -127,8 +128,8 @@ void judge_beliefs(struct world *world) {
     }
 }
 
-/* What the new master does not have is lost: only what was not replicated to it, and nothing where all replicas
- * acknowledge, or the former master stepped down after this one had caught up. */
+/* Checks which holds the new master lacks. They are lost. It may lack only what was not replicated to it. It may lack
+ * nothing if all replicas acknowledge, or if the former master stepped down after this one had caught up. */
 void judge_promotion(struct world *world) {
     bool stepped_down = world->servers[world->former].replication.master != NULL;
     for (uint32_t name = 0; name < world->name_count; name++) {

@@ -1,4 +1,4 @@
-/* A seed's run: everybody acts at random while replicas take the place of the master, then gives back what he has.
+/* One seed: all owners act at random while replicas take the place of the master, then release what they have.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void replicated(struct world_common *common, struct sim_server *server) {
     server_holds_read(world, server_index(world, server));
 }
 
-/* Delivers the next packet that comes by `until`; else it is `until`. */
+/* Delivers the next packet if it is due by `until`, and returns true. Else advances the time to `until`. */
 static bool advance(struct world *world, int64_t until) {
     int64_t packet = network_next(&world->network);
     int64_t to = packet <= until ? packet : until;

@@ -1,9 +1,9 @@
 /* How one server takes the place of another, and how clients learn of it.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   the master       is killed, and comes back later as a replica; or stays for a while as a second master, for clients
+ *   the master       is killed, and comes back later as a replica; or stays a second master for a while, for clients
  *                    that have not been told; or steps down after its replica has caught up
- *   a client         is told, and moves; or finds out, when it makes a connection, or when the former master, now a
+ *   a client         is told, and moves; or finds out when it opens a connection, or when the former master, now a
  *                    replica, refuses a command */
 #include "failover_counts.h"
 
@@ -73,7 +73,8 @@ static void cut_all(struct world *world, struct peer *peer) {
     network_cut_messages(&world->network, peer);
 }
 
-/* The former master is a replica now, with those that still follow it. Whoever is on it finds the other one. */
+/* Makes the former master a replica, and those that follow it replicas of the new master. Its clients find the new
+ * master. */
 static void demote(struct world *world) {
     struct sim_server *master = &world->servers[world->master];
     struct sim_server *former = &world->servers[world->former];
@@ -86,7 +87,7 @@ static void demote(struct world *world) {
             replication_follow(&world->network, server, master);
         }
     }
-    bool closes = random_chance(&world->random, 500); /* as sentinels have it do */
+    bool closes = random_chance(&world->random, 500); /* as sentinels make it do */
     for (uint32_t i = 0; i < CLIENTS; i++) {
         struct client *client = &world->clients[i];
         client->peer.view = master;
@@ -98,7 +99,7 @@ static void demote(struct world *world) {
     }
 }
 
-/* Whether the last failover is over, for every client. */
+/* Returns whether the last failover has ended for every client. */
 static bool is_over(const struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         if (world->clients[i].peer.server != &world->servers[world->master]) {
@@ -108,7 +109,7 @@ static bool is_over(const struct world *world) {
     return world->promote_at == NEVER && world->demote_at == NEVER;
 }
 
-/* Nobody promotes a replica that has no copy of its master's keys yet. */
+/* Begins a failover, unless the drawn replica has no copy of its master's keys yet: nobody promotes such a replica. */
 static void begin(struct world *world) {
     struct sim_server *former = &world->servers[world->master];
     uint32_t dice = random_below(&world->random, 100);
@@ -133,7 +134,7 @@ static void begin(struct world *world) {
     }
 }
 
-/* A replica receives nothing for a while, or late. */
+/* Makes a replica receive nothing for a while, or later than usual. */
 static void slow_down(struct world *world) {
     struct replication *replica = &world->servers[random_below(&world->random, SERVERS)].replication;
     if (random_chance(&world->random, 500)) {
@@ -144,7 +145,7 @@ static void slow_down(struct world *world) {
     }
 }
 
-/* Breaks a connection, one on which the server waits for replicas if there is such a one. */
+/* Breaks a connection, preferably one on which the server waits for replicas. */
 static void cut(struct world *world, struct peer *peer) {
     uint32_t pipeline = random_below(&world->random, PIPELINE_COUNT);
     for (uint32_t i = 0; i < CLIENTS * PIPELINE_COUNT; i++) {

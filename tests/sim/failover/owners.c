@@ -35,7 +35,7 @@ void owners_start(struct world *world) {
     }
 }
 
-/* The number by which the engine knows what an owner holds. */
+/* Returns the owner number under which the engine has the hold of an owner. */
 static uint64_t number_of(const struct world *world, const struct owner *owner) {
     bool permits = world->kind == REDLATCH_PERMIT_SEMAPHORE;
     return !permits ? owner->number : owner->permit ? PERMIT_OWNER | owner->permit : 0;
@@ -138,7 +138,7 @@ static void act(struct world *world, struct owner *owner) {
     }
     owner->held_before = hold != NULL;
     if (hold && (hold->stage == HOLD_RELEASING || hold->deferred_releases > 0)) {
-        owner->act_at = world->now + 5 * MILLISECOND; /* a release that was given up goes on */
+        owner->act_at = world->now + 5 * MILLISECOND; /* a release that was given up goes on in the background */
     } else if (hold) {
         use(world, owner, hold);
     } else if (world->draining) {

@@ -1,4 +1,4 @@
-/* What each server has of each name, as it was after the last script or the last copy from its master.
+/* The holds that each server has, as they were after its last script or the last copy from its master.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -41,7 +41,7 @@ static void read_permits(struct world *world, uint32_t server, uint32_t name, st
     redis_reply_free(&reply);
 }
 
-/* A number that stands in a group about an owner of a value; 0 if there is none. */
+/* Returns a number that a group lock has about the owner of a value, or 0. */
 static int64_t owner_number(struct world *world, uint32_t server, const char *value, struct redis_text owner,
                             const char *what) {
     char field[160];
@@ -56,7 +56,7 @@ static int64_t owner_number(struct world *world, uint32_t server, const char *va
     return number;
 }
 
-/* Who has a value of a group, unless its time is over. */
+/* Reads which owner has a value of a group lock. Returns false if there is none or its lease has ended. */
 static bool read_value(struct world *world, uint32_t server, const char *value, struct server_hold *hold) {
     struct redis_text key = redis_text(name_text(world, 0));
     struct redis_text owner;
@@ -71,7 +71,7 @@ static bool read_value(struct world *world, uint32_t server, const char *value, 
     return hold->expires > world->now;
 }
 
-/* A name of a group is held by who has both of its values. Nobody has one of them alone, on any server. */
+/* Reads a group lock. The holder of a name has both of its values. Nobody may have only one of them, on any server. */
 static void read_group(struct world *world, uint32_t server) {
     struct server_hold owners[NAMES_MAX + 1];
     bool held[NAMES_MAX + 1] = {false};
@@ -97,7 +97,7 @@ static void read_group(struct world *world, uint32_t server) {
     }
 }
 
-/* The latest lease and the most levels that a server has had of a hold. */
+/* Notes the latest lease and the highest hold count that a server has had of a hold. */
 static void note_known(struct world *world, uint32_t server, const struct server_hold *hold) {
     struct id_note *note = failover_note(world, hold->client, hold->id);
     note->leased_until[server] = hold->expires > note->leased_until[server] ? hold->expires

@@ -1,9 +1,9 @@
-/* What scripts answer about one owner and one name, compared with the records of the keys before and after.
+/* Checks what scripts reply about one owner and one name, against the records of the keys before and after.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "world.h"
 
-/* The record that a request is about: of a read-write lock that of the side. */
+/* Returns the record that a request is about. For a read-write lock that is the record of the mode. */
 static struct wire_name *wire_of(struct world *world, const struct request *request, uint32_t name) {
     bool reads = false;
     if (world_has_read_write(world)) {
@@ -24,7 +24,8 @@ static struct wire_name *wire_of(struct world *world, const struct request *requ
     return &world->checker.wire[name + reads];
 }
 
-/* Whether the server has the hold that a request is about; a reader whose time-outs are over counts as it did. */
+/* Returns whether the server has the hold that a request is about. A reader whose timeout keys have ended counts,
+ * too. */
 static bool has_own(struct world *world, const struct request *request, uint32_t name) {
     uint32_t argument = owner_argument(world, request, name);
     if (argument >= request->argument_count) {
@@ -34,7 +35,7 @@ static bool has_own(struct world *world, const struct request *request, uint32_t
     return wire_find(wire_of(world, request, name), named.client, named.id) != NULL;
 }
 
-/* When the lease of a request's owner ends; 0 if it holds nothing. */
+/* Returns when the lease of a request's owner ends, or 0 if the owner holds nothing. */
 static int64_t own_lease(struct world *world, const struct request *request, uint32_t argument) {
     struct wire_field named = owner_named(request, argument);
     const struct wire_name *wire = wire_of(world, request, key_name(world, request, 0));
@@ -59,7 +60,8 @@ static void wrong(struct world *world, const struct request *request, const stru
                     reply->kind == REDIS_INTEGER ? (int)reply->integer : (int)reply->kind, what);
 }
 
-/* Of locks with one owner at a time, whose last levels are released, one number says what is the same of all. */
+/* A release of a set replies with one number if all its locks are mutexes or fenced locks that are released for the
+ * last time, and the results are equal. */
 static void judge_brevity(struct world *world, const struct request *request, const struct redis_reply *reply) {
     struct redis_text letters = request->texts[request->key_count];
     bool alike = is_set(request) && reply->kind == REDIS_ARRAY;
@@ -74,7 +76,7 @@ static void judge_brevity(struct world *world, const struct request *request, co
     }
 }
 
-/* Yes or no about each name of a release, one answer being that of all. */
+/* A release replies for each name whether its owner held it. One number stands for all names. */
 static void judge_release(struct world *world, const struct request *request, const struct redis_reply *reply) {
     judge_brevity(world, request, reply);
     for (uint32_t i = 0; i < names_of(request); i++) {
@@ -86,7 +88,7 @@ static void judge_release(struct world *world, const struct request *request, co
     }
 }
 
-/* Who is told to wait is told how long the lock lasts; of a plain lock that is not ours, less. */
+/* An acquire that is not granted replies how long the lock lasts. For group, plain and fair locks it may reply less. */
 static void judge_remaining(struct world *world, const struct request *request, const struct redis_reply *reply) {
     uint32_t name = key_name(world, request, 0);
     int64_t ttl = keyspace_pttl(world->server.keyspace, world->names[name]);
@@ -107,7 +109,7 @@ static void judge_acquire(struct world *world, const struct request *request, co
     judge_remaining(world, request, reply);
 }
 
-/* Yes or no about a hold that was there before, or is there now under the id it moved to. */
+/* The reply says whether the owner held the lock before, or holds it now under the id to which the hold moved. */
 static void judge_own(struct world *world, const struct request *request, const struct redis_reply *reply) {
     uint32_t name = key_name(world, request, 0);
     const struct wire_name *wire = wire_of(world, request, name);
@@ -122,7 +124,7 @@ static void judge_own(struct world *world, const struct request *request, const 
     }
 }
 
-/* A query says whether somebody holds the lock, and who, how often and for how long. */
+/* A query replies whether somebody holds the lock, and who, with which hold count and for how long. */
 static void judge_query(struct world *world, const struct request *request, const struct redis_reply *reply) {
     uint32_t name = key_name(world, request, 0);
     const struct wire_name *wire = wire_of(world, request, name);
@@ -135,7 +137,7 @@ static void judge_query(struct world *world, const struct request *request, cons
         wrong(world, request, reply, held ? "nobody holds it" : "somebody holds it");
     }
     if (!held || wire->count == 0) {
-        return; /* of a group two may hold a value each */
+        return; /* the values of a group lock may have different holders */
     }
     struct wire_field named = wire_parse_owner(redis_reply_view(&reply->elements[1]));
     const struct wire_field *field = wire_find(wire, named.client, named.id);
@@ -154,7 +156,7 @@ static void judge_query(struct world *world, const struct request *request, cons
     }
 }
 
-/* Where a request says for how long, and of whose hold: argument numbers; 0 for the first where it says nothing. */
+/* Which arguments of a request have the lease and its owner. `lease` is 0 if the request has none. */
 struct lease_place {
     uint32_t lease, owner;
 };
@@ -188,7 +190,7 @@ static struct lease_place lease_place(enum script_id script) {
     }
 }
 
-/* A hold lasts as long as was asked for; for longer only if it did so before, and an extension ends that, too. A writer
+/* A hold lasts as long as requested. It lasts longer only if it did before, and the script is no extend. A writer
  * shares the lease of the lock with readers. */
 static void judge_lease(struct world *world, const struct request *request) {
     struct lease_place place = lease_place(request->script);
@@ -203,7 +205,7 @@ static void judge_lease(struct world *world, const struct request *request) {
     uint32_t name = key_name(world, request, 0);
     bool shared = world_has_read_write(world) && wire_of(world, request, name) == &world->checker.wire[name];
     int64_t longest = before > requested ? before : requested;
-    bool repeat = place.owner != 0 && world->checker.lease_before == 0; /* of what gave the hold another id */
+    bool repeat = place.owner != 0 && world->checker.lease_before == 0; /* of the change to another id */
     if (ends != 0 && !repeat && (ends < requested - 2 * MILLISECOND || (!shared && ends > longest + 2 * MILLISECOND))) {
         world_violation(world, "a script gives a lease of another length", "%s: %d us from the %d ms asked for",
                         scripts_embedded[request->script].name, (int)(ends - requested), (int)lease_ms);

@@ -1,4 +1,5 @@
-/* What engines believe: one believer for each lock, nothing that the server does not bear out, nothing left behind.
+/* Checks what engines believe: each lock has one believer, the server has what engines believe, and no hold is left
+ * behind.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lease.h"
 #include "sim_client.h"
@@ -13,7 +14,7 @@ static struct owner *owner_of(struct client *client, uint64_t number) {
     return NULL;
 }
 
-/* Whether a hold was taken away by who is no client of ours: under its id, or the new one that it moves to. */
+/* Returns whether another party than our clients removed a hold, under its id or under the new id that it moves to. */
 static bool is_taken_away(struct client *client, const struct hold *hold) {
     bool moves = hold->busy && hold->busy->kind == COMMAND_MOVE;
     return note_of(client->world, client->index, hold->id)->tainted ||
@@ -117,7 +118,7 @@ static bool timers_name_id(struct timer *timer, const struct resource *resource,
     return false;
 }
 
-/* Whether the engine still has to do with an id. */
+/* Returns whether the engine still has something to do with an id. */
 static bool is_known(struct client *client, uint32_t name, uint64_t id) {
     struct engine *engine = &client->engine;
     struct resource *resource = client->names[name];
@@ -180,7 +181,7 @@ static bool is_armed_by(const struct timer *timer, int64_t at) {
     return at == NEVER || (timer_is_armed(timer) && timer->at <= at);
 }
 
-/* Whoever has to do something at a time has a timer that fires by then. */
+/* Every hold and operation that must do something at a given time has a timer that fires by then. */
 static void check_timers(struct client *client) {
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
         for (const struct hold *hold = client->names[name]->holds; hold; hold = hold->next) {

@@ -1,4 +1,5 @@
-/* What the rules of all kinds say of a hold that a script made, changed or took away, in the same words.
+/* The violations that the rules of all kinds report in the same words, about a hold that a script made, changed or
+ * removed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 

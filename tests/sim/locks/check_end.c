@@ -1,4 +1,4 @@
-/* The end of a run: every owner is done and the last lease is over, so nothing may be left, on the server or in an
+/* The end of a run: all owners are done and the last lease has ended, so nothing may be left on the server or in an
  * engine.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
@@ -51,7 +51,7 @@ void check_end(struct world *world) {
     server_touch(world);
     for (uint32_t name = 0; name < world->plan.names; name++) {
         if (world_has_values(world) && keyspace_exists(world->server.keyspace, world->names[name])) {
-            world_violation(world, "a key is left at the end", "the group of lock %u", name); /* nobody holds of it */
+            world_violation(world, "a key is left at the end", "the group of lock %u", name); /* with no holder */
         }
         watch_name(world, name);
         if (world->checker.wire[name].present) {

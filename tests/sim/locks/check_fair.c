@@ -1,5 +1,6 @@
-/* Fair locks: grants follow the server's queue, places are taken at its end and given up by their waiters alone, nobody
- * who lives loses one, nobody who does not wait keeps one, and whoever is at the head of a free lock is woken.
+/* Checks fair locks: grants follow the server queue. A waiter takes its position at the end of the queue, and only it
+ * gives the position up. No live waiter loses its position, and nobody keeps one without waiting. The head of a free
+ * lock is woken.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,12 @@
 #include "world.h"
 
 static const int64_t LONGEST_SLEEP = 5 * SECOND;
-/* Each place that is taken behind another adds five minutes to its score; all of a seed come to less than this. */
+/* Each position that is taken behind another adds five minutes to its score. All of a seed together come to less than
+ * this. */
 static const int64_t LONGEST_TIMEOUT_MS = 1000 * 1000 * 1000;
 
-/* What a place lasts for at least once its waiter asked again: Redisson's time for a head that does not come. */
+/* How long a position lasts at least after a request of its waiter: Redisson's timeout for a head that does not
+ * come. */
 static const int64_t FOREIGN_TIMEOUT_MS = 300 * 1000;
 
 static bool is_fair(const struct world *world) {
@@ -31,7 +34,7 @@ static void key_of(const struct world *world, const char *prefix, uint32_t name,
     snprintf(key, 128, "%s{%.*s}", prefix, (int)world->names[name].size, world->names[name].bytes);
 }
 
-/* The end of a waiter's time, in ms of the server's clock. */
+/* Returns when a waiter's time ends, in ms of the server's clock. */
 static double score_of(struct world *world, uint32_t name, const char *owner, const char *timeouts) {
     struct redis_reply score;
     call(world, (const char *const[]){"ZSCORE", timeouts, owner}, 3, &score);
@@ -43,7 +46,7 @@ static double score_of(struct world *world, uint32_t name, const char *owner, co
     return until;
 }
 
-/* A waiter is gone in the server's eyes: its score or its client's heartbeat. */
+/* Returns whether a waiter is gone for the server: by its score, or because its client has no heartbeat. */
 static bool is_gone(struct world *world, uint32_t name, const char *owner, double until) {
     char sign[256];
     key_of(world, "redlatch_waiting:", name, sign);
@@ -86,7 +89,7 @@ static void read_queue(struct world *world, uint32_t name, struct fair_queue *qu
     redis_reply_free(&count);
 }
 
-/* The waiter that a place is for; NULL if nobody waits with that number. */
+/* Returns the waiter of a position, or NULL if nobody waits with that number. */
 static struct sim_operation *waiter_of(const struct world *world, uint32_t name, const struct fair_place *place) {
     const struct wait_queue *wait_queue = world->clients[place->client]->names[name]->queue;
     for (struct list_link *link = wait_queue ? list_first(&wait_queue->waiters) : NULL; link;
@@ -99,7 +102,7 @@ static struct sim_operation *waiter_of(const struct world *world, uint32_t name,
     return NULL;
 }
 
-/* Whether an argument is the owner id that stands in a place. */
+/* Returns whether an argument is the owner id of a position. */
 static bool is_place(const struct request *request, uint32_t argument, const struct fair_place *place) {
     struct redis_text text = request->texts[request->key_count + argument];
     uint64_t id = 0;
@@ -126,7 +129,7 @@ static void judge_gone(struct world *world, uint32_t name, const struct fair_pla
     }
 }
 
-/* Somebody left the queue; `ahead` of its place still stand so many. */
+/* Checks why a waiter left the queue. `ahead` is the number of positions still ahead of its position. */
 static void judge_removed(struct world *world, const struct request *request, uint32_t name,
                           const struct fair_place *place, uint32_t ahead) {
     bool holds = wire_find(&world->checker.wire[name], place->client, place->id) != NULL;
@@ -158,7 +161,7 @@ static void judge_added(struct world *world, const struct request *request, uint
     }
 }
 
-/* Who is called has less time than before: the head. Nobody else's time is shortened, and a refresh shortens none. */
+/* Only the time of the head may be shortened, since it has less time after it was woken. A refresh shortens none. */
 static void judge_score(struct world *world, const struct request *request, uint32_t name,
                         const struct fair_place *before, const struct fair_place *after, bool head) {
     if (after->score < before->score && (!head || request->script == SCRIPT_REFRESH_FAIR)) {
@@ -167,7 +170,7 @@ static void judge_score(struct world *world, const struct request *request, uint
     }
 }
 
-/* Whether a refresh names the waiter of a place. */
+/* Returns whether a refresh names the waiter of a position. */
 static bool is_refreshed(const struct request *request, const struct fair_place *place) {
     const struct redis_text *sign = &request->texts[3];
     bool found = false;
@@ -178,8 +181,8 @@ static bool is_refreshed(const struct request *request, const struct fair_place 
     return found && (uint8_t)(sign->bytes[sign->size - 1] - '0') == place->client;
 }
 
-/* Each place that a refresh names lasts for as long as that of a new waiter, or the head's of a free lock for as long
- * as the heartbeat, which begins anew; the answer has all the others. */
+/* Each position that a refresh names must last as long as that of a new waiter. The head of a free lock must last as
+ * long as the heartbeat, which is renewed. The reply must have all named waiters without a position. */
 static void judge_refresh(struct world *world, const struct request *request, uint32_t name,
                           const struct fair_queue *queue, const struct redis_reply *reply) {
     if (request->script != SCRIPT_REFRESH_FAIR || reply->kind == REDIS_ERROR) {
@@ -258,7 +261,7 @@ void fair_after(struct world *world, const struct request *request, const struct
     old->was_held = wire->present;
 }
 
-/* An old snapshot brought places back. */
+/* Called when the server came back with positions of an old snapshot. */
 void fair_restored(struct world *world, uint32_t name) {
     if (is_fair(world)) {
         struct fair_queue now = {0};
@@ -270,7 +273,7 @@ void fair_restored(struct world *world, uint32_t name) {
     }
 }
 
-/* Nobody waits with that number any more: its leave is on its way, for so long. */
+/* Checks a position for which nobody waits. The command that gives it up must arrive within a bounded time. */
 static void check_ghost(struct world *world, uint32_t name, const struct fair_place *place) {
     struct id_note *note = note_of(world, place->client, place->id);
     if (waiter_of(world, name, place)) {
@@ -279,7 +282,7 @@ static void check_ghost(struct world *world, uint32_t name, const struct fair_pl
     }
     note->ghost_since = note->ghost_since ? note->ghost_since : world->now;
     if (note->place_restored) {
-        return; /* it is left when its client sees it at the head, or goes with that client's heartbeat */
+        return; /* its client gives it up when it sees it at the head, or its heartbeat ends */
     }
     int64_t since = unhindered_since(world->clients[place->client]);
     int64_t allowed = 2 * SECOND + world->plan.dead_peer_ms * MILLISECOND + promptly(world) +
@@ -290,7 +293,7 @@ static void check_ghost(struct world *world, uint32_t name, const struct fair_pl
     }
 }
 
-/* The lock is free: its head takes it, at once if it was called, and by its own look else. */
+/* Checks that the head takes a free lock: at once if it was woken, else by its own recheck. */
 static void check_head(struct world *world, uint32_t name, const struct fair_queue *queue) {
     const struct fair_place *head = &queue->places[0];
     const struct wire_name *wire = &world->checker.wire[name];
@@ -323,7 +326,7 @@ static bool has_place(const struct fair_queue *queue, const struct client *clien
     return false;
 }
 
-/* Who has lost its place asks for another as soon as it looks or is refreshed, whatever its process does meanwhile. */
+/* A waiter that has lost its position must request another one at its next recheck or refresh. */
 static void check_placeless(struct client *client, uint32_t name, const struct fair_queue *queue) {
     const struct world *world = client->world;
     const struct wait_queue *wait_queue = client->names[name]->queue;

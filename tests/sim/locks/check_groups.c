@@ -1,25 +1,25 @@
-/* The values of groups on the wire. Every name of a world is two values of a group, of which it shares each with a
- * neighbour there. It counts as present while any of its values is held; a hold is a field of it while it has both.
- * What an owner whose time is over left behind is nothing.
+/* The values of group locks on the server. Every name of a world is two values of a group lock. It shares each value
+ * with a neighbouring name. A name counts as present while any of its values is held. A hold is a field of a name while
+ * it has both values. Fields of an owner whose lease has ended count as absent.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "sim_client.h"
 #include "world.h"
 
-/* One value, as the server has it. */
+/* One value as the server has it. */
 struct value {
-    struct wire_field field; /* its living owner; `expires` is when that ends */
+    struct wire_field field; /* its owner; `expires` is when the owner's lease ends */
     bool held;
 };
 
-/* The names of a world and their values, as far as they were read. */
+/* The names of a world and their values, as far as they have been read. */
 struct groups {
     struct wire_name names[MAX_NAMES];
     struct value values[MAX_VALUES];
 };
 
-/* The first name behind the group that a name is of. */
+/* Returns the index after the last name of a name's group. */
 static uint32_t group_end(const struct world *world, uint32_t name) {
     uint32_t end = world_group(world, name) + world->plan.names_of_group;
     return end < world->plan.names ? end : world->plan.names;
@@ -29,7 +29,7 @@ static struct redis_text value_text(const struct world *world, uint32_t value) {
     return (struct redis_text){world->values + (size_t)value * GROUP_VALUE_SIZE, GROUP_VALUE_SIZE};
 }
 
-/* What stands in a field of the group about a value and an owner. */
+/* Reads a number that the group lock has about a value and its owner. */
 static bool own_number(struct world *world, uint32_t group, struct redis_text text, struct redis_text owner,
                        const char *what, int64_t *number_out) {
     char field[160];
@@ -74,10 +74,10 @@ static struct wire_name name_of_values(const struct value two[2]) {
     return wire;
 }
 
-/* No hold has one of its values alone, unless it was taken away. */
+/* No hold has only one of its values, unless somebody removed the other. */
 static void check_whole(struct world *world, uint32_t group, const struct groups *groups) {
     uint32_t end = group_end(world, group);
-    for (uint32_t i = group; i <= end; i++) { /* the value between two names, and those at both ends */
+    for (uint32_t i = group; i <= end; i++) { /* the values between two names, and those at both ends */
         const struct value *value = &groups->values[world_first_value(world, group) + i - group];
         const struct wire_field *owner = &value->field;
         bool before = i > group && wire_find(&groups->names[i - 1], owner->client, owner->id);
@@ -90,7 +90,7 @@ static void check_whole(struct world *world, uint32_t group, const struct groups
     }
 }
 
-/* Reads all names of a group; its key must outlive what is in it. */
+/* Reads all names of a group. Its key must not expire before the holds in it. */
 static void read_group(struct world *world, uint32_t group, struct groups *groups) {
     struct redis_reply kind = {0};
     uint32_t first = world_first_value(world, group);
@@ -129,8 +129,8 @@ static bool is_value_of(const struct world *world, uint32_t group, struct redis_
     return first <= last;
 }
 
-/* Nothing stands in a group but its values, and of their owners what belongs to them; a peer like Redisson leaves what
- * is over (W-20). */
+/* A group lock has only the fields of its values and of their owners. A foreign client, like Redisson, leaves the
+ * fields of ended leases (W-20). */
 static void check_leftovers(struct world *world, uint32_t group) {
     struct redis_reply all = {0};
     wire_call(world, "HGETALL", group, &all);
@@ -153,7 +153,7 @@ static void check_leftovers(struct world *world, uint32_t group) {
     redis_reply_free(&all);
 }
 
-/* Which name a line of a request is about, by the first of its values, which end the line. */
+/* Returns which name an entry of a request is about, by the first of its values. The values are at the entry's end. */
 uint32_t group_name(const struct world *world, const struct request *request, uint32_t line) {
     uint32_t per_line = request->renewal ? request->argument_count / request->key_count : request->argument_count;
     uint32_t end = is_set(request) ? line_argument(request, line + 1) : per_line * (line + 1);
@@ -165,7 +165,7 @@ uint32_t group_name(const struct world *world, const struct request *request, ui
     return name;
 }
 
-/* Whether a request that is no renewal is about a name, and that of an owner. */
+/* Returns whether a request, which is not a renewal, is about a name and the hold of an owner. */
 static bool is_about(struct world *world, const struct request *request, uint32_t name,
                      const struct wire_field *field) {
     uint32_t line = 0;
@@ -199,8 +199,8 @@ static void judge_removed(struct world *world, const struct request *request, ui
     }
 }
 
-/* Whether nobody else held a value of a name; the owner itself may have, if a force release by another name left it a
- * part of them and the acquire was sent again. */
+/* Returns whether nobody else held a value of a name. The owner itself may have held some, if a force release of
+ * another name left it a part and its acquire was sent again. */
 static bool was_free(struct world *world, uint32_t name, const struct wire_field *field) {
     const struct wire_name *names = world->checker.wire;
     bool left = note_of(world, field->client, field->id)->removed == REMOVED_DELETED;
@@ -229,7 +229,7 @@ static void judge_created(struct world *world, const struct request *request, ui
     wire_created(world, field);
     world->checker.created++;
     if (handed && note_of(world, old->fields[0].client, old->fields[0].id)->release_sent_at == 0) {
-        return; /* a move to a new id, not a hand-over */
+        return; /* a move to a new id, no hand-over */
     }
     old->chain = handed ? old->chain + 1 : 0;
     check_chain(world, old->chain);
@@ -276,7 +276,7 @@ static void judge_one_group(struct world *world, const struct request *request, 
     }
 }
 
-/* A script may have to do with any value, whatever it was sent for. */
+/* A script may change any value, whatever name it was sent for. So all groups are checked. */
 void judge_groups(struct world *world, const struct request *request, bool whole) {
     enum script_id script = role_of(request->script);
     bool notified = whole && (script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE);
@@ -285,7 +285,7 @@ void judge_groups(struct world *world, const struct request *request, bool whole
     }
 }
 
-/* Brings the record of a name up to date with what time alone has done. */
+/* Updates the record of a name with the changes that time alone has made. */
 void watch_values(struct world *world, uint32_t name) {
     struct wire_name *old = &world->checker.wire[name];
     struct groups groups;
@@ -304,7 +304,7 @@ void watch_values(struct world *world, uint32_t name) {
     world->checker.ran_out_at[name] = old->present ? world->checker.ran_out_at[name] : ended;
 }
 
-/* What is not a script was at the group that a name is of. */
+/* Called when another party than a script has changed a name's group. */
 void watch_external_values(struct world *world, uint32_t name, bool notified) {
     struct groups groups;
     uint32_t group = world_group(world, name);
@@ -318,7 +318,7 @@ void watch_external_values(struct world *world, uint32_t name, bool notified) {
     }
 }
 
-/* The clock was set: what is there ends at another time, and what was over may be there again. */
+/* The server's clock was set: leases end at another time, and ended ones may be back. */
 static void watch_clock_of_group(struct world *world, uint32_t group) {
     struct groups groups;
     uint32_t first = world_first_value(world, group);
@@ -349,7 +349,7 @@ void watch_clock_of_values(struct world *world) {
     }
 }
 
-/* Of two names that share a value only one has a believer. */
+/* Of two names that share a value, only one may have a believer. */
 void check_exclusion_of_values(struct world *world, uint32_t name) {
     const struct foreign *peer = &world->foreign;
     bool foreign = peer->held && world->now < peer->until && world_overlap(world, peer->name, name);

@@ -1,4 +1,4 @@
-/* A connection ended: the holds of its client are asked about soon, so that who lost one is told.
+/* After a connection has ended, its client must soon ask the server about its holds, so that it notices losses.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "world.h"
@@ -19,8 +19,8 @@ void check_connection_ended(struct client *client) {
     }
 }
 
-/* Until when the end of a connection may be followed by nothing: the next verification, a way back to the server, and
- * the time that this takes. */
+/* Returns by when a loss must be noticed after a connection ended: at the next verification, once the client can reach
+ * the server, and after the time that this takes. */
 static int64_t limit(const struct client *client, int64_t requested_at) {
     const struct world *world = client->world;
     int64_t since = requested_at + world->plan.settings.watchdog_lease_ms * MILLISECOND / 10;

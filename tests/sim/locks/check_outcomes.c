@@ -1,4 +1,4 @@
-/* What calls answer, compared with what the server did; and which commands may be sent at all.
+/* Checks the results of calls against what the server did, and which commands may be sent.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "lease.h"
@@ -34,7 +34,7 @@ void check_aborting(struct client *client, struct sim_operation *operation) {
     operation->levels_left = operation->leaves_levels ? hold_count_left(hold) - 1 : 0;
 }
 
-/* A release that waited for an earlier command of its hold goes on in the background. */
+/* A release that waited for an earlier command of its hold and was given up must go on in the background. */
 void check_aborted(struct client *client, struct sim_operation *operation) {
     const struct hold *hold = own_hold(operation);
     if (operation->leaves_levels && hold && hold->stage == HOLD_ALIVE &&
@@ -44,7 +44,7 @@ void check_aborted(struct client *client, struct sim_operation *operation) {
     }
 }
 
-/* The bound on the whole hold counts from when it was asked for. */
+/* max_hold, the bound on the whole hold, counts from the request. */
 static void note_max_hold(struct client *client, const struct sim_operation *operation, const struct hold *hold) {
     if (hold->id == operation->operation.id && operation->operation.max_hold_ms != REDLATCH_FOREVER) {
         note_of(client->world, client->index, hold->id)->ends_by = operation->requested_local +
@@ -149,7 +149,7 @@ static void cover_failure(struct world *world, const struct sim_operation *opera
         cover(world, COVER_ERROR_REPLY_REPORTED);
     }
     bool outage = status <= REDLATCH_UNREACHABLE;
-    bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* deadline shorter than a round trip */
+    bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* deadline below a round trip */
     if (outage && world->plan.calm && !slow) {
         world_violation(world, "trouble without a fault", "client %u owner %u: status %d",
                         operation->owner->client->index, operation->owner->index, status);
@@ -190,7 +190,7 @@ static void check_ended_well(struct client *client, const struct sim_operation *
     }
 }
 
-/* The user recognises the hold in what a call tells of it. */
+/* The result of a call must have the serial of the hold. */
 static void check_serial(struct client *client, const struct operation *operation) {
     uint64_t expected = serial_of(client->world, client->index, operation->id);
     bool notified = operation->status == REDLATCH_OK && operation->id != 0 && !operation->set;
@@ -220,12 +220,12 @@ void check_ended(struct client *client, struct sim_operation *operation) {
         cover_failure(world, operation);
     }
     bool refused = status <= REDLATCH_SERVER && kind == OPERATION_RELEASE && !operation->operation.set;
-    if (refused && operation->operation.id != 0) { /* its lease ends it */
+    if (refused && operation->operation.id != 0) { /* the hold ends with its lease */
         note_of(world, client->index, operation->operation.id)->written_off = true;
     }
 }
 
-/* The operations in progress that may have asked with an id. */
+/* Returns whether an operation in progress is requesting with a command. */
 static bool is_requesting(const struct client *client, const struct command *command) {
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
         if (each->in_use && each->operation.phase == PHASE_REQUESTING && each->operation.command == command) {
@@ -246,7 +246,7 @@ static void check_renewal_sent(struct client *client, const struct command *comm
     }
 }
 
-/* Who gets what the command may bring. */
+/* Notes when the operation that a command may grant was requested. */
 static void note_requested(struct client *client, const struct command *command) {
     const struct wait_queue *queue = command->kind == COMMAND_HAND_OVER ? command->resource->queue : NULL;
     struct operation *asker = command->kind == COMMAND_ACQUIRE ? command->operation : NULL;
@@ -324,7 +324,7 @@ void check_reply(struct client *client, const struct command *command, const str
             note->releases_in_doubt -= !error_reply.may_have_executed && error_reply.status != REDLATCH_WRONG_TYPE;
             note->written_off = note->written_off || (!error_reply.transient && !error_reply.may_have_executed);
         }
-        if (command->kind == COMMAND_MOVE && !error_reply.transient) { /* it may be known to the server by either id */
+        if (command->kind == COMMAND_MOVE && !error_reply.transient) { /* the server may have either id */
             note_of(world, client->index, command->id)->tainted = true;
             note_of(world, client->index, command->successor)->tainted = true;
         }
@@ -338,7 +338,7 @@ void check_reply(struct client *client, const struct command *command, const str
             cover_refused(world, command);
         }
     } else if (command->kind == COMMAND_HAND_OVER) {
-        bool granted = reply->kind == REPLY_STRING || reply->integer > 0; /* of a fenced lock it is a token */
+        bool granted = reply->kind == REPLY_STRING || reply->integer > 0; /* the reply of a fenced lock is a token */
         cover(world, granted ? COVER_HAND_OVER_GRANTED : COVER_HAND_OVER_NOTHING);
     } else if (command->kind == COMMAND_RENEW) {
         cover(world, COVER_RENEWED);
@@ -385,7 +385,7 @@ void check_loss(struct client *client, const struct hold *hold) {
     }
 }
 
-/* An owner that ends leaves its holds to run out. */
+/* When an owner ends, its holds end with their leases. */
 void check_owner_end(struct client *client, const struct owner *owner) {
     for (uint32_t name = 0; name < client->world->plan.names; name++) {
         const struct hold *hold = resource_hold_of(client->names[name], world_side(client->world, name), owner->number);

@@ -1,6 +1,6 @@
-/* The two sides of a read-write lock on the wire. Each has a record of its own, as if it were a lock: the even one is
- * the writers', the odd one behind it the readers'. A side counts as present while it cannot be entered: the writers'
- * while there is a lock at all, the readers' while somebody writes.
+/* The two modes of a read-write lock on the server. Each mode has a record, as if it were a lock of its own: the
+ * writers' at the even index, the readers' at the odd index after it. A mode counts as present while nobody can enter
+ * it: the writers' record while the lock exists, the readers' record while somebody writes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -11,7 +11,8 @@ static struct wire_name *sides_of(struct world *world, uint32_t name) {
     return &world->checker.wire[name & ~1u];
 }
 
-/* The true time at which a reader's last timeout key ends; what it was before if there is none. */
+/* Returns the true time at which a reader's last timeout key ends. If there is no such key, returns the time noted
+ * before. */
 static int64_t reader_ends(struct world *world, uint32_t name, struct redis_text owner, struct wire_field *field) {
     const struct wire_field *before = wire_find(&sides_of(world, name)[1], field->client, field->id);
     int64_t best = -2;
@@ -70,7 +71,7 @@ static void read_sides(struct world *world, uint32_t name, struct wire_name side
     }
 }
 
-/* A reader whose timeout keys are gone is dead, though its field may stay. */
+/* A reader without timeout keys is dead, though its field may stay. */
 static void note_dead(struct world *world, const struct wire_name *readers) {
     for (uint32_t i = 0; i < readers->count; i++) {
         const struct wire_field *field = &readers->fields[i];
@@ -81,8 +82,8 @@ static void note_dead(struct world *world, const struct wire_name *readers) {
     }
 }
 
-/* In read mode the lock ends with its last reader (W-12, W-14), or up to 1 s later. Of a lock whose readers are all
- * dead that is not judged; when its end was put off by setting the clock, it outlives also who enters then. */
+/* In read mode the lock ends with its last reader (W-12, W-14), or up to 1 s later. Not checked if all readers are
+ * dead. If setting the clock postponed the end of the lock, the lock may also outlive readers that enter afterwards. */
 static void check_lease(struct world *world, uint32_t name, const struct wire_name sides[2]) {
     int64_t longest = 0;
     for (uint32_t i = 0; i < sides[1].count; i++) {
@@ -100,11 +101,11 @@ static void check_lease(struct world *world, uint32_t name, const struct wire_na
     }
 }
 
-/* What a request does to one lock, in the words of the scripts about one. */
+/* What a request does to one lock. `script` is the script that does the same to one lock only. */
 struct deed {
     const struct request *request;
     uint32_t name;
-    uint32_t owner; /* where among the arguments */
+    uint32_t owner; /* index of the owner's argument */
     enum script_id script;
 };
 
@@ -122,7 +123,7 @@ static struct deed deed_of(struct world *world, const struct request *request, u
     return deed;
 }
 
-/* Whether it is by an owner, and to another who takes its place. */
+/* is_by returns whether the request is by an owner, is_to whether it passes the hold on to an owner. */
 static bool is_by(const struct deed *deed, const struct wire_field *field) {
     return wire_is_argument(deed->request, deed->owner, field);
 }
@@ -131,7 +132,7 @@ static bool is_to(const struct deed *deed, const struct wire_field *field) {
     return deed->script == deed->request->script && wire_is_argument(deed->request, 1, field);
 }
 
-/* Whether a reader is let in past a writer, as itself. */
+/* Returns whether a reader may enter although there is a writer, because the reader is that writer. */
 static bool passes(const struct deed *deed, const struct wire_field *writer) {
     return wire_is_argument(deed->request, deed->owner + 2, writer);
 }
@@ -196,7 +197,7 @@ static void judge_changed(struct world *world, const struct deed *deed, const st
     }
 }
 
-/* Puts a new state of both sides in the place of the old one. */
+/* Replaces the records of both modes. */
 static void replace(struct world *world, uint32_t name, const struct wire_name new[2], bool notified) {
     struct wire_name *old = sides_of(world, name);
     note_dead(world, &new[1]);
@@ -291,7 +292,7 @@ void watch_external_sides(struct world *world, uint32_t name, bool notified) {
     replace(world, name, new, notified);
 }
 
-/* The clock was set: what is there ends at another time. */
+/* The server's clock was set: leases end at another time. */
 void watch_clock_of_sides(struct world *world, uint32_t name) {
     struct wire_name *old = sides_of(world, name);
     struct wire_name new[2];
@@ -312,7 +313,7 @@ static bool believed(struct client *client, const struct hold *hold, uint32_t sl
     return hold->lock_kind == world_side(client->world, slot) && is_believed(client, hold, slot);
 }
 
-/* Who writes is alone, but for its own reads. */
+/* While an owner writes, nobody else holds the lock. That owner may read. */
 void check_exclusion_of_modes(struct world *world, uint32_t name) {
     uint32_t lock = name & ~1u;
     uint64_t writer = 0;
@@ -344,7 +345,7 @@ static bool reads(const struct sim_operation *operation) {
     return hold && hold->stage == HOLD_ALIVE;
 }
 
-/* Nobody who reads gets the write lock for a first time. */
+/* An owner that reads must not get the write lock for the first time. */
 void check_upgrade(struct client *client, const struct sim_operation *operation) {
     const struct hold *hold = resource_hold_of(operation->operation.resource, REDLATCH_WRITE,
                                                operation->operation.owner);
@@ -353,7 +354,7 @@ void check_upgrade(struct client *client, const struct sim_operation *operation)
     }
 }
 
-/* Nor does anybody who reads wait for it. */
+/* An owner that reads must not wait for the write lock either. */
 void check_upgrade_waits(struct client *client, const struct sim_operation *operation) {
     bool waits = operation->operation.phase == PHASE_PARKED || operation->operation.phase == PHASE_QUEUED;
     if (waits && operation->operation.lock_kind == REDLATCH_WRITE && !operation->operation.hold && reads(operation)) {

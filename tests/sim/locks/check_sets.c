@@ -1,5 +1,5 @@
-/* Several names at once: where the lines of a script stand; it makes all of the holds that are missing or none, and so
- * do calls.
+/* Several names at once: the positions of entries in a request; the rule that a script makes either all missing holds
+ * or none; and the same rule for calls.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "error_reply.h"
@@ -10,12 +10,13 @@ bool is_set(const struct request *request) {
     return request->script == SCRIPT_ACQUIRE_MANY || request->script == SCRIPT_RELEASE_MANY;
 }
 
-/* The letters of a set's lines. */
+/* Returns the member types of a set's entries, one letter for each. */
 static const char *forms_of(const struct request *request) {
     return request->texts[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].bytes;
 }
 
-/* How many arguments a line of a form has; one of a group ends with its values, two of them, behind their number. */
+/* Returns how many arguments an entry of a member type has. An entry of a group lock ends with the number of its
+ * values, which is two, and the values. */
 static uint32_t arguments_of(char form, bool acquire) {
     bool states_count = form < 'a';
     switch (form | 32) {
@@ -32,7 +33,7 @@ static uint32_t arguments_of(char form, bool acquire) {
     }
 }
 
-/* Where among the arguments a line of a set begins: with its owner. */
+/* Returns the index of an entry's first argument, its owner. */
 uint32_t line_argument(const struct request *request, uint32_t line) {
     bool acquire = request->script == SCRIPT_ACQUIRE_MANY;
     uint32_t argument = acquire ? 2 : 1;
@@ -42,12 +43,13 @@ uint32_t line_argument(const struct request *request, uint32_t line) {
     return argument;
 }
 
-/* How many lines a set has. */
+/* Returns how many entries a set has. */
 uint32_t lines_of(const struct request *request) {
     return (uint32_t)request->texts[request->key_count + (request->script == SCRIPT_ACQUIRE_MANY)].size;
 }
 
-/* Which of the keys is the name of a line: a reader has a timeout key behind it, one that draws a token its counter. */
+/* Returns which key is the name of an entry. After the name of a reader comes a timeout key; after a name that draws a
+ * token comes its counter. */
 uint32_t line_key(const struct request *request, uint32_t line) {
     uint32_t key = line;
     for (uint32_t earlier = 0; earlier < line; earlier++) {
@@ -65,12 +67,12 @@ static uint32_t line_of(struct world *world, const struct request *request, uint
     return line;
 }
 
-/* The letter of the line about a name; 0 for a request about one. */
+/* Returns the member type of the entry about a name, or 0 if the request is about one name. */
 char form_of_line(struct world *world, const struct request *request, uint32_t name) {
     return is_set(request) ? forms_of(request)[line_of(world, request, name)] : 0;
 }
 
-/* Where among the arguments the owner of a name stands. */
+/* Returns which argument is the owner of a name. */
 uint32_t owner_argument(struct world *world, const struct request *request, uint32_t name) {
     return is_set(request) ? line_argument(request, line_of(world, request, name)) : 0;
 }
@@ -103,7 +105,7 @@ void check_set_begun(struct client *client, struct sim_operation *operation) {
     }
 }
 
-/* A release is told of a loss, whatever else is wrong with the other names. */
+/* A release must return LOST if one hold of the set is lost, whatever is wrong with the other names. */
 void check_set_not_owned(struct client *client, const struct sim_operation *operation) {
     if (operation->knew_of_loss) {
         world_violation(client->world, "a release of a set hides a loss", "client %u owner %u", client->index,
@@ -146,7 +148,7 @@ void check_set_refused(struct client *client, const struct command *command, con
         if (line->count == 0) {
             note->releases_in_doubt -= !error_reply->may_have_executed;
             note->written_off = note->written_off ||
-                                !error_reply->no_script; /* when it is given up, its lease ends it */
+                                !error_reply->no_script; /* if given up, it ends with its lease */
         } else if (!command->operation || command->repeated) {
             note->count_in_doubt = true;
         }

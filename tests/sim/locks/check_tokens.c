@@ -1,4 +1,4 @@
-/* Fencing tokens: each hold's is greater than all before it, and its holder was told that one.
+/* Checks fencing tokens: the token of each hold is greater than all before it, and its holder was told that token.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* Unconfirmed releases: none after the deadline, and a failure is reported exactly when the lock was lost before.
+/* Checks unconfirmed releases: none begins after the deadline, and a failure is reported exactly if the lock was lost
+ * before.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "world.h"
@@ -14,11 +15,11 @@ void check_unconfirmed_begun(struct client *client, const struct sim_operation *
         world_violation(world, "an unconfirmed release after the deadline says OK", "client %u lock %u id %d",
                         client->index, operation->name, (int)id);
     }
-    if (id == 0) { /* of a nested acquire: it sends nothing */
+    if (id == 0) { /* releases a nested acquire, and sends nothing */
         const struct hold *hold = resource_hold_of(operation->operation.resource, operation->operation.lock_kind,
                                                    operation->operation.owner);
         cover(world, COVER_PARTIAL_RELEASE);
-        if (hold) { /* else another release has ended it since */
+        if (hold) { /* else another release has ended the hold since */
             note_of(world, client->index, hold->id)->count_in_doubt = true;
         }
         return;

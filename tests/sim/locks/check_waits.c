@@ -1,15 +1,16 @@
-/* Waiting: who is foremost, who gets the lock next, and that nobody sleeps while the lock is free.
+/* Checks waiting: the order of waiters, who gets the lock next, and that no waiter sleeps while the lock is free.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "world.h"
 
-static const int64_t LONGEST_SLEEP = 5 * SECOND; /* the promise: no park is longer without a look */
-/* Behind a peer that does not tell of its release, and of a lock whose waiters poll. */
+static const int64_t LONGEST_SLEEP = 5 * SECOND; /* no waiter is parked longer without a recheck */
+/* After a foreign client that publishes no message for its release; and for a lock whose waiters poll. */
 static const int64_t LONGEST_PAUSE = 112 * MILLISECOND;
 static const int64_t LONGEST_BACK_OFF = (SPIN_PAUSE_MAX_MS + 4) * MILLISECOND;
-static const int64_t LONGEST_POLL = 254 * MILLISECOND; /* of a set that waits for such a lock */
+static const int64_t LONGEST_POLL = 254 * MILLISECOND; /* of a set that waits for a spin lock */
 static const int64_t TICK = 40 * MILLISECOND;
-/* Each release is a race: with sets two of each process take part, and who waits alone has half the chance. */
+/* After each release several waiters race for the lock. With sets there are two from each process, so a single waiter
+ * has half the chance. */
 enum { MISSES_MAX = 40, MISSES_MAX_BESIDE_SETS = 120 };
 
 static void cover_phase(struct world *world, uint8_t from, uint8_t to) {
@@ -58,7 +59,7 @@ static void note_phases(struct client *client) {
         each->last_phase = phase;
         each->parked_at = phase == PHASE_PARKED ? world->now : 0;
         each->woken_at = 0;
-        if (each->operation.hold) { /* a re-entry has left the queue, and stands at its end if it must go back */
+        if (each->operation.hold) { /* a nested acquire has left the queue; if it returns, it goes to the end */
             each->queued_order = 0;
         }
     }
@@ -77,12 +78,12 @@ void check_queues(struct client *client) {
             each->passed = each->passed || (operation->lock_kind == REDLATCH_READ &&
                                             resource_hold_of(operation->resource, REDLATCH_WRITE, operation->owner));
             if (each->passed) {
-                continue; /* who writes reads past the queue, and stays there when the write lock is released */
+                continue; /* a writer reads past the queue, and stays so after releasing the write lock */
             }
             if (each->queued_order == 0) {
                 each->queued_order = ++world->checker.last_order;
             }
-            if (each->queued_order < last && world->plan.lock_kind != REDLATCH_FAIR) { /* whose order is the server's */
+            if (each->queued_order < last && world->plan.lock_kind != REDLATCH_FAIR) { /* their order is the server's */
                 world_violation(world, "waiters changed places", "client %u lock %u", client->index, name);
             }
             last = each->queued_order;
@@ -97,7 +98,7 @@ void check_queues(struct client *client) {
 
 void check_granted_in_order(struct client *client, const struct sim_operation *operation) {
     if (client->world->plan.lock_kind == REDLATCH_FAIR) {
-        return; /* the order is the server's: check_fair.c */
+        return; /* the server determines the order: check_fair.c */
     }
     for (const struct sim_operation *each = client->operations; each; each = each->next) {
         bool waits = each->in_use && each != operation && each->operation.resource == operation->operation.resource &&
@@ -112,14 +113,15 @@ void check_granted_in_order(struct client *client, const struct sim_operation *o
     }
 }
 
-/* Since when nothing stands between this client's foremost waiter and the lock; NEVER while something does. */
+/* Returns since when nothing hinders a client's foremost waiter from acquiring the lock. Returns NEVER while something
+ * does. */
 static int64_t awake_since(const struct client *client, const struct sim_operation *operation, uint32_t name) {
     int64_t since = unhindered_since(client);
     return latest(since, latest(client->world->checker.wire[name].free_since, operation->parked_at));
 }
 
-/* How long a waiter may be parked although the lock is free; the engine may not know yet that a hold of its own is
- * gone. */
+/* Returns how long a waiter may stay parked although the lock is free. It is longer while the engine does not know yet
+ * that a hold of its own is gone. */
 static int64_t longest_sleep(const struct client *client, uint32_t name, const struct sim_operation *waiter) {
     const struct world *world = client->world;
     const struct wire_name *wire = &world->checker.wire[name];
@@ -130,11 +132,12 @@ static int64_t longest_sleep(const struct client *client, uint32_t name, const s
         return waiter->operation.set ? LONGEST_POLL : LONGEST_BACK_OFF;
     }
     bool unheard = world_kind(world, name) == REDLATCH_PLAIN && wire->left_by_foreign &&
-                   waiter->parked_at > wire->taken_at + promptly(world); /* behind that peer, and nobody else */
+                   waiter->parked_at > wire->taken_at + promptly(world); /* it waits for that foreign client only */
     return unheard ? LONGEST_PAUSE : LONGEST_SLEEP;
 }
 
-/* Whether a hold of this process is in the way of a waiter: it was taken away, and that is not known yet. */
+/* Returns whether a hold of this process stands in the way of a waiter: the hold was removed, but the engine does not
+ * know yet. */
 static bool is_in_own_way(const struct operation *operation) {
     const struct hold *hold = operation->resource->holds;
     while (hold &&
@@ -174,7 +177,7 @@ static void check_sleeper(struct client *client, struct operation *operation, ui
     }
 }
 
-/* Those at the front: one waiter, or the readers who stand side by side there. */
+/* Checks the waiters at the front: the foremost one, or all readers there. */
 static void check_sleepers(struct client *client, uint32_t name) {
     const struct wait_queue *queue = client->names[name]->queue;
     const struct list_link *link = queue ? list_first(&queue->waiters) : NULL;
@@ -188,11 +191,11 @@ static void check_sleepers(struct client *client, uint32_t name) {
     }
 }
 
-/* The first of those that stand beside the queue of a name, to take it with others. */
+/* Checks the first set among those that wait beside the queue of a name, to acquire it with other names. */
 static void check_first_set(struct client *client, uint32_t name) {
     const struct wait_queue *queue = client->names[name]->queue;
     const struct list_link *first = queue ? list_first(&queue->watchers) : NULL;
-    bool member = false; /* of a read-write lock only one side is */
+    bool member = false; /* only one mode of a read-write lock is a member */
     for (uint32_t i = 0; i < client->set->count; i++) {
         member = member || client->set_names[i] == name;
     }
@@ -203,7 +206,7 @@ static void check_first_set(struct client *client, uint32_t name) {
 
 void check_freed(struct world *world, uint32_t name) {
     bool judged = world->plan.calm && world->plan.quick && world->plan.lock_kind != REDLATCH_FAIR &&
-                  !world_has_values(world); /* which others may take by their other names, turn about */
+                  !world_has_values(world); /* others may acquire it by other names */
     uint32_t misses_max = world->plan.sets ? MISSES_MAX_BESIDE_SETS : MISSES_MAX;
     for (uint32_t i = 0; i < world->plan.clients && judged; i++) {
         struct client *client = world->clients[i];
@@ -220,7 +223,7 @@ void check_freed(struct world *world, uint32_t name) {
     }
 }
 
-/* An operation that the engine should have ended by itself. */
+/* Checks for an operation that the engine should have ended by itself. */
 static void check_timeout(struct client *client) {
     struct world *world = client->world;
     for (const struct sim_operation *each = client->operations; each; each = each->next) {

@@ -1,15 +1,15 @@
-/* When waiters wake: as soon as what they wait for may have changed, and not by the look that follows after 5 s.
+/* Checks when waiters wake: as soon as what they wait for may have changed, not only by the recheck after 5 s.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   what happened                                     the waiter looks
- *   its process was told that its own hold was lost   at once
- *   the lease of the holder it was told of ran out    up to 11 ms after that
+ *   what happened                                     the waiter rechecks
+ *   its process was told of the loss of its own hold  at once
+ *   the lease of the holder that it knows of ended    up to 11 ms after that
  *   a message was sent to its process                 at once: check_waits.c, check_fair.c */
 #include "sim_client.h"
 #include "queue.h"
 #include "world.h"
 
-/* How long after the end of the holder's lease a waiter looks, and the resolution of the server's clock. */
+/* How long after the end of the holder's lease a waiter may recheck, with the resolution of the server's clock. */
 static const int64_t AFTER_LEASE = 13 * MILLISECOND;
 
 int64_t promptly(const struct world *world) {
@@ -32,12 +32,12 @@ int64_t unhindered_since(const struct client *client) {
     return since;
 }
 
-/* The first of the numbers that a name's waiters share: those of the two sides of a lock. */
+/* Returns the first index of a lock. The two modes of a read-write lock have two indices and the same waiters. */
 static uint32_t lock_of(const struct world *world, uint32_t name) {
     return world_has_read_write(world) ? name & ~1u : name;
 }
 
-/* A waiter that is parked although something happened that should wake it. */
+/* Notes that a waiter is parked although something happened that should have woken it. */
 static void note_parked(struct client *client, struct list_link *link) {
     struct operation *operation = link ? container_of(link, struct operation, link) : NULL;
     if (operation && operation->phase == PHASE_PARKED) {
@@ -45,7 +45,7 @@ static void note_parked(struct client *client, struct list_link *link) {
     }
 }
 
-/* By now the foremost waiter asks, and so does one of the sets that stand beside the queue. */
+/* By now the foremost waiter must be requesting, and so must one of the sets that wait beside the queue. */
 void wakes_lost(struct client *client, const struct hold *hold) {
     const struct wait_queue *queue = hold->resource->queue;
     if (!queue) {
@@ -79,7 +79,7 @@ void wakes_external(struct world *world, uint32_t name) {
     world->checker.changed_at[lock_of(world, name)] = world->now;
 }
 
-/* Since its process lost its hold. */
+/* Checks a waiter after its process lost a hold. */
 static void check_after_loss(struct client *client, const struct sim_operation *waiter, uint32_t name,
                              int64_t unhindered) {
     struct world *world = client->world;
@@ -89,7 +89,8 @@ static void check_after_loss(struct client *client, const struct sim_operation *
     }
 }
 
-/* Since the lease ran out that it was told of: nothing changed it after the waiter asked. */
+/* Checks a waiter after the end of the lease that it knows of. No script has changed that lease since the waiter's
+ * request. */
 static void check_after_lease(struct client *client, const struct sim_operation *waiter, uint32_t name,
                               int64_t unhindered) {
     struct world *world = client->world;

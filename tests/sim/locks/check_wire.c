@@ -1,4 +1,4 @@
-/* What each command does to the keys, compared with what it is allowed to do.
+/* Checks what each command does to the keys against what it may do.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -41,12 +41,12 @@ enum script_id role_of(enum script_id script) {
     }
 }
 
-/* Keys for each name of a renewal: a reader has a timeout key behind it. */
+/* Returns how many keys a renewal has for each name. After a reader's name comes a timeout key. */
 static uint32_t keys_of_renewal(const struct request *request) {
     return request->script == SCRIPT_RENEW_READ ? 2 : 1;
 }
 
-/* Keys that are names of locks; counters of tokens and timeout keys go with them. */
+/* Returns how many of the keys are names of locks. The others are counters of tokens and timeout keys. */
 uint32_t names_of(const struct request *request) {
     return !request->many ? 1 : is_set(request) ? lines_of(request) : request->key_count / keys_of_renewal(request);
 }
@@ -64,7 +64,7 @@ void checker_free(struct world *world) {
     }
 }
 
-/* Ids count up from 1; a planted fault uses huge ones, which are folded behind the usual ones. */
+/* Ids count up from 1. A planted fault uses huge ids, which share the notes after the usual ones. */
 struct id_note *note_of(struct world *world, uint32_t client, uint64_t id) {
     struct checker *checker = &world->checker;
     size_t index = id < USUAL_IDS ? (size_t)id : USUAL_IDS + (size_t)(id % USUAL_IDS);
@@ -83,7 +83,7 @@ uint64_t serial_of(struct world *world, uint32_t client, uint64_t id) {
     return moved ? moved : id;
 }
 
-/* "c0000000-0000-8000-8000-00000000000<client>:<number>"; anything else is a foreign client's. */
+/* Parses "c0000000-0000-8000-8000-00000000000<client>:<number>". Any other text is of a foreign client. */
 struct wire_field wire_parse_owner(struct redis_text text) {
     struct wire_field field = {.client = FOREIGN};
     if (text.size > 37 && text.bytes[0] == 'c' && text.bytes[36] == ':') {
@@ -114,7 +114,7 @@ static void read_wire(struct world *world, uint32_t name, struct wire_name *wire
     bool plain = world_kind(world, name) == REDLATCH_PLAIN;
     wire_call(world, plain ? "GET" : "HGETALL", name, &all);
     wire->other_type = all.kind == REDIS_ERROR;
-    if (plain && !wire->other_type) { /* one level, which is not written down */
+    if (plain && !wire->other_type) { /* its hold count is 1, and not stored */
         wire->fields[0] = wire_parse_owner(redis_reply_view(&all));
         wire->fields[0].count = 1;
         wire->count = 1;
@@ -160,7 +160,7 @@ void wire_removed(struct world *world, const struct wire_field *field, enum remo
 
 void wire_created(struct world *world, const struct wire_field *field) {
     struct id_note *note = note_of(world, field->client, field->id);
-    bool ghost = world->plan.kill_denied; /* an acquire may arrive after its undo, and lives for one lease then */
+    bool ghost = world->plan.kill_denied; /* an acquire may arrive after its undo; it then lasts for one lease */
     if ((note->removed == REMOVED_RELEASE || note->removed == REMOVED_HANDED) && !ghost) {
         world_violation(world, "a wire id is used for two holds", "client %u id %d", field->client, (int)field->id);
     }
@@ -170,7 +170,7 @@ void wire_created(struct world *world, const struct wire_field *field) {
     note->tainted = false;
 }
 
-/* Brings the record up to date with what time alone has done. */
+/* Updates the record of a name with the changes that time alone has made. */
 void watch_name(struct world *world, uint32_t name) {
     struct wire_name *old = &world->checker.wire[name];
     if (world_has_read_write(world)) {
@@ -254,7 +254,7 @@ bool wire_is_argument(const struct request *request, uint32_t argument, const st
     return named.client == field->client && named.id == field->id;
 }
 
-/* The same of the owner of a name, where a request is about several. */
+/* The same for the owner of a name in a request about several names. */
 static bool is_owner_of(struct world *world, const struct request *request, uint32_t name,
                         const struct wire_field *field) {
     return wire_is_argument(request, owner_argument(world, request, name), field);
@@ -288,12 +288,12 @@ static void judge_created(struct world *world, const struct request *request, ui
     struct wire_name *wire = &world->checker.wire[name];
     struct id_note *from = handed ? note_of(world, before->fields[0].client, before->fields[0].id) : NULL;
     struct id_note *note = note_of(world, field->client, field->id);
-    if (from && from->release_sent_at == 0) { /* a move to a new id, not a hand-over */
+    if (from && from->release_sent_at == 0) { /* a move to a new id, no hand-over */
         note->token = from->token;
         return;
     }
     check_token_drawn(world, name, note);
-    bool in_turn = world->plan.lock_kind == REDLATCH_FAIR; /* the queue says whose turn it is */
+    bool in_turn = world->plan.lock_kind == REDLATCH_FAIR; /* the queue decides whose turn it is */
     wire->chain = handed && !in_turn ? wire->chain + 1 : 0;
     check_chain(world, wire->chain);
 }
@@ -333,12 +333,12 @@ static void judge_name(struct world *world, const struct request *request, uint3
         }
     }
     enum script_id script = role_of(request->script);
-    bool fair = world->plan.lock_kind == REDLATCH_FAIR; /* whatever script leaves it free calls the head */
+    bool fair = world->plan.lock_kind == REDLATCH_FAIR; /* every script that leaves the lock free wakes the head */
     bool notified = fair || script == SCRIPT_RELEASE || script == SCRIPT_FORCE_RELEASE;
     wire_update(world, name, &new, notified && whole);
 }
 
-/* What a renewal answers must be so. */
+/* The reply to a renewal must be true. */
 static void judge_renewal(struct world *world, const struct request *request, const struct redis_reply *reply) {
     uint32_t lines = names_of(request);
     uint32_t per_line = request->argument_count / lines;
@@ -413,7 +413,7 @@ void watch_prolonged(struct world *world, const struct request *request) {
     }
 }
 
-/* A restart: what is gone was taken away, what is back was restored. */
+/* Called after a restart. Missing holds count as removed by another party, those that came back as restored. */
 void watch_data_replaced(struct world *world) {
     world->foreign.until = world->now;
     for (uint32_t name = 0; name < world->plan.names; name++) {
@@ -432,7 +432,7 @@ void watch_data_replaced(struct world *world) {
     }
 }
 
-/* Leases that exist when the server's clock is set end too early or too late. */
+/* Called when the server's clock was set. The leases that exist then end too early or too late. */
 void watch_clock_step(struct world *world) {
     for (uint32_t name = 0; name < world->plan.names; name++) {
         struct wire_name *wire = &world->checker.wire[name];
@@ -443,14 +443,14 @@ void watch_clock_step(struct world *world) {
                 note_of(world, wire->fields[i].client, wire->fields[i].id)->tainted = true;
             }
         }
-        if (world_has_read_write(world) && name % 2 == 1) { /* both sides were gone through */
+        if (world_has_read_write(world) && name % 2 == 1) { /* both modes have been visited */
             watch_clock_of_sides(world, name);
         } else if (world_has_read_write(world) || world_has_values(world)) {
             continue;
         } else if (wire->present) {
             read_wire(world, name, wire);
             if (!wire->present) {
-                wire->present = true; /* until watch_name sees that it expired */
+                wire->present = true; /* until watch_name notices that it expired */
                 wire->expires = world->now;
                 watch_name(world, name);
             }

@@ -1,5 +1,5 @@
-/* How a client's connections are made, lost and made again, as the link layer does it: who are you, KILL the old one,
- * go on.
+/* How a client's connections are opened, lost and opened again, as in the link layer: it asks the server for its
+ * identity, kills the old connection, and goes on.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 #include "planted.h"
@@ -27,7 +27,7 @@ static void lose_connection(struct link *link, int64_t late) {
     link->connection = NULL;
 }
 
-/* An attempt failed, at whatever step. */
+/* Called when an attempt to connect failed, at any step. */
 static void attempt_failed(struct link *link) {
     struct client *client = link->client;
     lose_connection(link, random_between(&client->world->random, 0, 300 * MILLISECOND));
@@ -95,7 +95,7 @@ static void try_connect(struct world *world, void *actor, uint64_t generation) {
     }
 }
 
-/* Every attempt is a generation of its own, so that timers of an earlier one are not heard. */
+/* Every attempt is a generation of its own, so that timers of an earlier attempt are ignored. */
 static void connect_again(struct link *link) {
     struct world *world = link->client->world;
     link->state = LINK_DOWN;
@@ -171,7 +171,7 @@ void link_ended(struct client *client, struct connection *connection) {
     }
 }
 
-/* As the client layer does before it writes: see ended_unused in pipeline_io.c. */
+/* As the client layer does before it writes: ended_unused in pipeline_io.c. */
 bool link_end_is_seen(const struct link *link) {
     const struct pipeline *pipeline = &link->client->engine.server->pipelines[link->kind];
     bool writes = pipeline->in_flight == 0 && !list_is_empty(&pipeline->unsent);
@@ -234,7 +234,8 @@ static void identified(struct link *link, const struct answer *answer) {
     }
 }
 
-/* The subscription to a waiter's own channel, or to that of the name; NULL if the engine knows of none. */
+/* Returns the subscription to a waiter's wake-up channel, or to the channel of the name. Returns NULL if the engine has
+ * none. */
 static struct subscription *find_subscription(const struct client *client, uint64_t number) {
     struct wait_queue *queue = client->names[number & ((1 << WAITER_SHIFT) - 1)]->queue;
     uint64_t waiter = number >> WAITER_SHIFT;

@@ -1,4 +1,4 @@
-/* Memory for an engine, kept account of so that the end of a run can tell whether all came back.
+/* Memory for an engine. Its records are counted, so that the end of a run can tell whether all have come back.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ void sim_client_preallocate(struct client *client, const struct operation *opera
     }
 }
 
-/* The values of a group stand behind its name. */
+/* The values of a group lock follow its name in memory. */
 static void add_values(struct resource *resource, const char *values) {
     resource->value_count = 2;
     memcpy(resource->name + resource->name_size, values, (size_t)2 * GROUP_VALUE_SIZE);
@@ -46,7 +46,7 @@ static void add_values(struct resource *resource, const char *values) {
 struct resource *client_name(struct client *client, uint32_t number) {
     struct redis_text name = client->world->names[number];
     uint8_t kind = world_kind(client->world, number);
-    bool has_values = world_has_values(client->world); /* each name has others */
+    bool has_values = world_has_values(client->world); /* each name has its own values */
     struct resource_table *table = &client->engine.resources;
     uint32_t hash = resource_hash(name.bytes, name.size);
     struct resource *resource = has_values ? NULL : resource_find(table, kind, name.bytes, name.size, hash);

@@ -1,4 +1,4 @@
-/* Commands of the engine become requests, answers become replies for the engine.
+/* Converts the engine's commands to requests, and answers to the engine's replies.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void trace_sent(struct client *client, enum link_kind kind, const struct 
           scripts_embedded[request->script].name, line, repeated ? " (again)" : "");
 }
 
-/* A dead-peer timer watches the oldest command that is not answered. */
+/* The timer of the oldest command without a reply. When it is due, the server counts as dead. */
 static void peer_timer(struct world *world, void *actor, uint64_t generation) {
     struct link *link = actor;
     struct client *client = link->client;
@@ -86,7 +86,7 @@ void link_flush(struct link *link) {
     }
 }
 
-/* Which lock a resource is. */
+/* Returns the index of a resource's lock. */
 static uint64_t lock_number(const struct client *client, const struct resource *resource) {
     uint32_t number = world_name(client->world, (struct redis_text){resource->name, resource->name_size});
     while (client->names[number] != resource) {

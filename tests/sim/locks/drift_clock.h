@@ -1,4 +1,4 @@
-/* Clocks of the simulated machines: they start anywhere, run a little fast or slow, and a wall clock may be set.
+/* Clocks of the simulated machines. They start at any time and run a little fast or slow. A wall clock may be set.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef DRIFT_CLOCK_H
 #define DRIFT_CLOCK_H
@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct drift_clock {
-    int64_t true_base; /* what it showed then is local_base; all in microseconds */
+    int64_t true_base; /* at true_base the clock showed local_base; all in microseconds */
     int64_t local_base;
     int64_t drift_ppm;
 };
@@ -16,7 +16,7 @@ static inline int64_t clock_local(const struct drift_clock *clock, int64_t true_
     return clock->local_base + passed + passed * clock->drift_ppm / 1000000;
 }
 
-/* The first true time at which the clock shows at least `local`. */
+/* Returns the first true time at which the clock shows at least `local`. */
 static inline int64_t clock_true(const struct drift_clock *clock, int64_t local) {
     int64_t wanted = local - clock->local_base;
     int64_t time = clock->true_base + wanted - wanted * clock->drift_ppm / (1000000 + clock->drift_ppm);

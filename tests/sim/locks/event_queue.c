@@ -1,4 +1,4 @@
-/* A binary heap of events.
+/* The event queue, as a binary heap.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "event_queue.h"
 

@@ -1,5 +1,4 @@
-/* What is going to happen, in the order of virtual time; events of the same moment come in an order drawn from the
- * seed.
+/* The events to come, in the order of virtual time. Events of the same time are in an order drawn from the seed.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef EVENT_QUEUE_H
 #define EVENT_QUEUE_H
@@ -10,7 +9,7 @@
 
 struct world;
 
-/* `number` is the actor's own, mostly the generation that tells a late event from one that still counts. */
+/* `number` has a meaning for the actor: mostly a generation, by which it recognises events that no longer count. */
 typedef void event_handler(struct world *world, void *actor, uint64_t number);
 
 struct event {
@@ -30,7 +29,7 @@ struct event_queue {
 
 void event_queue_push(struct event_queue *queue, struct event event);
 
-/* False when there is nothing left. */
+/* Returns false if the queue is empty. */
 bool event_queue_pop(struct event_queue *queue, struct event *event_out);
 void event_queue_release(struct event_queue *queue);
 

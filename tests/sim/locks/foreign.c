@@ -1,5 +1,5 @@
-/* The Redisson-like peer. Its scripts' effects are written out here: HINCRBY and PEXPIRE on a free key, DEL and
- * PUBLISH; of a group three fields for each value.
+/* A foreign client like Redisson. It makes the changes that Redisson's scripts make: HINCRBY and PEXPIRE on a free key,
+ * DEL and PUBLISH; in a group lock three fields for each value.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "foreign.h"
 
@@ -7,21 +7,21 @@
 
 #include "world.h"
 
-static const char foreign_field[] = "f0000000-1111-4222-8333-444444444444:7:write"; /* of a mutex without the end */
+static const char foreign_field[] = "f0000000-1111-4222-8333-444444444444:7:write"; /* a mutex's lacks ":write" */
 
-/* Of a read-write lock it takes the writers' side. */
+/* Returns its field. Of a read-write lock it takes the write lock. */
 static struct redis_text own_field(const struct world *world) {
     return (struct redis_text){foreign_field, sizeof foreign_field - (world_has_read_write(world) ? 1 : 7)};
 }
 
 static void take_turn(struct world *world, void *actor, uint64_t number);
 
-/* The peers of plain locks write their word as a string, and tell nobody of a release. */
+/* Foreign clients of plain locks write a string, and publish no message when they release. */
 static bool is_plain(const struct world *world, uint32_t name) {
     return world_kind(world, name) == REDLATCH_PLAIN;
 }
 
-/* The fields of one value of a group. */
+/* The fields of one value of a group lock. */
 struct value_fields {
     char text[3][160];
 };
@@ -80,7 +80,7 @@ static bool is_ours(struct world *world, uint32_t name) {
     return keyspace_hget(world->server.keyspace, world->names[name], own_field(world), &text);
 }
 
-/* Whether the peer finds the lock free. */
+/* Returns whether the foreign client finds the lock free. */
 static bool is_free(struct world *world, uint32_t name) {
     return world_has_values(world) ? !world->checker.wire[name].present
                                    : !keyspace_exists(world->server.keyspace, world->names[name]);
@@ -156,7 +156,7 @@ static void take_turn(struct world *world, void *actor, uint64_t number) {
     TRACE(world, "foreign client: takes lock %u for %d ms", name, (int)lease_ms);
     if (random_chance(random, 200)) {
         cover(world, COVER_FOREIGN_DIED);
-        foreign->until = world->now; /* nobody believes in it any more */
+        foreign->until = world->now; /* the foreign client no longer believes to hold it */
         world_at(world, world->now + lease_ms * MILLISECOND, take_turn, foreign, 0);
     } else {
         int64_t held = random_between(random, 0, lease_ms / 2) * MILLISECOND;

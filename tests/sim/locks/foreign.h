@@ -1,5 +1,5 @@
-/* A Redisson-like peer: it takes the lock as Redisson does, releases it with a message, or dies so that only its
- * lease ends it.
+/* A foreign client like Redisson. It acquires locks as Redisson does. It releases them with a message, or dies, so that
+ * only the lease ends the hold.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FOREIGN_H
 #define FOREIGN_H
@@ -12,7 +12,7 @@ struct world;
 struct foreign {
     bool held;
     uint32_t name;
-    int64_t until; /* true time: released, or safe no longer */
+    int64_t until; /* true time at which it was released or its safe time ends */
     uint32_t turns_left;
 };
 

@@ -1,4 +1,4 @@
-/* Faults and their undoing.
+/* Carries out faults and their ends.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nemesis.h"
 
@@ -15,7 +15,7 @@ static void later(struct world *world, int64_t delay, event_handler *handler, vo
 
 /* --------------------------------------------------------------------------------------------------- connections -- */
 
-/* An established connection, preferably one with something under way. */
+/* Draws an open connection, preferably one with requests or answers on their way. */
 static struct connection *victim(struct world *world) {
     struct connection *chosen = NULL;
     uint32_t weight = 0;
@@ -31,7 +31,7 @@ static struct connection *victim(struct world *world) {
     return chosen;
 }
 
-/* A pipeline's connection on which nothing is under way, preferably of a client that holds something. */
+/* Draws a pipeline's connection without commands in flight, preferably of a client with holds. */
 static struct connection *unused_victim(struct world *world) {
     struct connection *chosen = NULL;
     uint32_t weight = 0;
@@ -207,7 +207,7 @@ static void take_away(struct world *world, void *actor, uint64_t all) {
     delete_keys(world, all);
 }
 
-/* A connection ends while it is not used, the client looks late, and meanwhile what is held may be taken away. */
+/* Ends a connection that is not used. Its client notices late, and meanwhile its locks may be deleted. */
 static void end_unused(struct world *world, const struct planned_fault *fault) {
     struct connection *connection = unused_victim(world);
     if (!connection) {
@@ -311,7 +311,7 @@ static void harm_network(struct world *world, const struct planned_fault *fault)
     switch (fault->kind) {
     case NEMESIS_SLOW:
         world->slow_until = until;
-        outage_until(world, until + 70 * MILLISECOND); /* what was sent last is still under way */
+        outage_until(world, until + 70 * MILLISECOND); /* what was sent last is still on its way */
         return;
     case NEMESIS_REFUSE_CONNECT:
     case NEMESIS_HANG_CONNECT:

@@ -1,4 +1,4 @@
-/* The faults of a seed's plan, carried out at their time.
+/* Carries out the faults of a seed's plan at their times.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef NEMESIS_H
 #define NEMESIS_H

@@ -1,4 +1,4 @@
-/* Random programs of acquiring, re-entering, extending, holding, releasing and giving up.
+/* Owners run random programs: they acquire, re-enter, extend, hold, release and give up.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "owner.h"
 
@@ -7,7 +7,7 @@
 
 enum { PENDING_MAX = 6 };
 
-static const int64_t LONGEST_PROGRAM = 40 * SECOND; /* then it only lets go of what it holds */
+static const int64_t LONGEST_PROGRAM = 40 * SECOND; /* after that an owner only releases what it holds */
 
 static void act(struct world *world, void *actor, uint64_t number);
 
@@ -108,7 +108,7 @@ static void simple(struct owner *owner, uint8_t kind, uint32_t name) {
     client_begin(owner->client, operation);
 }
 
-/* A set is acquired by an owner that holds nothing, or all of it, so that nobody waits while he holds a part. */
+/* Only an owner that holds nothing or the whole set acquires the set, so that no owner waits while it holds a part. */
 static void acquire_all(struct owner *owner) {
     struct client *client = owner->client;
     struct plan *plan = &client->world->plan;
@@ -129,7 +129,7 @@ static void acquire_all(struct owner *owner) {
     client_begin(client, each);
 }
 
-/* Also by an owner that has not all of it: what it has is released, and it is told of the rest. */
+/* An owner that holds only a part may release the set, too: the part is released, and it is told of the rest. */
 static void release_all(struct owner *owner) {
     struct sim_operation *operation = prepare(owner, OPERATION_RELEASE, owner->client->set_names[0]);
     operation->operation.set = owner->client->set;
@@ -140,7 +140,8 @@ static void release_all(struct owner *owner) {
     client_begin(owner->client, operation);
 }
 
-/* The fewest levels that the owner has of a name of the set, and the most that it has of any. */
+/* Returns the lowest hold count that the owner has of a name of the set. *most_out is the highest that it has of any
+ * name. */
 static int32_t fewest(const struct owner *owner, int32_t *most_out) {
     const struct client *client = owner->client;
     int32_t least = owner->levels[client->set_names[0]];
@@ -164,7 +165,7 @@ static bool works_on_set(const struct owner *owner) {
     return false;
 }
 
-/* Does something with all names at once, if that is possible now and the dice say so. */
+/* Does something with all names at once, if that is possible now and drawn. */
 static bool act_on_set(struct owner *owner) {
     struct world *world = owner->client->world;
     int32_t most;
@@ -172,7 +173,7 @@ static bool act_on_set(struct owner *owner) {
     if (owner->pending > 0 || !random_chance(&world->random, 500)) {
         return false;
     }
-    bool raises = world->plan.reenters > 0; /* which some kinds do not allow */
+    bool raises = world->plan.reenters > 0; /* some kinds are not reentrant */
     if (most == 0 || (raises && least > 0 && most < 3 && random_chance(&world->random, 200))) {
         acquire_all(owner);
     } else if (least > 0 || random_chance(&world->random, world->plan.strays)) {
@@ -183,7 +184,7 @@ static bool act_on_set(struct owner *owner) {
     return true;
 }
 
-/* After a failure the engine knows how many levels there are, once nothing of the hold is under way. */
+/* Learns the hold count from the engine after a failure. Returns false while a command of the hold is in progress. */
 static bool learn_levels(struct owner *owner, uint32_t name) {
     struct resource *resource = owner->client->names[name];
     struct hold *hold = resource_hold_of(resource, world_side(owner->client->world, name), owner->number);
@@ -212,7 +213,7 @@ static void end_thread(struct owner *owner) {
     owner_continue(owner);
 }
 
-/* Locks are taken in order, so that no two owners wait for each other. */
+/* Locks are acquired in order, so that no two owners wait for each other. */
 static uint32_t highest_held(const struct owner *owner) {
     uint32_t highest = 0;
     for (uint32_t name = 0; name < owner->client->world->plan.names; name++) {
@@ -221,8 +222,8 @@ static uint32_t highest_held(const struct owner *owner) {
     return highest;
 }
 
-/* Whether an owner must not go on with the name that it is busy with, since of another it would wait for itself: in a
- * group two neighbours share a value. */
+/* Returns whether an owner must not start another acquire of the name that it is busy with, because it might wait for
+ * itself. In a group lock two neighbouring names share a value. */
 static bool is_out_of_order(const struct owner *owner) {
     uint32_t highest = highest_held(owner);
     bool beside = world_has_values(owner->client->world) && owner->levels[highest] > 0 && owner->last_name != highest &&
@@ -230,26 +231,26 @@ static bool is_out_of_order(const struct owner *owner) {
     return owner->last_name < highest || beside;
 }
 
-/* A lock from one on; of read-write locks maybe only their even numbers, the writers' sides. */
+/* Draws a lock from index `from` on. If only writers play, its index is even. */
 static uint32_t pick(struct world *world, uint32_t from) {
     uint32_t name = from + random_below(&world->random, world->plan.names - from);
     return world->plan.writers_only ? name & ~1u : name;
 }
 
-/* What an owner who is busy with a name turns to besides: that name, or the other side of that lock. */
+/* Returns with which name an owner goes on that is busy with a name: that name, or the other mode of its lock. */
 static uint32_t name_beside(struct owner *owner) {
     struct world *world = owner->client->world;
     bool other_side = world_has_read_write(world) && !world->plan.writers_only && random_chance(&world->random, 300);
     return other_side ? owner->last_name ^ 1u : owner->last_name;
 }
 
-/* A reader of a read-write lock that asks to write. */
+/* Returns whether an owner that reads may ask to write. */
 static bool may_upgrade(const struct owner *owner, uint32_t name) {
     return world_has_read_write(owner->client->world) && name % 2 == 1 && owner->pending == 0 &&
            owner->levels[name - 1] == 0;
 }
 
-/* What an owner that holds the lock does with it. */
+/* Draws what an owner does with a lock that it holds. */
 static void use(struct owner *owner, uint32_t name) {
     struct world *world = owner->client->world;
     struct plan *plan = &world->plan;
@@ -316,7 +317,7 @@ static void act(struct world *world, void *actor, uint64_t number) {
         return;
     }
     owner->actions_left--;
-    if (owner->several && random_chance(random, 200)) { /* it does not wait for what it is about to start */
+    if (owner->several && random_chance(random, 200)) { /* it acts again before this operation ends */
         act_after(owner, random_between(random, 0, plan->think_max));
     }
     if (plan->sets && act_on_set(owner)) {
@@ -340,7 +341,8 @@ static void act(struct world *world, void *actor, uint64_t number) {
     }
 }
 
-/* A set's end: granted, all its names have a level more; after anything but a plain yes the engine knows. */
+/* Notes the result of a set's operation. A grant adds a level to each name. After a failure only the engine knows the
+ * counts. */
 static void set_ended(struct owner *owner, const struct sim_operation *operation) {
     int status = operation->operation.status;
     bool granted = operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK;
@@ -361,7 +363,7 @@ void owner_ended(struct owner *owner, struct sim_operation *operation) {
     }
     uint32_t name = operation->name;
     bool granted = operation->operation.kind == OPERATION_ACQUIRE && status == REDLATCH_OK;
-    /* A release that took a level of an unclaimed grant, which the owner has not been told of yet. */
+    /* The release took a level of a grant of which the owner has not been told yet. */
     bool took_unclaimed = operation->took && status == REDLATCH_NOT_OWNED;
     if (granted || took_unclaimed) {
         owner->levels[name]++;

@@ -1,4 +1,4 @@
-/* Drawing a world.
+/* Draws the plan of a world.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan.h"
 
@@ -71,7 +71,7 @@ static int64_t fault_duration(const struct plan *plan, struct sim_random *random
     }
 }
 
-/* The last fault comes when the others are over, so that it can be judged what it alone leads to. */
+/* Adds a last fault after all others, so that the checks can judge what this fault alone causes. */
 static void end_quietly(struct plan *plan, struct sim_random *random) {
     struct planned_fault *last = &plan->faults[plan->fault_count - 1];
     last->kind = NEMESIS_IDLE_END;
@@ -93,7 +93,7 @@ static void draw_faults(struct plan *plan, struct sim_random *random) {
         enabled[enabled_count++] = (enum cover_point)random_below(random, NEMESIS_COUNT);
     }
     plan->kill_denied = random_chance(random, 200);
-    if (plan->kill_denied) { /* it matters only where connections break, most of all after extensions */
+    if (plan->kill_denied) { /* it matters only if connections break, mostly after extends */
         enabled_count = enabled_count > 2 ? 2 : enabled_count;
         plan->caller_pipelines = 1;
         enabled[enabled_count++] = NEMESIS_RESET;

@@ -1,5 +1,5 @@
-/* What a seed's world is like: how many clients, how patient, how fast, and which faults may befall it.
- * Each seed enables a random part of everything, so that rare combinations come up and simple ones stay simple.
+/* The plan of a seed's world: how many clients, how long they wait, how fast the network is, and which faults happen.
+ * Each seed enables a random part of everything, so that rare combinations occur and simple ones stay simple.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAN_H
 #define PLAN_H
@@ -20,14 +20,14 @@ struct planned_fault {
 
 struct plan {
     struct engine_settings settings;
-    uint8_t lock_kind; /* of all names, enum redlatch_kind; of mixed ones MUTEX, and world_kind has the kind of each */
+    uint8_t lock_kind; /* of all names, enum redlatch_kind; if mixed, MUTEX, and world_kind has each name's kind */
     bool mixed;
-    bool sets; /* owners take all names at once, too */
+    bool sets; /* owners acquire all names at once, too */
     uint32_t clients;
     uint32_t owners;           /* of each client */
-    uint32_t names;            /* at most 3; where two are of one lock or group, 2 or 4 */
-    uint32_t names_of_group;   /* how many of them, which lie side by side, are of one group; 0 for other kinds */
-    uint32_t caller_pipelines; /* pipelines that blocking calls use */
+    uint32_t names;            /* at most 3; or 2 or 4, if two names are of one lock or group */
+    uint32_t names_of_group;   /* how many names, one after the other, are of one group lock; 0 for other kinds */
+    uint32_t caller_pipelines; /* how many pipelines blocking calls use */
     uint32_t actions;          /* of each owner */
     int64_t command_timeout_ms;
     int64_t dead_peer_ms;
@@ -39,7 +39,7 @@ struct plan {
     int64_t wait_max_ms;
     int64_t lease_max_ms;  /* of fixed leases */
     uint32_t asynchronous; /* per thousand owners */
-    uint32_t shared;       /* per thousand other owners: several threads use their numbers */
+    uint32_t shared;       /* per thousand other owners: threads share their numbers */
     uint32_t forever;      /* per thousand acquires */
     uint32_t tries;
     uint32_t fixed;
@@ -47,24 +47,24 @@ struct plan {
     uint32_t impatient; /* per thousand waits that are cancelled */
     uint32_t extends, reenters, forces, queries, owner_ends, strays;
     uint32_t unconfirmed; /* per thousand releases */
-    bool writers_only;    /* of read-write locks only one side is used */
+    bool writers_only;    /* of read-write locks only the write lock is used */
     bool drift;
     bool foreign;
     bool kill_denied;
     bool subscribe_denied;
-    bool lazy_host; /* collects late, sometimes after the claim time-out */
+    bool lazy_host; /* collects late, sometimes after the claim timeout */
     bool calm;      /* no faults at all */
-    bool quick;     /* the network is so quick that a yielding process always lets another in */
+    bool quick;     /* quick enough that another client gets in whenever a process yields */
     uint32_t fault_count;
     struct planned_fault faults[MAX_FAULTS];
-    int64_t faults_end; /* everything is healed then */
+    int64_t faults_end; /* when all faults have ended */
 };
 
 void plan_draw(struct plan *plan, struct sim_random *random);
 
-/* So many want one lock, and are back at once, that hand-overs follow each other up to their bound. Brief: few want it,
- * for longer than they wait, so that the queue is empty now and then while others have their turn. Both are too rare to
- * be reached in every campaign otherwise. */
+/* Changes the plan so that many owners want one lock again at once, and hand-overs reach their bound. With `brief`, few
+ * owners want it, for longer than they wait, so that the queue is sometimes empty while others have their turn.
+ * Otherwise both are too rare to be reached in every campaign. */
 void plan_make_hot(struct plan *plan, bool brief);
 
 #endif

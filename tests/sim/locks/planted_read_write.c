@@ -1,4 +1,4 @@
-/* Mistakes in the scripts of read-write locks, each a part of a script and what somebody might have written instead.
+/* Mistakes in the scripts of read-write locks: a part of a script, and what somebody might have written instead.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-/* Variants of the scripts, each with one mistake that somebody might well make.
+/* Variants of the scripts, each with one mistake that somebody might make.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "planted_edits.h"
 

@@ -1,4 +1,4 @@
-/* Variants of the scripts about several names, each with one mistake that somebody might well make.
+/* Variants of the scripts about several names, each with one mistake that somebody might make.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "planted_edits.h"
 
@@ -6,7 +6,7 @@
 
 #include "redlatch.h"
 
-/* What stands where in the arguments, for the scripts below. */
+/* Parts that the scripts below share: they read the entries from the arguments, or acquire them. */
 #define ACQUIRE_ENTRIES \
     "local at, entries = 3, {}\n" \
     "for i, name in ipairs(KEYS) do\n" \
@@ -85,7 +85,7 @@ const struct planted_edit planted_sets[] = {
     {NULL, SCRIPT_COUNT, 0, NULL, NULL},
 };
 
-/* Of the member types of the other kinds. */
+/* Mistakes in the member types of other kinds than mutexes. */
 const struct planted_edit planted_member_types[] = {
     {"a set that draws a token again", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED, "entry.token or draw_token", "draw_token"},
     {"a set that draws no token", SCRIPT_ACQUIRE_MANY, REDLATCH_FENCED, "redis.call('incr', counter)",

@@ -1,4 +1,4 @@
-/* The server at work.
+/* The simulated Redis server: it serves requests, publishes messages, crashes and restarts.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "server.h"
 
@@ -34,13 +34,13 @@ int server_publish(struct world *world, uint32_t name, int64_t message) {
     if (!world_has_values(world)) {
         return publish(world, name, message);
     }
-    for (uint32_t other = 0; other < world->plan.names; other++) { /* the channel is the group's */
+    for (uint32_t other = 0; other < world->plan.names; other++) { /* the whole group has one channel */
         receivers += world_group(world, other) == world_group(world, name) ? publish(world, other, message) : 0;
     }
     return receivers;
 }
 
-/* A call of a waiter, on its own channel. */
+/* Publishes the wake-up of a waiter on its wake-up channel. Returns the number of receivers. */
 static int publish_call(struct world *world, uint32_t client, uint64_t number) {
     int receivers = 0;
     for (struct connection *each = world->connections; each; each = each->next) {
@@ -62,14 +62,14 @@ static void change_call(struct world *world, struct connection *connection, uint
         i++;
     }
     if (from != 0 && i == CALLS_MAX) {
-        return; /* it was not heard */
+        return; /* it was not subscribed */
     }
     if (world_has_room(world, "CALLS_MAX", i, CALLS_MAX)) {
         connection->calls[i] = to;
     }
 }
 
-/* With what a channel begins: of mixed names that of any. */
+/* Returns the prefix with which a channel begins: that of a name's kind. */
 static const char *channel_prefix(const struct world *world, struct redis_text channel) {
     const char *expected = NULL;
     for (uint32_t name = 0; name < world->plan.names; name++) {
@@ -84,7 +84,7 @@ static const char *channel_prefix(const struct world *world, struct redis_text c
 static int received(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     struct world *world = context;
     const char *expected = channel_prefix(world, channel);
-    size_t prefix = strlen(expected) + 1; /* with the brace that follows it */
+    size_t prefix = strlen(expected) + 1; /* with the brace after it */
     char last_message = world_has_read_write(world) ? '1' : '0';
     bool known = !sharded && channel.size > prefix + 1 && memcmp(channel.bytes, expected, prefix - 1) == 0 &&
                  message.size == 1 && message.bytes[0] >= '0' && message.bytes[0] <= last_message;
@@ -154,7 +154,7 @@ void server_restart(struct world *world) {
     server_touch(world);
 }
 
-/* What the server says before it looks at the script at all; false when it looks. */
+/* Returns whether the server refuses a request before it runs the script. Sets the reply if so. */
 static bool refused_outright(struct model_server *server, const struct request *request, struct redis_reply *reply) {
     if (server->outage == OUTAGE_LOADING) {
         redis_reply_error(reply, "LOADING Redis is loading the dataset in memory");
@@ -196,7 +196,7 @@ static void run_script(struct world *world, const struct request *request, struc
                    request->key_count, request->argument_count, reply);
 }
 
-/* Now and then the script is run for a user, too, who lacks one of its commands. */
+/* Sometimes runs the script also for a user who may not use one of its commands. */
 static void run_refused(struct world *world, const struct request *request) {
     if (!random_chance(&world->random, 20)) {
         return;
@@ -209,7 +209,7 @@ static void run_refused(struct world *world, const struct request *request) {
     }
 }
 
-/* A copy of a renewal that arrives once more, long after; nobody waits for its answer. */
+/* Runs a copy of a renewal that arrives again, long after the first. Nobody waits for its reply. */
 static void late_renewal(struct world *world, void *actor, uint64_t number) {
     struct request *request = actor;
     (void)number;

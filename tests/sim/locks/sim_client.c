@@ -1,4 +1,4 @@
-/* The driver around an engine: calls go in, and whatever the engine left in its output is carried out.
+/* The driver of an engine: it passes calls to the engine and carries out the engine's output.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_client.h"
 
@@ -43,7 +43,7 @@ static void schedule_timer(struct client *client) {
     }
 }
 
-/* The host looks at its completions. */
+/* The host collects its events. */
 static void collect(struct world *world, void *actor, uint64_t number) {
     struct client *client = actor;
     if (client->paused_until > world->now) {
@@ -60,7 +60,7 @@ static void collect(struct world *world, void *actor, uint64_t number) {
         } else if (each->operation.kind == OPERATION_ACQUIRE && each->operation.status == REDLATCH_OK) {
             cover(world, COVER_CLAIMED);
         }
-        engine_claimed(&client->engine, &each->operation); /* also what is told to be taken back: a part may be lost */
+        engine_claimed(&client->engine, &each->operation); /* also a grant taken back: a part of a set may be lost */
         each->in_use = false;
         each->owner->pending--;
         owner_continue(each->owner);
@@ -219,7 +219,7 @@ void client_start(struct world *world, uint32_t index) {
     client->engine.losses_wanted[LOSS_SETS] = world->plan.sets;
     client->set = client_allocate(client, sizeof *client->set + MAX_NAMES * sizeof client->set->members[0]);
     client->set->count = 0;
-    bool of_two = world_has_read_write(world) || world->plan.names_of_group == 2; /* of which it takes one */
+    bool of_two = world_has_read_write(world) || world->plan.names_of_group == 2; /* the set has one name of two */
     for (uint32_t first = 0; first < world->plan.names; first += of_two ? 2 : 1) {
         uint32_t name = first + (of_two && !world->plan.writers_only && random_chance(&world->random, 500));
         client->set_names[client->set->count] = name;

@@ -1,5 +1,4 @@
-/* A simulated process: one engine, driven as the client layer drives it, with its connections, its clock and its
- * owners.
+/* A simulated process: one engine, driven as the client layer drives it, with connections, a clock and owners.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
@@ -14,19 +13,19 @@
 
 enum link_state { LINK_DOWN, LINK_CONNECTING, LINK_IDENTIFYING, LINK_KILLING, LINK_READY };
 
-/* The way to the server for one pipeline or for messages, over one connection after the other. */
+/* The link to the server for one pipeline or for messages. It uses one connection after the other. */
 struct link {
     struct client *client;
     enum link_kind kind;
     enum link_state state;
     struct connection *connection;
     uint64_t generation; /* of its timers */
-    uint64_t id, run;    /* of the connection, as the server says */
+    uint64_t id, run;    /* ids of the connection and of the server's run */
     uint64_t old_id, old_run;
     bool used;
-    bool has_old;    /* the engine has in doubt commands of that connection */
-    bool unanswered; /* some had been sent, and may arrive late */
-    bool watched;    /* a dead-peer timer runs */
+    bool has_old;    /* the engine has commands of the old connection in doubt */
+    bool unanswered; /* the old connection had commands in flight, which may arrive late */
+    bool watched;    /* a dead-peer timer is running */
     int failures;
     int64_t ready_at;
 };
@@ -42,37 +41,37 @@ struct client {
     struct server engine_server;
     struct link links[LINK_COUNT];
     struct resource *names[MAX_NAMES];
-    struct name_set *set;          /* all of them; of each read-write lock one side, of each group one name */
-    uint32_t set_names[MAX_NAMES]; /* which they are */
+    struct name_set *set;          /* all names; one mode of each read-write lock, or one name of each group lock */
+    uint32_t set_names[MAX_NAMES]; /* the indices of these names */
     struct owner owners[MAX_OWNERS];
-    struct sim_operation *operations; /* all that were ever made */
-    struct list uncollected;          /* asynchronous operations that are done */
+    struct sim_operation *operations; /* all that were ever allocated */
+    struct list uncollected;          /* finished asynchronous operations */
     uint64_t last_operation;
     uint64_t timer_generation;
-    int64_t timer_at; /* true time of the scheduled look at the engine's timers; NEVER */
+    int64_t timer_at; /* true time of the event for the engine's timers; NEVER */
     bool collecting;
-    uint32_t commands, wait_queues, holds, batches, lines; /* supplied to the engine's pools */
-    int64_t subscribed_at[MAX_NAMES];                      /* the last confirmation, 0 while not subscribed */
+    uint32_t commands, wait_queues, holds, batches, lines; /* how many the engine's pools got */
+    int64_t subscribed_at[MAX_NAMES];                      /* when last confirmed; 0: not subscribed */
     bool was_subscribed[MAX_NAMES];
-    bool held[MAX_NAMES];         /* had a live hold after the last step */
+    bool held[MAX_NAMES];         /* the client had a live hold after the last step */
     int64_t let_go_at[MAX_NAMES]; /* true time since when it has none */
-    struct memory *memory;        /* everything allocated for the engine */
+    struct memory *memory;        /* all memory of the engine */
 };
 
 void client_start(struct world *world, uint32_t index);
 void client_free(struct client *client);
 int64_t client_now(const struct client *client);
 
-/* Everything that is to be done after the engine was given something: write, wake, subscribe, free, arm, check. */
+/* Called after each event of the engine: writes, wakes, subscribes, frees, sets the timer, checks. */
 void sim_client_finish_step(struct client *client);
 
-/* Starts an operation whose caller's fields are set. */
+/* Starts an operation. The caller has set its fields. */
 void client_begin(struct client *client, struct sim_operation *operation);
 struct sim_operation *client_operation(struct client *client, struct owner *owner, uint8_t kind, uint32_t name);
 void client_abort(struct client *client, struct sim_operation *operation, int status);
 
-/* Whether an operation that is to be given up is still under way. While its client is stopped it is not given up:
- * `handler` is called again when that goes on. */
+/* Returns whether an operation may be given up: it is in progress, and its client is running. If the client is stopped,
+ * `handler` is called again when it resumes. */
 bool client_may_abort(struct world *world, struct sim_operation *operation, uint64_t serial, event_handler *handler);
 
 /* client_memory.c */
@@ -85,13 +84,13 @@ void client_free_dead(struct client *client);
 void links_start(struct client *client);
 void link_broken(struct client *client, struct connection *connection);
 
-/* The end of a connection has arrived: it is seen at once where something is under way, else late, or before the
- * connection is written to. */
+/* Called when the end of a connection has arrived. The client notices it at once if commands are in flight, else later
+ * or before it writes. */
 void link_ended(struct client *client, struct connection *connection);
 bool link_end_is_seen(const struct link *link);
 void link_answered(struct client *client, struct connection *connection, struct answer *answer);
 
-/* The connection is dead and nobody tells: the client finds out by itself. */
+/* The connection is dead without an end. The client must notice that by its timer. */
 void link_expect_death(struct client *client, struct connection *connection);
 bool links_ready(const struct client *client);
 

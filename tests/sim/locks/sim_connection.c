@@ -1,4 +1,5 @@
-/* Deliveries. Each item has one event; the event takes whatever is foremost, so the order holds whatever the delays.
+/* Deliveries on a connection. Each item has an event of its own. The event takes the first item in the queue, so delays
+ * do not change the order.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sim_connection.h"
 
@@ -113,7 +114,7 @@ struct connection *sim_connection_open(struct world *world, struct client *clien
 }
 
 void connection_send(struct world *world, struct connection *connection, struct request *request) {
-    if (!connection->server_open) { /* into the void: the client has not heard yet */
+    if (!connection->server_open) { /* lost, since the client does not know yet */
         sim_request_free(request);
         return;
     }

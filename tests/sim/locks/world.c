@@ -1,4 +1,4 @@
-/* A seed's run from the first event to the end of the last lease.
+/* One seed of the simulation of locks, from the first event to the end of the last lease.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
@@ -7,7 +7,7 @@
 #include "planted_edits.h"
 
 enum { STEPS_MAX = 400000, HOT_WORLDS = 10 };
-static const int64_t TIME_MAX = 240 * SECOND; /* after the faults are over; far more than any program takes */
+static const int64_t TIME_MAX = 240 * SECOND; /* after the last fault; far more than any program takes */
 
 static const char *const lock_names[MAX_NAMES] = {"orders:0", "orders:1", "orders:2", "orders:3"};
 
@@ -44,8 +44,8 @@ static bool all_owners_finished(const struct world *world) {
     return !world->foreign.held && world->foreign.turns_left == 0;
 }
 
-/* What the slowest thing that may still be going on takes: a lease with all that was added by setting the clock, a
- * claim, a lingering subscription. */
+/* Returns how long the slowest remaining activity takes: a lease, prolonged by setting the clock; a claim; a lingering
+ * subscription. */
 static int64_t aftermath(const struct world *world) {
     const struct engine_settings *settings = &world->plan.settings;
     int64_t lease_ms = world->checker.longest_lease_ms + world->checker.longest_lease_ms / 50;
@@ -82,8 +82,8 @@ static void start(struct world *world, uint8_t lock_kind, bool sets) {
     if (world_has_read_write(world) || world->plan.names_of_group == 2) {
         world->plan.names = world->plan.names > 1 ? 4 : 2;
     }
-    world->plan.writers_only = world_has_read_write(world) && seed % 5 == 0; /* so in hot worlds: readers go together */
-    if (lock_kind == REDLATCH_FAIR) { /* a peer that takes what is free whoever stands in the queue is none of these */
+    world->plan.writers_only = world_has_read_write(world) && seed % 5 == 0; /* so in all hot worlds: readers share */
+    if (lock_kind == REDLATCH_FAIR) { /* no foreign client: it would acquire a free lock past the queue */
         static const int64_t timeouts[] = {900, 2500, 30000};
         world->plan.settings.fair_timeout_ms = timeouts[seed % 3];
         world->plan.foreign = false;

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What judges a history: pure functions from operations to violations, each near-linear.
+"""The checkers of histories: pure functions from operations to violations, each in nearly linear time.
 
-    of one name     NAME_CHECKERS, as a row of kinds.py names them
+    of one name     NAME_CHECKERS; a row of kinds.py names those of its kind
     of the run      waits.check, errors.check, honesty.check
 
-A violation is a sentence that names the operations by their ids, which stand in the history files.
+A violation is a sentence with the ids of its operations, as they are in the history files.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ NAME_CHECKERS: Dict[str, Callable[[str, List[Operation], History], List[str]]] =
 
 
 def of_waits(history: History) -> List[str]:
-    """What those checkers have to say that need no master which knows all grants."""
+    """Returns the violations of those checkers that hold even if a master lacks grants."""
     return waits.check(history) + errors.check(history)
 
 
 def violations(history: History) -> List[str]:
-    """What all checkers have to say of a run."""
+    """Returns the violations that all checkers find in a run."""
     found = of_waits(history) + honesty.check(history)
     for of_name, operations in history.of_names().items():
         for name in sorted({check for each in operations for check in KINDS[each.kind].checks}):

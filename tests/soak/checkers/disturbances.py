@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For how long the nemesis was at work on a process, or on all."""
+"""How long strokes of the nemesis disturbed a process, or all processes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from history import Stroke
 
 
 class Disturbances:
-    """The strokes, by the process that they concern; those of no process concern all."""
+    """The strokes of each process. A stroke without a process concerns all processes."""
 
     def __init__(self, strokes: List[Stroke]) -> None:
         self._of: Dict[str, List[Tuple[int, int]]] = {}
         for stroke in sorted(strokes, key=lambda each: each.since):
             spans = self._of.setdefault(stroke.process, [])
-            # A silence is also met during a stroke that makes it.
+            # A stroke and a silence that it causes overlap. Their common time counts once.
             begin = max(stroke.since, spans[-1][1]) if spans else stroke.since
             if begin < stroke.until:
                 spans.append((begin, stroke.until))
 
     def during(self, process: str, since: int, until: int) -> int:
-        """How many nanoseconds of a span of time were disturbed for a process; its own strokes and those that concern
-        all add up."""
+        """Returns for how many nanoseconds of a span a process was disturbed. Its own strokes and those that concern
+        all processes add up."""
         total = 0
         for concerned in ("", process):
             spans = self._of.get(concerned, [])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No error reaches a caller of ours that waits, before its time is over: until then the client tries again. That too
-few replicas acknowledge is no error, but a result, as a time-out is. So is a grant that was lost before its reply came,
-as the server was silent for a whole lease.
+"""No waiting caller of redlatch gets an error before its timeout, since until then the client tries again. It is no
+error, but a result, if too few replicas acknowledge, as a timeout is. Nor is it an error if a grant was lost before its
+reply came, because the server was silent for a whole lease.
 
-Who does not wait is told what is wrong. So is who waited in vain, when that is why.
+A caller that does not wait may get an error. So may a caller whose timeout has passed, as the reason.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from history import History, Operation
 from plan import FOREVER, LEASE_MS, RENEWED
 
 RESULTS = ("timeout", "not_replicated")
-# A time-out is rounded to whole milliseconds.
+# A timeout is rounded to whole milliseconds.
 _ROUNDING = 1_000_000
-# What is left of a lease when the client believes it no more.
+# The fraction of a lease that is left when its safe time ends.
 _MARGIN = 0.1
 
 
 def check(history: History) -> List[str]:
-    """The waits that ended with an error too early."""
+    """Returns the waits that ended with an error too early."""
     found: List[str] = []
     for each in history.operations:
         if each.refused is None or each.why in RESULTS or each.language == "java" or each.wait == 0:
@@ -37,6 +37,6 @@ def check(history: History) -> List[str]:
 
 
 def _came_too_late(operation: Operation, waited: int) -> bool:
-    """Whether its lease was over when the grant came."""
+    """Returns whether the lease had ended when the grant came."""
     lease = LEASE_MS if operation.lease == RENEWED else operation.lease
     return operation.why == "lost" and waited >= lease * 1_000_000 * (1 - _MARGIN)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nobody holds a lock while another is sure of it: no two beliefs overlap, unless both are readers'.
+"""Nobody holds a lock while another is sure of it: no two spans of belief overlap, unless both are of readers.
 
-Beliefs are asserted by the holders themselves, so one sweep over them by time decides, with no search.
+The holders themselves state their beliefs, so one sweep over them by time decides, without a search.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import List, Set, Tuple
 
 from history import History, Operation
 
-# Holds of these kinds go together.
+# Several holds of these kinds may exist at the same time.
 SHARED = ("read",)
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Two holds at once. Times are nanoseconds."""
+    """Two holds at the same time. Times are nanoseconds."""
 
     one: Operation
     other: Operation
@@ -26,19 +26,19 @@ class Overlap:
     until: int
 
     def text(self, name: str) -> str:
-        """As a violation."""
+        """Returns the violation."""
         lasted = (self.until - self.since) / 1e6
         return (f"exclusion: {name} was held by {self.one.id} and {self.other.id} at once, for {lasted:.3f} ms from"
                 f" {self.since}")
 
 
 def check(name: str, operations: List[Operation], _history: History) -> List[str]:
-    """The pairs of holds of one name that were held at once."""
+    """Returns a violation for each pair of holds of one name that existed at the same time."""
     return [overlap.text(name) for overlap in overlaps(operations)]
 
 
 def overlaps(operations: List[Operation]) -> List[Overlap]:
-    """The same as pairs; each pair once."""
+    """Returns the overlaps, each pair of holds once."""
     spans = sorted(
         (since, until, index) for index, each in enumerate(operations) for since, until in each.beliefs()
     )

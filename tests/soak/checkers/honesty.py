@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a holder of ours is told is true: who is sure of a hold until some time does not lose it before. And a hold that
-is renewed is not lost at all, unless the nemesis was at work on it.
+"""What redlatch tells a holder is true: a hold is not lost before the time until which it was said to be safe. And a
+renewed hold is not lost at all, unless the nemesis disturbed it.
 
-Nothing in the soak takes a lock away from its holder, and the server never forgets; Redisson gives no such promise.
+This holds because nothing in the soak removes a lock from its holder, and the server loses no data. Redisson does not
+promise it.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from plan import LEASE_MS, RENEWED
 from .disturbances import Disturbances
 
 GONE = ("lost", "not_owned")
-# What is left is told in whole milliseconds, rounded down: in the last one of a hold nothing is left.
+# `remaining` is in whole milliseconds, rounded down. In the last millisecond of a hold it is 0.
 RESOLUTION = 1_000_000
-# A lease is renewed when a third of it is over, and then again and again: it takes more than this to keep a client from
-# it.
+# A lease is renewed after a third of it, and then again and again. Only a longer disturbance than this can prevent all
+# renewals.
 DISTURBED = LEASE_MS * 1_000_000 // 6
 
 
 def check(history: History) -> List[str]:
-    """The holds that were gone while they were safe."""
+    """Returns the holds that were lost while they were safe."""
     found: List[str] = []
     disturbances = Disturbances(history.strokes)
     for each in history.operations:
@@ -48,7 +49,7 @@ def check(history: History) -> List[str]:
 
 
 def _promised(operation: Operation, moment: int) -> int:
-    """Until when the hold was said to be safe, by what was said up to that moment."""
+    """Returns until when the hold was said to be safe, in the answers up to a moment."""
     return max(until for since, until in operation.checks if since <= moment)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A latch opens at zero, and not before.
+"""A latch opens when its count is zero, and not before.
 
-Whoever was let through must have waited at a moment when the latch may have been at zero. What is surely left at a
-moment is the sum of all counts to which it was set by then, as far as that was confirmed, less all count-downs that
-were begun.
+A waiter that was let through must have waited at a moment at which the count may have been zero. At each moment the
+count is at least the sum of all counts to which the latch was set, as far as confirmed, less all count-downs that had
+begun.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from history import History, Operation
 
 
 def check(name: str, operations: List[Operation], history: History) -> List[str]:
-    """The waits of one name that were let through although something was left to be counted down all the time."""
+    """Returns the waits for one name that were let through although the count was above zero all the time."""
     changes = [(line["t"], line["n"]) for line in history.lines("set", name)]
     changes += [(line["t"], -1) for line in history.lines("counting", name)]
     changes.sort()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair locks are granted in the order in which their waiters came to the server.
+"""Fair locks are granted in the order in which their waiters reached the server.
 
-Only the server knows that order; an observer looks at its queue. Whoever was seen in it before another so much as
-asked, and was still seen in it after that other had been granted the lock, was passed over.
+Only the server knows that order. An observer reads its queue. A waiter was passed over if it was seen in the queue
+before another waiter asked, and was still seen in it after that other waiter had been granted the lock.
 
-Those whom the nemesis, or a silence of the server, kept from telling it that they live are not judged, nor are waiters
-of Redisson's, which lose their places by waiting long. These may also come back to a place, having left it
-behind when a wait failed.
+Not judged are waiters whose heartbeat the nemesis, or a silence of the server, may have prevented. Nor are waiters of
+Redisson, which lose their positions when they wait long. They may also return to a position that a failed wait left
+behind.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from plan import LEASE_MS
 
 from .disturbances import Disturbances
 
-# A waiter that is silent for a lease loses its place; three times in that span it tells that it lives.
+# A waiter whose heartbeat is missing for a lease loses its position. The heartbeat is sent three times in that time.
 SILENCE = LEASE_MS * 1_000_000 // 3
 
 
 def check(name: str, operations: List[Operation], history: History) -> List[str]:
-    """The waiters of one name that were passed over."""
+    """Returns the waiters of one name that were passed over."""
     seen = _first_and_last_sight(history, name)
     disturbances = Disturbances(history.strokes)
     granted = [each for each in operations if each.got is not None]
@@ -48,7 +48,8 @@ def check(name: str, operations: List[Operation], history: History) -> List[str]
 
 
 def _first_and_last_sight(history: History, name: str) -> Dict[str, Tuple[int, int]]:
-    """By owner: a moment when it surely stood in the queue first, and one when it did so last."""
+    """Returns for each owner a moment at which it surely was in the queue for the first time, and one for the last
+    time."""
     seen: Dict[str, Tuple[int, int]] = {}
     for line in history.lines("queue", name):
         for owner in line["owners"]:

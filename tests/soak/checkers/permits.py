@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Permits of a semaphore are never held by more than there are, and ids of permits never come twice.
+"""No more permits of a semaphore are held than it has, and no id of a permit comes twice.
 
-A permit that nobody owns is held until somebody begins to give it back; one with a lease for as long as its holder can
+A permit that nobody owns is held until its release begins. A permit with a lease is held for as long as its holder can
 be sure of it.
 """
 
@@ -15,7 +15,7 @@ from kinds import KINDS
 
 
 def check(name: str, operations: List[Operation], _history: History) -> List[str]:
-    """The moments when more permits of one name were held than it has."""
+    """Returns the moments at which more permits of one name were held than it has."""
     limit = KINDS[operations[0].kind].options["permits"]
     spans = sorted((since, until, each.n, each.id) for each in operations for since, until in _held(each))
     found: List[str] = []
@@ -35,7 +35,7 @@ def check(name: str, operations: List[Operation], _history: History) -> List[str
 
 
 def _held(operation: Operation) -> List[Tuple[int, int]]:
-    """The spans of belief of one acquire, joined, so that it counts once."""
+    """Joins the spans of belief of one acquire, so that its permits count once."""
     joined: List[Tuple[int, int]] = []
     for since, until in operation.beliefs():
         if joined and since <= joined[-1][1]:
@@ -46,7 +46,7 @@ def _held(operation: Operation) -> List[Tuple[int, int]]:
 
 
 def check_ids(name: str, operations: List[Operation], _history: History) -> List[str]:
-    """The ids of permits that came twice, or did not come."""
+    """Returns the ids of permits that came twice, and the grants without an id for each permit."""
     found: List[str] = []
     seen: Dict[str, str] = {}
     for each in operations:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What replication offsets say of grants, where masters are replaced (support/replication.py).
 
-The history of a master is its own stream, behind that of its predecessor up to the offset of the promotion, and so on.
-A grant is lost if the history of the last master does not have it: it lies behind the offset of a promotion. If the
+The history of a master is its own stream after the stream of its predecessor up to the offset of the promotion, and so
+on. A grant is lost if the history of the last master does not have it: it is behind the offset of a promotion. If the
 sentinels take a promotion back while the old master goes on, the grants of the promoted server are lost.
 
 An overlap of two holds is explained if neither grant is in the history of the other. Then one of them is lost. It is
-also explained if the newer grant's history has the older grant with a lease that was over, and lacks a longer lease.
+also explained if the newer grant's history has the older grant with a lease that had ended, and lacks a longer lease.
 Nothing else explains an overlap.
 """
 
@@ -26,13 +26,13 @@ _ENDLESS = 1 << 62
 
 
 class Lineage:
-    """The histories, and which write is in which of them."""
+    """The histories of the masters, and which write is in which history."""
 
     def __init__(self, streams: Streams) -> None:
         self._parents = {each.replid: (each.parent, each.cut) for each in streams.promotions}
         self._takes: Dict[Tuple[str, str], List[Write]] = defaultdict(list)
         self._leases: Dict[str, List[Write]] = defaultdict(list)
-        # By key and history: at which offsets it got an owner, and which one.
+        # For each key and history: the offsets at which the key got an owner, and the owners.
         self._owners: Dict[Tuple[str, str], Tuple[List[int], List[str]]] = defaultdict(lambda: ([], []))
         self._last = Write(streams.last, _ENDLESS, "", "")
         for write in streams.writes:
@@ -45,39 +45,39 @@ class Lineage:
                 owners.append(write.owner)
 
     def unknown(self) -> List[str]:
-        """The histories that continue one which nobody read."""
+        """Returns the histories that continue a history that was not read."""
         known = ("", *self._parents)
         found = [(replid, parent) for replid, (parent, _) in self._parents.items() if parent not in known]
         return [f"{replid} continues {parent}, which nobody read" for replid, parent in found]
 
     def takes(self, operation: Operation) -> List[Write]:
-        """The writes of a grant; there are several if its command was repeated."""
+        """Returns the writes of a grant. There are several if its command was repeated."""
         return self._takes.get((operation.name, operation.facts.get("owner", "")), [])
 
     def lost(self, operation: Operation) -> bool:
-        """Whether the last master never had this grant, of which there are records."""
+        """Returns whether the last master never had this grant. Only for grants with a write."""
         return not any(self.knows(self._last, take) for take in self.takes(operation))
 
     def knows(self, newer: Write, older: Write) -> bool:
-        """Whether the older write was in the history when the newer one was written."""
+        """Returns whether the older write was in the history when the newer one was written."""
         return any(replid == older.replid and older.offset <= limit for replid, limit in self._history(newer))
 
     def _history(self, write: Write) -> Iterator[Tuple[str, int]]:
-        """The streams of which a write's history consists, the latest first, and up to which offset."""
+        """Yields the streams of a write's history, the latest first, with the offset up to which each belongs to it."""
         replid, limit = write.replid, write.offset
         while replid:
             yield replid, limit
             replid, limit = self._parents.get(replid, ("", 0))
 
     def extension_lost(self, older: Write, newer: Write, moment: int) -> bool:
-        """Whether the newer grant's history has the older one with a lease that had ended by a moment, in ms of the
-        server's time, and lacks a longer lease."""
+        """Returns whether the newer grant's history has the older grant with a lease that had ended at a moment, in ms
+        of the server's time, and lacks a longer lease."""
         leases = [each for each in self._leases[older.key] if self._owner(each) == older.owner]
         known = max((each.until for each in leases if self.knows(newer, each)), default=0)
         return known <= moment and any(each.until > known for each in leases if not self.knows(newer, each))
 
     def _owner(self, lease: Write) -> str:
-        """Who had the key when a lease was written; what made it the owner may be in the same transaction."""
+        """Returns who owned the key when a lease was written. The write of the owner may be in the same transaction."""
         for replid, limit in self._history(lease):
             offsets, owners = self._owners.get((lease.key, replid), ([], []))
             at = bisect_right(offsets, limit)
@@ -88,7 +88,7 @@ class Lineage:
 
 @dataclass
 class Verdict:
-    """What came of a run."""
+    """The result of a run."""
 
     violations: List[str] = field(default_factory=list)
     masters: int = 0
@@ -98,15 +98,15 @@ class Verdict:
     by_extension: int = 0
 
     def text(self) -> str:
-        """The figures, as a line to print."""
+        """Returns the figures as a line to print."""
         return (f"replication: {self.masters} masters, {self.grants} grants, {self.lost} of them lost; overlaps"
                 f" explained by a lost grant {self.by_grant}, by a lost extension {self.by_extension}")
 
 
 def judge(history: History, streams: Streams, *, acknowledged: bool, epoch: int) -> Verdict:
     """Judges all grants of locks with one holder. With `acknowledged` all replicas had to acknowledge each grant: then
-    a lost one is a violation, and no overlap is explained. `epoch` is the server's time in ns when CLOCK_MONOTONIC was
-    0."""
+    a lost grant is a violation, and no overlap is explained. `epoch` is the server's time in ns when CLOCK_MONOTONIC
+    was 0."""
     lineage = Lineage(streams)
     verdict = Verdict([f"replication: {each}" for each in lineage.unknown()], len(streams.promotions))
     for name, operations in history.of_names().items():
@@ -135,7 +135,7 @@ def _count(verdict: Verdict, lineage: Lineage, operation: Operation, acknowledge
 
 
 def _explanation(lineage: Lineage, overlap: Overlap, epoch: int) -> str:
-    """What explains an overlap: "grant" or "extension"; empty if nothing does."""
+    """Returns what explains an overlap: "grant" or "extension"; empty if nothing does."""
     found = {"grant"}
     for one, other in ((overlap.one, overlap.other), (overlap.other, overlap.one)):
         for older in lineage.takes(one):

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lost, late and doubled commands change no count: in the end there are as many permits as by the history there have to
-be.
+"""Lost, late and doubled commands change no count: at the end a semaphore has as many permits as the history says.
 
-What is not known of a history leaves a span: calls of killed processes, and those that ended with an error. Redisson
-sends a command again whose answer is late, and some take effect each time; so a call of its that the nemesis was at
-work on may count so often.
+Calls of killed processes, and calls that ended with an error, leave a range. Redisson repeats a command whose reply is
+late, and each copy may take effect. So a call of Redisson that the nemesis disturbed may count several times.
 """
 
 from __future__ import annotations
@@ -16,12 +14,12 @@ from kinds import KINDS
 
 from .disturbances import Disturbances
 
-# Commands that Redisson sends for one call at the most, by the options in workers/theirs.py.
+# How often Redisson sends a command for one call at most, with the options in workers/theirs.py.
 _SENT = 3
 
 
 def check(name: str, operations: List[Operation], history: History) -> List[str]:
-    """What the count of one name's permits should have been, if it is not."""
+    """Returns a violation if the number of one name's permits is not what it should be."""
     (kind,) = {each.kind for each in operations}
     disturbances = Disturbances(history.strokes)
     least = most = KINDS[kind].options["permits"]
@@ -31,7 +29,7 @@ def check(name: str, operations: List[Operation], history: History) -> List[str]
         if not leased:
             least, most = least - taken[1] + given[0], most - taken[0] + given[1]
         else:
-            least -= max(0, taken[1] - each.n)  # taken twice under one id, of which one has a lease that ends
+            least -= max(0, taken[1] - each.n)  # acquired twice under one id; one of both has a lease, which ends
     return [
         f"sums: {name} has {line['n']} permits in the end; expected {least} to {most}"
         for line in history.lines("count", name)
@@ -40,7 +38,7 @@ def check(name: str, operations: List[Operation], history: History) -> List[str]
 
 
 def _taken(operation: Operation, disturbances: Disturbances) -> Tuple[int, int]:
-    """How many permits an acquire took, at the least and at the most."""
+    """Returns how many permits an acquire took at least and at most."""
     most = operation.n * _times(operation, operation.requested, operation.ended, disturbances)
     if operation.got is not None:
         return operation.n, most
@@ -48,7 +46,7 @@ def _taken(operation: Operation, disturbances: Disturbances) -> Tuple[int, int]:
 
 
 def _given(operation: Operation, disturbances: Disturbances) -> Tuple[int, int]:
-    """How many permits a release gave back, at the least and at the most."""
+    """Returns how many permits a release gave back at least and at most."""
     if operation.give is None:
         return 0, 0
     most = operation.n * _times(operation, operation.give, operation.gave, disturbances)
@@ -56,6 +54,6 @@ def _given(operation: Operation, disturbances: Disturbances) -> Tuple[int, int]:
 
 
 def _times(operation: Operation, since: int, until: Optional[int], disturbances: Disturbances) -> int:
-    """How often a call may have taken effect; without an end it was under way when its process was killed."""
+    """Returns how often a call may have taken effect. Without `until`, its process was killed during the call."""
     disturbed = until is None or disturbances.during(operation.process, since, until)
     return _SENT if operation.language == "java" and disturbed else 1

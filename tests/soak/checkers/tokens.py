@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fencing tokens of a name: there is one with every grant, none comes twice, and they rise from grant to grant.
+"""Every grant of a name has a fencing token, no token comes twice, and they rise from grant to grant.
 
-Of two grants only those are compared of which one was confirmed before the other was asked for.
+Two grants are compared only if one was confirmed before the other was requested.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from history import History, Operation
 
 
 def check(name: str, operations: List[Operation], _history: History) -> List[str]:
-    """What is wrong with the tokens of one name."""
+    """Returns the violations of one name's tokens."""
     found: List[str] = []
     granted = [each for each in operations if each.got is not None]
     seen: Dict[int, str] = {}
@@ -23,7 +23,7 @@ def check(name: str, operations: List[Operation], _history: History) -> List[str
         elif token in seen:
             found.append(f"tokens: {name} was granted to {seen[token]} and {each.id} with the same token {token}")
         seen[token] = each.id
-    # Grants in the order in which they were asked for, beside the same in the order in which they were confirmed.
+    # `granted` is in the order of the requests, `confirmed` in the order of the replies.
     confirmed = sorted(granted, key=lambda each: each.got or 0)
     highest: Optional[Tuple[int, str]] = None
     at = 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every wait ends: by itself, unless its process was killed; ours, moreover, in the time that was given to it. And in
-the end no client has a hold or a wait left.
+"""Every wait ends, unless its process was killed. A wait of redlatch ends in time. At the end no client has a hold or a
+wait left.
 
-A wait may be longer by what the nemesis did to its process or to the server meanwhile, by one command, and by what a
-busy machine takes.
+A wait may take longer by the time for which the nemesis disturbed its process or the server, by one command, and by a
+slack for a busy machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SLACK = 3_000_000_000
 
 
 def check(history: History) -> List[str]:
-    """The calls that did not end, or too late."""
+    """Returns the calls that did not end, or ended too late."""
     killed = history.killed()
     found = [
         f"waits: {name} did not come to its end by itself"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the worker in Python takes: by redlatch, by Redisson, or by a lock that lies.
+"""The backends of the worker in Python: redlatch, Redisson, or a lock that lies.
 
-A backend makes takers, one for each turn, by the turn's shape; a taker takes one thing, and gives it back.
+A backend makes takers, one for each turn, by the turn's shape. A taker makes one acquire and its release.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Protocol, Sequence, Tuple
 
 @dataclass
 class Turn:
-    """A line of the plan; times in ms, `hold` and `gap` in microseconds."""
+    """A line of the plan. Times are in ms, `hold` and `gap` in microseconds."""
 
     id: str
     kind: str
@@ -26,24 +26,24 @@ class Turn:
     hold: int
     gap: int
     levels: int
-    # What members of multi locks are, if they are no mutexes: words, and whether they re-enter.
+    # The kinds of members of multi locks that are no mutexes: the word, and whether they are reentrant.
     members: Dict[str, Tuple[str, bool]]
 
 
 def members_of(turn: Turn) -> List[Tuple[str, int]]:
-    """The names that a turn's name stands for, and the numbers of their servers: "one+other@2"."""
+    """Returns the names that a turn's name consists of, and the numbers of their servers: "one+other@2"."""
     members = [member.partition("@") for member in turn.name.split("+")]
     return [(name, int(server or 0)) for name, _, server in members]
 
 
 def group_of(turn: Turn) -> Tuple[str, List[str]]:
-    """The group and its values that a turn's name stands for: "group/a+group/b"."""
+    """Returns the group and its values that a turn's name consists of: "group/a+group/b"."""
     members = [member.split("/") for member in turn.name.split("+")]
     return members[0][0], [value for _, value in members]
 
 
 class Refused(Exception):
-    """An acquire that failed, whatever its outcome may be on the server."""
+    """An acquire that failed. It may have succeeded on the server."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -53,99 +53,99 @@ class Refused(Exception):
 class Taker(Protocol):
     """One acquire."""
 
-    n: int  # permits; 1 of a lock
+    n: int  # permits; 1 for a lock
 
     def take(self, requested: int) -> None:
-        """Acquires, or raises Refused; `requested` is a moment before."""
+        """Acquires, or raises Refused. `requested` is a moment before the call."""
 
     def facts(self) -> Dict[str, Any]:
-        """What the grant is known by: token, owner, permits."""
+        """Returns what identifies the grant: token, owner, permits."""
 
     def safe(self, now: int) -> int:
-        """For how many nanoseconds from `now`, a moment just passed, the holder is sure of it."""
+        """Returns for how many nanoseconds from `now`, a moment just passed, the holder is sure of the hold."""
 
     def again(self) -> bool:
-        """Takes one level more; False if the hold was found lost."""
+        """Acquires one more level. Returns False if the hold was found lost."""
 
     def leave_inner(self) -> None:
-        """Gives back all levels but one."""
+        """Releases all levels but one."""
 
     def give(self) -> str:
-        """Gives it back; "ok", or a status."""
+        """Releases. Returns "ok", or a status."""
 
 
 class Latch(Protocol):
-    """A count-down latch; its waits are a taker's. Calls raise Refused when they fail."""
+    """A count-down latch. Its waits are made by a taker. Calls raise Refused if they fail."""
 
     def try_set_count(self, count: int) -> bool:
-        """Closes it; False if it is closed."""
+        """Closes the latch. Returns False if it is closed already."""
 
     def count_down(self) -> None:
-        """By one."""
+        """Counts down by one."""
 
 
 class Once:
-    """A taker of what has no levels."""
+    """A taker of something that cannot be re-entered."""
 
     def again(self) -> bool:
-        """There is no going in again."""
+        """Does nothing, since there are no further levels."""
         return True
 
     def leave_inner(self) -> None:
-        """So there is nothing to leave."""
+        """Does nothing."""
 
 
 class Backend(Protocol):
     """A client."""
 
     def taker(self, turn: Turn) -> Taker:
-        """What will take for a turn."""
+        """Returns the taker for a turn."""
 
     def latch(self, turn: Turn) -> Latch:
-        """The latch of a turn."""
+        """Returns the latch of a turn."""
 
     def remains(self) -> Dict[str, int]:
-        """Holds and waits that its clients still have after all work: held, waiters."""
+        """Returns how many holds and waits its clients have after all work: held, waiters."""
 
     def close(self) -> None:
-        """Ends the clients."""
+        """Closes the clients."""
 
 
 class Liar:
-    """A lock that is always granted, at once."""
+    """A backend whose acquires all succeed at once."""
 
     def __init__(self, lease_ms: int) -> None:
         self._lease = lease_ms * 1_000_000
 
     def taker(self, turn: Turn) -> Taker:
-        """As Backend says."""
+        """As in Backend."""
         return LyingTaker(turn, self._lease)
 
     def latch(self, turn: Turn) -> Latch:
-        """As Backend says."""
+        """As in Backend."""
         return LyingLatch()
 
     def remains(self) -> Dict[str, int]:
-        """Nothing is held."""
+        """There is nothing to report."""
         return {}
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """There is nothing to close."""
 
 
 class LyingLatch:
-    """Says yes."""
+    """A latch whose calls all succeed."""
 
     def try_set_count(self, count: int) -> bool:
-        """It was open, and is closed now."""
+        """Claims to have closed the latch."""
         return True
 
     def count_down(self) -> None:
-        """Done."""
+        """Claims to have counted down."""
 
 
 class LyingTaker:
-    """Says yes."""
+    """A taker whose acquires all succeed."""
 
     _token = 1_000_000_000
 
@@ -154,32 +154,32 @@ class LyingTaker:
         self._lease = turn.lease * 1_000_000 if turn.lease > 0 else lease
 
     def take(self, requested: int) -> None:
-        """Granted."""
+        """Claims to be granted."""
         self._until = requested + self._lease
 
     def facts(self) -> Dict[str, Any]:
-        """Tokens that do not rise, ids that are no names."""
+        """Returns tokens that do not rise, and ids that are not unique."""
         return {"token": self._token, "owner": "liar", "ids": ["liar"] * self.n}
 
     def safe(self, now: int) -> int:
-        """The whole lease."""
+        """Returns the time until the lease would end."""
         return max(0, self._until - now)
 
     def again(self) -> bool:
-        """Granted, too."""
+        """Claims to be granted."""
         return True
 
     def leave_inner(self) -> None:
-        """Nothing was taken."""
+        """There is nothing to release."""
 
     def give(self) -> str:
-        """Nothing is given back."""
+        """There is nothing to release."""
         time.sleep(0)
         return "ok"
 
 
 def open_backend(language: str, urls: Sequence[str], lease_ms: int, command_timeout_ms: int) -> Backend:
-    """Clients of a language, one for each server."""
+    """Returns a backend of a language, with a client for each server."""
     if language == "liar":
         return Liar(lease_ms)
     if language == "java":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takers by redlatch in Python: by threads, or by tasks of an event loop, one for each thread."""
+"""Takers that use redlatch in Python: in threads, or in tasks of an event loop, one for each thread."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import redlatch
 
 from .backends import Latch, Once, Refused, Taker, Turn, group_of, members_of
 
-# Nanoseconds that no run lasts.
+# More nanoseconds than any run lasts.
 ENDLESS = 1_000_000_000_000_000
 
-# Seconds in which what is under way is settled.
+# Seconds within which commands in progress end.
 _RESOLVED = 4.0
 
-# redlatch, or what makes its calls in tasks.
+# redlatch, or an object that makes its calls in tasks.
 _library: Any = redlatch
 
-# One for each server.
+# A client for each server.
 Clients = Sequence[redlatch.Client]
 
 
 class Ours:
-    """Clients of ours."""
+    """Clients of redlatch."""
 
     def __init__(self, library: Any, urls: Sequence[str], lease_ms: int, command_timeout_ms: int) -> None:
         global _library
         _library = library
-        # Lazy: a server may be down when a process is started in the place of a killed one.
+        # A server may be down when a process is started in place of a killed one, so clients are lazy.
         seconds = command_timeout_ms / 1000
         lease = lease_ms / 1000
         self._clients = [
@@ -38,15 +38,15 @@ class Ours:
         ]
 
     def taker(self, turn: Turn) -> Taker:
-        """As Backend says."""
+        """As in Backend."""
         return SHAPES[turn.shape](self._clients, turn)
 
     def latch(self, turn: Turn) -> Latch:
-        """As Backend says."""
+        """As in Backend."""
         return LatchTaker(self._clients, turn)
 
     def remains(self) -> Dict[str, int]:
-        """As Backend says, after at most so long as commands last that are under way."""
+        """As in Backend. Waits until commands in progress have ended."""
         deadline = time.monotonic() + _RESOLVED
         while True:
             stats = [client.stats() for client in self._clients]
@@ -56,7 +56,7 @@ class Ours:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Ends the clients, which hold nothing."""
+        """Closes the clients, which have no holds."""
         for client in self._clients:
             client.close()
 
@@ -77,39 +77,39 @@ class LockTaker:
         return lock_of(clients[0], turn.word, turn.name, **options)
 
     def take(self, requested: int) -> None:
-        """As Taker says."""
+        """As in Taker."""
         lease = self._turn.lease / 1000 if self._turn.lease > 0 else -1
         refuse(lambda: self._lock.acquire(timeout=seconds(self._turn.wait), lease=lease))
         self._hold = self._lock.held()
 
     def facts(self) -> Dict[str, Any]:
-        """As Taker says."""
+        """As in Taker."""
         assert self._hold is not None
         return {"token": self._hold.token or 0, "owner": self._hold.owner}
 
     def safe(self, now: int) -> int:
-        """As Taker says."""
+        """As in Taker."""
         assert self._hold is not None
         return int(self._hold.remaining() * 1e9)
 
     def again(self) -> bool:
-        """As Taker says."""
+        """As in Taker."""
         try:
             self._lock.acquire(blocking=False, lease=self._turn.lease / 1000 if self._turn.lease > 0 else -1)
         except redlatch.LockLostError:
             return False
         except redlatch.RedlatchError:
-            return True  # refused or unknown: there is no further level
+            return True  # refused, or unknown: there is no further level
         self._inner += 1
         return True
 
     def leave_inner(self) -> None:
-        """As Taker says."""
+        """As in Taker."""
         for _ in range(self._inner):
             outcome(self._lock.release)
 
     def give(self) -> str:
-        """As Taker says."""
+        """As in Taker."""
         return outcome(self._lock.release)
 
 
@@ -128,7 +128,7 @@ class MultiTaker(LockTaker):
 
 
 class RedLockTaker(LockTaker):
-    """A lock on a majority of all servers."""
+    """A RedLock on all servers."""
 
     @staticmethod
     def _make(clients: Clients, turn: Turn) -> redlatch.Lock:
@@ -137,7 +137,7 @@ class RedLockTaker(LockTaker):
 
 
 class GroupTaker(LockTaker):
-    """Values of a group."""
+    """Values of a group lock."""
 
     @staticmethod
     def _make(clients: Clients, turn: Turn) -> redlatch.Lock:
@@ -154,23 +154,23 @@ class SemaphoreTaker(Once):
         self._turn = turn
         self._semaphore = getattr(clients[0], turn.word)(turn.name)
         self._permits: List[redlatch.Permit] = []
-        # Who comes first makes it; where that fails, somebody else does.
+        # The first turn creates the semaphore. If its call fails, another turn does it.
         outcome(lambda: self._semaphore.try_set_permits(turn.options["permits"]))
 
     def take(self, requested: int) -> None:
-        """As Taker says."""
+        """As in Taker."""
         refuse(lambda: self._semaphore.acquire(self.n, timeout=seconds(self._turn.wait)))
 
     def facts(self) -> Dict[str, Any]:
-        """As Taker says."""
+        """As in Taker."""
         return {}
 
     def safe(self, now: int) -> int:
-        """As Taker says: nothing ends but by being given back."""
+        """As in Taker. Only a release ends the hold."""
         return ENDLESS
 
     def give(self) -> str:
-        """As Taker says."""
+        """As in Taker."""
         return outcome(lambda: self._semaphore.release(self.n))
 
 
@@ -178,26 +178,26 @@ class PermitTaker(SemaphoreTaker):
     """Permits with ids."""
 
     def take(self, requested: int) -> None:
-        """As Taker says."""
+        """As in Taker."""
         wait, lease = seconds(self._turn.wait), seconds(self._turn.lease)
         self._permits = refuse(lambda: self._semaphore.acquire_many(self.n, timeout=wait, lease=lease) or False)
 
     def facts(self) -> Dict[str, Any]:
-        """As Taker says."""
+        """As in Taker."""
         return {"ids": [permit.id for permit in self._permits]}
 
     def safe(self, now: int) -> int:
-        """As Taker says."""
+        """As in Taker."""
         return int(min(permit.remaining() for permit in self._permits) * 1e9)
 
     def give(self) -> str:
-        """As Taker says."""
+        """As in Taker."""
         outcomes = [outcome(permit.release) for permit in self._permits]
         return next((each for each in outcomes if each != "ok"), "ok")
 
 
 class LatchTaker(Once):
-    """A wait for a latch, and what else there is to do with it."""
+    """A wait for a latch, and the other calls on it."""
 
     def __init__(self, clients: Clients, turn: Turn) -> None:
         self.n = 1
@@ -205,32 +205,32 @@ class LatchTaker(Once):
         self._latch: redlatch.Latch = clients[0].latch(turn.name)
 
     def try_set_count(self, count: int) -> bool:
-        """As Latch says."""
+        """As in Latch."""
         return bool(call(lambda: self._latch.try_set_count(count)))
 
     def count_down(self) -> None:
-        """As Latch says."""
+        """As in Latch."""
         call(self._latch.count_down)
 
     def take(self, requested: int) -> None:
-        """As Taker says."""
+        """As in Taker."""
         refuse(lambda: self._latch.wait(seconds(self._turn.wait)))
 
     def facts(self) -> Dict[str, Any]:
-        """As Taker says."""
+        """As in Taker."""
         return {}
 
     def safe(self, now: int) -> int:
-        """As Taker says: being let through is no hold."""
+        """As in Taker. A wait that was let through is no hold."""
         return 0
 
     def give(self) -> str:
-        """As Taker says."""
+        """As in Taker."""
         return "ok"
 
 
 def lock_of(client: redlatch.Client, word: str, name: str, **options: bool) -> redlatch.Lock:
-    """A lock as the method of a client makes it, with what it leads to behind a dot."""
+    """Returns a lock made by a method of a client. If `word` has a dot, returns the attribute behind it."""
     maker, _, side = word.partition(".")
     made = getattr(client, maker)(name, **options)
     lock: redlatch.Lock = getattr(made, side) if side else made
@@ -238,21 +238,21 @@ def lock_of(client: redlatch.Client, word: str, name: str, **options: bool) -> r
 
 
 def seconds(milliseconds: int) -> Optional[float]:
-    """Seconds of a plan's milliseconds; None for -1."""
+    """Converts milliseconds of a plan to seconds. Returns None for -1."""
     return None if milliseconds < 0 else milliseconds / 1000
 
 
 def call(made: Callable[[], Any]) -> Any:
-    """What a call returns; Refused if it fails."""
+    """Returns what a call returns. Raises Refused if it fails."""
     try:
         return made()
     except redlatch.RedlatchError as error:
-        time.sleep(0.02)  # nothing is gained by asking again at once
+        time.sleep(0.02)  # an immediate retry would fail, too
         raise Refused(error.status_name) from error
 
 
 def refuse(made: Callable[[], Any]) -> Any:
-    """As call(), and Refused if it returns False."""
+    """As call(). Raises Refused also if the call returns False."""
     value = call(made)
     if value is False:
         raise Refused("timeout")
@@ -260,7 +260,7 @@ def refuse(made: Callable[[], Any]) -> Any:
 
 
 def outcome(made: Callable[[], object]) -> str:
-    """How a call ended."""
+    """Returns how a call ended."""
     try:
         made()
     except redlatch.RedlatchError as error:

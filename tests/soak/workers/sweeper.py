@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes out of the queues of fair locks what Redisson leaves behind in them.
+"""Removes from the queues of fair locks what Redisson leaves behind in them.
 
-A waiter of Redisson's whose call fails, or whose process is killed, stays in the queue. At the head it stops everybody
-for 300 s, the bound that Redisson itself has by default: a run would be spent with waiting. What is swept away is what
-nobody waits in.
+A waiter of Redisson whose call fails, or whose process is killed, stays in the queue. At the head it blocks all others
+for 300 s, which is Redisson's default bound. A run would mostly wait. So positions without a waiter are removed.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ _QUEUE, _TIMEOUTS = "redisson_lock_queue:", "redisson_lock_timeout:"
 
 
 class Sweeper:
-    """A thread that sweeps, for the one process with Redisson in it that there is."""
+    """A thread that removes them, in the only process that uses Redisson."""
 
     def __init__(self, url: str) -> None:
         self._redis = redis.Redis.from_url(
             url, protocol=2, decode_responses=True, socket_timeout=2.0, retry=Retry(NoBackoff(), 0)
         )
-        # For which name each owner of this process waits.
+        # The name for which each owner of this process waits.
         self.waiting: Dict[str, str] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._sweep, name="soak-sweeper", daemon=True)
@@ -49,7 +48,7 @@ class Sweeper:
                 pass  # the nemesis is at work
 
     def _left_behind(self) -> Set[Tuple[str, str]]:
-        """Names, and owners in their queues who do not wait for them."""
+        """Returns names, with owners in their queues that do not wait for them."""
         found: Set[Tuple[str, str]] = set()
         keys: Any = self._redis.keys(f"{_QUEUE}*")
         for key in keys:

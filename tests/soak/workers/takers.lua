@@ -1,27 +1,27 @@
---- What the worker in Lua takes, by shape: one acquire with all that belongs to it.
+--- The takers of the worker in Lua, by shape: one acquire with everything that belongs to it.
 --
--- takers.of(clients, turn, name) makes one, on which these are called:
+-- takers.of(clients, turn, name) makes a taker. It has these functions:
 --
---     prepare(tell)   does what is to be done before, such as counting down; false if the turn is over with that
---     take()          acquires; or nil and why not
---     facts()         what the grant is known by
---     safe()          for how many nanoseconds it is safe from a moment just passed; 0 if it is lost
---     again()         goes in one level deeper; false if it was found lost
---     leave_inner()   gives back all of them
---     give()          gives it back; "ok", or why not
+--     prepare(tell)   does what comes before the acquire, such as counting down; false if the turn has ended with that
+--     take()          acquires; or returns nil and the reason
+--     facts()         returns what identifies the grant
+--     safe()          returns for how many nanoseconds from a moment just passed the hold is safe; 0 if it is lost
+--     again()         acquires one more level; false if the hold was found lost
+--     leave_inner()   releases all inner levels
+--     give()          releases; returns "ok", or the reason
 --
--- prepare is absent where there is nothing to do before, again and leave_inner of what has no levels, give where there
--- is nothing to give back. `n` is how many permits there are, 1 of a lock.
+-- prepare is absent if nothing comes before the acquire, again and leave_inner if there are no levels, give if there is
+-- nothing to release. `n` is the number of permits, 1 for a lock.
 -- SPDX-License-Identifier: Apache-2.0
 
 local redlatch = require "redlatch"
 
-local ENDLESS = 1000000000000000 -- nanoseconds that no run lasts
+local ENDLESS = 1000000000000000 -- more nanoseconds than any run lasts
 
--- By shape: makes a taker.
+-- Functions that make takers, by shape.
 local shapes = {}
 
--- Seconds of a plan's milliseconds, of which -1 stays what it is.
+-- Converts milliseconds of a plan to seconds. -1 stays -1.
 local function seconds(milliseconds)
     return milliseconds < 0 and -1 or milliseconds / 1000
 end
@@ -39,7 +39,7 @@ local function lock_taker(object, turn)
     return setmetatable({object = object, terms = {timeout = seconds(turn.wait), lease = seconds(turn.lease)}}, Lock)
 end
 
--- A lock as the method of a client makes it, with what it leads to behind a dot.
+-- Returns a lock made by a method of a client. If `word` has a dot, returns the member behind it.
 local function lock_of(client, word, name, options)
     local maker, side = word:match("^([^.]+)%.?(.*)$")
     local object = client[maker](client, name, options)
@@ -54,7 +54,7 @@ function shapes.lock(clients, turn, name)
     return lock_taker(lock_of(clients[1], turn.kind.word, name, options), turn)
 end
 
--- Values of a group: "group/a+group/b".
+-- Values of a group lock: "group/a+group/b".
 function shapes.group(clients, turn, name)
     local group, values = name:match("^[^/]+"), {}
     for value in name:gmatch("/([^+]+)") do
@@ -63,8 +63,8 @@ function shapes.group(clients, turn, name)
     return lock_taker(clients[1]:group_lock(group, values), turn)
 end
 
--- Several locks at once, with the numbers of their servers: "one+other@2". Every other turn takes them in the opposite
--- order.
+-- Several locks at once, with the numbers of their servers: "one+other@2". Every other turn acquires them in the
+-- opposite order.
 function shapes.multi(clients, turn, name)
     local members = {}
     for member in name:gmatch("[^+]+") do
@@ -120,7 +120,7 @@ end
 local Semaphore = {}
 Semaphore.__index = Semaphore
 
--- Who comes first makes it; where that fails, somebody else does.
+-- The first turn creates the semaphore. If its call fails, another turn does it.
 local function semaphore_taker(class, clients, turn, name)
     local object = clients[1][turn.kind.word](clients[1], name)
     object:try_set_permits(turn.kind.options.permits)
@@ -198,7 +198,7 @@ function shapes.latch(clients, turn, name)
     return setmetatable({object = clients[1]:latch(name), turn = turn}, Latch)
 end
 
--- Sees to it that it is closed; then the turn is to count it down, or to wait.
+-- Closes the latch if it is open. Then counts it down and returns false, or returns true if the turn is to wait.
 function Latch:prepare(tell)
     local count = self.turn.kind.options.count
     if self.object:try_set_count(count) then
@@ -221,7 +221,7 @@ function Latch:facts() -- luacheck: ignore 212/self
     return {}
 end
 
--- Being let through is no hold.
+-- A wait that was let through is no hold.
 function Latch:safe() -- luacheck: ignore 212/self
     return 0
 end

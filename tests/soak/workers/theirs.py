@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takers by the real Redisson, a Java process of its own (tests/interop/redisson).
+"""Takers that use the real Redisson, in a Java process of its own (tests/interop/redisson).
 
-Redisson does not tell its holders for how long they are safe, but a lease begins on the server after it was asked for:
-what is believed here is that a hold lasts from its grant until a lease after the question.
+Redisson does not tell its holders for how long their holds are safe. But a lease begins on the server after it was
+requested. So a holder counts as sure from its grant until one lease after its request.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .sweeper import Sweeper
 
 _TIMEOUT = 60.0
 _UNLOCKS = 20
-# Nanoseconds that no run lasts.
+# More nanoseconds than any run lasts.
 ENDLESS = 1_000_000_000_000_000
 _NOT_HELD = "IllegalMonitorStateException"
 
 
 class Theirs:
-    """Redisson clients, one for each server. Each worker has a Java thread, which it leaves for a new one after an
-    error: a command of its may still be on its way, or its place in a queue be left behind, and in Redisson threads own
-    these."""
+    """Redisson clients, one for each server. Each worker has a Java thread, and takes a new one after an error: a
+    command of the old thread may still be on its way, or its position may be left in a queue, and in Redisson both
+    belong to the thread."""
 
     def __init__(self, urls: Sequence[str], lease_ms: int, command_timeout_ms: int) -> None:
         self.lease_ms = lease_ms
@@ -50,35 +50,35 @@ class Theirs:
             try:
                 return self._java.connect(url, **options)
             except PeerError:
-                time.sleep(0.1)  # the server may be down just now
+                time.sleep(0.1)  # the server may be down at the moment
 
     @property
     def thread(self) -> int:
-        """The Java thread of this worker."""
+        """Returns the Java thread of this worker."""
         if not hasattr(self._own, "number"):
             self.leave_thread()
         return int(self._own.number)
 
     def leave_thread(self) -> None:
-        """Takes a new one."""
+        """Takes a new Java thread."""
         self._own.number = self._java.thread()
         self._own.owner = self.client.owner(self._own.number)  # on the first server
 
     @property
     def owner(self) -> str:
-        """The field under which that thread holds locks."""
+        """Returns the field under which that thread holds locks."""
         return str(self._own.owner)
 
     def taker(self, turn: Turn) -> Taker:
-        """As Backend says."""
+        """As in Backend."""
         return SHAPES[turn.shape](self, turn)
 
     def latch(self, turn: Turn) -> Latch:
-        """As Backend says."""
+        """As in Backend."""
         return LatchTaker(self, turn)
 
     def make(self, on: RedissonObject, call: str, *arguments: Any) -> Any:
-        """Has this worker's thread make a call; Refused if it fails."""
+        """Makes a call in this worker's thread. Raises Refused if it fails."""
         try:
             return on.start(self.thread, call, *arguments).result(_TIMEOUT)
         except PeerError as error:
@@ -86,7 +86,7 @@ class Theirs:
             raise Refused(error.kind) from error
 
     def remains(self) -> Dict[str, int]:
-        """As Backend says; Redisson does not tell."""
+        """As in Backend. Redisson does not tell."""
         return {}
 
     def close(self) -> None:
@@ -107,18 +107,18 @@ class LockTaker:
         self._thread = backend.thread
         self._owner = backend.owner
         self._inner = 0
-        self._unsure = False  # of how many levels there are
+        self._unsure = False  # about the number of levels
         self._until = 0
         self._token = 0
         self._lock = self._make(backend, turn)
 
     def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
-        """The lock. An object whose calls have leases keeps the last of them for calls without one, by whatever thread
-        (W-6), so there is another for those."""
+        """Returns the lock. An object that was given a lease uses the last one also for later calls without a lease, in
+        any thread (W-6). So there is a second object for calls with a lease."""
         return backend.client.object(turn.word.replace("_", " "), name=turn.name, handle=1 + (turn.lease > 0))
 
     def take(self, requested: int) -> None:
-        """As Taker says."""
+        """As in Taker."""
         turn = self._turn
         lease = turn.lease if turn.lease > 0 else self._backend.lease_ms
         self._until = requested + lease * 1_000_000
@@ -136,7 +136,7 @@ class LockTaker:
 
     @staticmethod
     def _call(turn: Turn) -> Tuple[str, List[Any]]:
-        """Java's method and its arguments."""
+        """Returns Java's method and its arguments."""
         suffix = "AndGetToken" if turn.word == "fenced" else ""
         leased = [ms(turn.lease)] if turn.lease > 0 else []
         if turn.wait < 0:
@@ -146,15 +146,15 @@ class LockTaker:
         return f"tryLock{suffix}", []
 
     def facts(self) -> Dict[str, Any]:
-        """As Taker says."""
+        """As in Taker."""
         return {"token": self._token, "owner": self._owner}
 
     def safe(self, now: int) -> int:
-        """As Taker says."""
+        """As in Taker."""
         return max(0, self._until - now)
 
     def again(self) -> bool:
-        """As Taker says."""
+        """As in Taker."""
         try:
             leased = [0, ms(self._turn.lease)] if self._turn.lease > 0 else []
             self._inner += bool(self.make("tryLock", *leased))
@@ -163,7 +163,7 @@ class LockTaker:
         return True
 
     def leave_inner(self) -> None:
-        """As Taker says."""
+        """As in Taker."""
         for _ in range(self._inner):
             try:
                 self.make("unlock")
@@ -171,7 +171,7 @@ class LockTaker:
                 self._unsure = True
 
     def give(self) -> str:
-        """As Taker says."""
+        """As in Taker."""
         try:
             self.make("unlock")
         except Refused as refused:
@@ -183,8 +183,8 @@ class LockTaker:
         return "ok"
 
     def let_go(self, lock: RedissonObject) -> None:
-        """After a call that failed: Redisson goes on to renew what its thread may still hold, for as long as its
-        process lives, so that nobody would ever get it."""
+        """Releases after a failed call what the thread may still hold. Redisson would renew that for as long as its
+        process lives, so that nobody else would ever get it."""
         for _ in range(_UNLOCKS):
             try:
                 self.make("unlock", on=lock)
@@ -194,7 +194,7 @@ class LockTaker:
                 time.sleep(0.2)
 
     def make(self, call: str, *arguments: Any, on: Optional[RedissonObject] = None) -> Any:
-        """Has the thread make a call; Refused if it fails."""
+        """Makes a call in the thread. Raises Refused if it fails."""
         try:
             return (on or self._lock).start(self._thread, call, *arguments).result(_TIMEOUT)
         except PeerError as error:
@@ -203,8 +203,8 @@ class LockTaker:
 
 
 class MultiTaker(LockTaker):
-    """A RedissonMultiLock. It is taken without a lease: with one, the members have another one until all are acquired,
-    and it then sets the lease also of what others hold by then (W-15)."""
+    """A RedissonMultiLock. It is acquired without a lease. With a lease, the members would have another lease until all
+    are acquired, and then it would set the lease of members that others hold by then, too (W-15)."""
 
     def __init__(self, backend: Theirs, turn: Turn) -> None:
         self._members = [
@@ -215,14 +215,14 @@ class MultiTaker(LockTaker):
 
     @staticmethod
     def _places(_backend: Theirs, turn: Turn) -> List[Tuple[str, int]]:
-        """The names of the members, and their servers."""
+        """Returns the names of the members, and their servers."""
         return members_of(turn)
 
     def _make(self, backend: Theirs, turn: Turn) -> RedissonObject:
         return backend.client.multi_lock(*self._members)
 
     def take(self, requested: int) -> None:
-        """As Taker says. One that fails may leave some members held, and renewed."""
+        """As in Taker. After a failure some members may stay held, and be renewed."""
         try:
             super().take(requested)
         except Refused:
@@ -230,13 +230,13 @@ class MultiTaker(LockTaker):
             raise
 
     def again(self) -> bool:
-        """As Taker says, but it stays as it is: in Redisson a level that fails with an error is taken from all members,
-        also from those which it was not added to, and then the hold is over."""
+        """As in Taker, but without a further level. In Redisson a level that fails with an error is taken from all
+        members, even from those to which it was not added. Then the hold has ended."""
         return True
 
     def give(self) -> str:
-        """As Taker says. A RedLock keeps to itself which members were not given back, a multi lock stops at one (W-15,
-        W-17)."""
+        """As in Taker. A RedLock does not tell which members were not released. A multi lock stops at the first one
+        (W-15, W-17)."""
         try:
             self.make("unlock")
         except Refused as refused:
@@ -251,7 +251,8 @@ class MultiTaker(LockTaker):
 
 
 class RedLockTaker(MultiTaker):
-    """A RedissonRedLock of all servers, without a lease as well: it does not look what is left of one."""
+    """A RedissonRedLock of all servers. It is acquired without a lease, too, since it does not check what is left of a
+    lease."""
 
     @staticmethod
     def _places(backend: Theirs, turn: Turn) -> List[Tuple[str, int]]:
@@ -280,24 +281,24 @@ class SemaphoreTaker(Once):
         try:
             self.make("trySetPermits", turn.options["permits"])
         except Refused:
-            pass  # somebody else does it
+            pass  # another turn does it
 
     def take(self, requested: int) -> None:
-        """As Taker says."""
+        """As in Taker."""
         wait = self._turn.wait
         if not self.make("tryAcquire", self.n, *([ms(wait)] if wait else [])):
             raise Refused("timeout")
 
     def facts(self) -> Dict[str, Any]:
-        """As Taker says."""
+        """As in Taker."""
         return {}
 
     def safe(self, now: int) -> int:
-        """As Taker says: nothing ends but by being given back."""
+        """As in Taker. Only a release ends the hold."""
         return ENDLESS
 
     def give(self) -> str:
-        """As Taker says."""
+        """As in Taker."""
         try:
             self.make("release", self.n)
         except Refused as refused:
@@ -305,15 +306,15 @@ class SemaphoreTaker(Once):
         return "ok"
 
     def make(self, call: str, *arguments: Any) -> Any:
-        """Has the thread make a call; Refused if it fails."""
+        """Makes a call in the thread. Raises Refused if it fails."""
         return self._backend.make(self._semaphore, call, *arguments)
 
 
 class PermitTaker(SemaphoreTaker):
-    """An RPermitExpirableSemaphore, whose permits end only if they were given a lease."""
+    """An RPermitExpirableSemaphore. Its permits end only if they have a lease."""
 
     def take(self, requested: int) -> None:
-        """As Taker says."""
+        """As in Taker."""
         turn = self._turn
         lease = turn.lease if turn.lease > 0 else self._backend.lease_ms
         self._until = requested + lease * 1_000_000
@@ -325,15 +326,15 @@ class PermitTaker(SemaphoreTaker):
             raise Refused("timeout")
 
     def facts(self) -> Dict[str, Any]:
-        """As Taker says."""
+        """As in Taker."""
         return {"ids": self._ids}
 
     def safe(self, now: int) -> int:
-        """As Taker says."""
+        """As in Taker."""
         return max(0, self._until - now)
 
     def give(self) -> str:
-        """As Taker says."""
+        """As in Taker."""
         try:
             self.make("release", self._ids)
         except Refused as refused:
@@ -351,28 +352,28 @@ class LatchTaker(Once):
         self._latch = backend.client.latch(turn.name)
 
     def try_set_count(self, count: int) -> bool:
-        """As Latch says."""
+        """As in Latch."""
         return bool(self._backend.make(self._latch, "trySetCount", count))
 
     def count_down(self) -> None:
-        """As Latch says."""
+        """As in Latch."""
         self._backend.make(self._latch, "countDown")
 
     def take(self, requested: int) -> None:
-        """As Taker says."""
+        """As in Taker."""
         if not self._backend.make(self._latch, "await", ms(self._turn.wait)):
             raise Refused("timeout")
 
     def facts(self) -> Dict[str, Any]:
-        """As Taker says."""
+        """As in Taker."""
         return {}
 
     def safe(self, now: int) -> int:
-        """As Taker says: being let through is no hold."""
+        """As in Taker. A wait that was let through is no hold."""
         return 0
 
     def give(self) -> str:
-        """As Taker says."""
+        """As in Taker."""
         return "ok"
 
 

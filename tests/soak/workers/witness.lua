@@ -1,5 +1,5 @@
---- A witness of who is in the section of a lock that knows nothing of locks: an address that only one socket can have.
--- The kernel frees it when its process dies, however that comes to pass.
+--- The witness of who is in the section of a lock. It does not use locks: only one socket can have the section's
+-- address. The kernel frees the address when the process ends, in whatever way.
 -- SPDX-License-Identifier: Apache-2.0
 
 local uv = require "luv"
@@ -12,13 +12,13 @@ local function key(kind, name)
     return kind .. " " .. name
 end
 
---- The address of a name, as locks of a kind have it.
+--- Adds the address of a name, for locks of a kind.
 function witness.add(kind, name, host, port)
     addresses[key(kind, name)] = {host = host, port = math.tointeger(port)}
 end
 
---- Comes into the sections of a turn's locks, and calls clash(name, since) for those in which somebody else is. What
---- leave() needs.
+--- Enters the sections of a turn's locks, and calls clash(name, since) for those in which somebody else is. Returns
+--- what leave() needs.
 function witness.enter(kind, names, clash)
     local bound = {}
     for name in names:gmatch("[^+]+") do
@@ -35,13 +35,13 @@ function witness.enter(kind, names, clash)
     return bound
 end
 
---- Leaves them.
+--- Leaves the sections.
 function witness.leave(bound)
     for _, own in ipairs(bound) do
         own:close()
     end
     if #bound > 0 then
-        uv.run("nowait") -- lets go of what was closed
+        uv.run("nowait") -- closes the sockets at once
     end
 end
 

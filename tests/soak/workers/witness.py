@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A witness of who is in the section of a lock that knows nothing of locks: an address that only one socket can have.
+"""The witness of who is in the section of a lock. It does not use locks: only one socket can have the section's
+address.
 
-The kernel frees it when its process dies, however that comes to pass.
+The kernel frees the address when the process ends, in whatever way.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from .journal import Journal
 
 
 class Witness:
-    """The addresses of locks, by kind and by name."""
+    """The addresses of sections, by kind and by name."""
 
     def __init__(self) -> None:
         self._addresses: Dict[Tuple[str, str], Tuple[str, int]] = {}
 
     def add(self, kind: str, name: str, host: str, port: str) -> None:
-        """One of them, in the words of a plan."""
+        """Adds an address, in the words of a plan."""
         self._addresses[kind, name] = host, int(port)
 
     def enter(self, turn: Turn, journal: Journal) -> List[socket.socket]:
-        """Comes into the sections of a turn's locks; tells of those in which somebody else is. What leave() needs."""
+        """Enters the sections of a turn's locks, and writes to the history in which of them somebody else is. Returns
+        what leave() needs."""
         bound: List[socket.socket] = []
         for name in turn.name.split("+"):
             if (turn.kind, name) in self._addresses:
@@ -39,6 +41,6 @@ class Witness:
 
     @staticmethod
     def leave(bound: List[socket.socket]) -> None:
-        """Leaves them."""
+        """Leaves the sections."""
         for own in bound:
             own.close()

@@ -13,14 +13,14 @@ local witness = require "witness"
 
 local urls, history_path, plan_path, label, the_end = arg[1], arg[2], arg[3], arg[4], math.tointeger(arg[5])
 
-local STEP_MS = 100 -- a hold that lasts is looked at this often
-local RETRY_MS = 20 -- after a failure nothing is gained by asking again at once
-local RESOLVED_MS = 4000 -- what is under way is settled by then
+local STEP_MS = 100 -- a long hold is queried this often
+local RETRY_MS = 20 -- pause after a failure, when an immediate retry would fail, too
+local RESOLVED_MS = 4000 -- commands in progress end within this time
 
 -- --------------------------------------------------------------------------------------------------- history --
 
 local history = assert(io.open(history_path, "a"))
-history:setvbuf("full", 65536) -- so that each line is written by one call, the flush
+history:setvbuf("full", 65536) -- so that the flush writes each line by one call
 
 local function say(what, id, facts)
     facts = facts or {}
@@ -94,7 +94,7 @@ local function hold(turn, id, taker)
     end
 end
 
--- The turn's name, of the present epoch where there are such.
+-- Returns the turn's name, with the number of the current epoch if its kind has epochs.
 local function name_of(turn)
     local epoch_ms = turn.kind.options.epoch_ms
     return epoch_ms and string.format("%s:%d", turn.name, uv.hrtime() // (epoch_ms * 1000000)) or turn.name
@@ -134,13 +134,13 @@ end
 say("born", "", {process = label, language = "lua"})
 local clients = {}
 for url in urls:gmatch("[^,]+") do
-    -- Lazy: a server may be down when a process is started in the place of a killed one.
+    -- A server may be down when a process is started in place of a killed one, so clients are lazy.
     clients[#clients + 1] = assert(redlatch.connect(url, {
         watchdog_lease = plan.lease, fair_timeout = plan.lease, command_timeout = plan.command_timeout, lazy = true,
     }))
 end
 local number = 0
-local at = 37 * math.tointeger(label:match("%d+$")) -- a new incarnation goes on elsewhere in its plan
+local at = 37 * math.tointeger(label:match("%d+$")) -- a new incarnation begins elsewhere in its plan
 while uv.hrtime() < the_end do
     local turn = plan.turns[(at + number) % #plan.turns + 1]
     number = number + 1
@@ -148,7 +148,7 @@ while uv.hrtime() < the_end do
     pause(turn.gap)
 end
 
--- Holds and waits that the clients have left, after at most so long as commands last that are under way.
+-- Returns the holds and waits that the clients still have. Waits until commands in progress have ended.
 local function remains()
     local left
     for _ = 1, RESOLVED_MS / RETRY_MS do

@@ -20,13 +20,13 @@ from .backends import Backend, Refused, Turn, open_backend
 from .journal import Journal
 from .witness import Witness
 
-# A hold that lasts is looked at this often.
+# A long hold is queried this often.
 _RECHECK = 0.1
 
 
 @dataclass
 class Plan:
-    """What the file says."""
+    """The contents of the plan's file."""
 
     lease_ms: int
     command_timeout_ms: int
@@ -67,7 +67,7 @@ class Worker(threading.Thread):
         self._plan = plan
         self._turns = plan.threads[number]
         self._end = end
-        # A new incarnation goes on elsewhere in its plan.
+        # A new incarnation begins elsewhere in its plan.
         self._at = 37 * int(label.rpartition(".")[2])
 
     def run(self) -> None:
@@ -111,7 +111,8 @@ class Worker(threading.Thread):
         say("gave", turn.id, why=taker.give())
 
     def _close_latch(self, turn: Turn) -> bool:
-        """Sees to it that a latch is closed, and counts it down unless the turn is to wait; whether it is to."""
+        """Closes a latch if it is open, and counts it down unless the turn is to wait. Returns whether the turn is to
+        wait."""
         latch = self._backend.latch(turn)
         try:
             if latch.try_set_count(turn.options["count"]):
@@ -124,7 +125,7 @@ class Worker(threading.Thread):
         return turn.levels > 1
 
     def _hold(self, turn: Turn, taker: Any) -> None:
-        """Stays in the hold, looks at it from time to time, goes in and out of it again."""
+        """Stays in the hold and queries it from time to time. Acquires and releases the inner levels."""
         for _ in range(1, turn.levels):
             if not taker.again():
                 self._journal.say("lost", turn.id)

@@ -7,7 +7,7 @@
 #include "journal.h"
 #include "takers.h"
 
-/* Nanoseconds that no run lasts. */
+/* More nanoseconds than any run lasts. */
 static const int64_t endless = 1000000000000000;
 
 /* ------------------------------------------------------------------------------------ permits that nobody owns -- */
@@ -17,7 +17,7 @@ static int semaphore_open(struct taker *taker, const struct clients *clients) {
     return redlatch_semaphore_new(clients->of[0], taker->name, strlen(taker->name), NULL, &taker->semaphore);
 }
 
-/* Who comes first makes it; where that fails, somebody else does. */
+/* The first turn creates the semaphore. If its call fails, another turn does it. */
 static bool semaphore_prepare(struct taker *taker) {
     int32_t set = 0;
     redlatch_semaphore_try_set_permits(taker->semaphore, taker->turn->kind->amount, REDLATCH_FOREVER, &set);
@@ -138,7 +138,7 @@ static int latch_open(struct taker *taker, const struct clients *clients) {
     return redlatch_latch_new(clients->of[0], taker->name, strlen(taker->name), &taker->latch);
 }
 
-/* Sees to it that it is closed; then the turn is to count it down, or to wait. */
+/* Closes the latch if it is open. Then counts it down and returns false, or returns true if the turn is to wait. */
 static bool latch_prepare(struct taker *taker) {
     int32_t set = 0;
     int64_t count = taker->turn->kind->amount;
@@ -159,7 +159,7 @@ static int latch_take(struct taker *taker) {
 
 static int64_t latch_safe(struct taker *taker) {
     (void)taker;
-    return 0; /* being let through is no hold */
+    return 0; /* a wait that was let through is no hold */
 }
 
 static void latch_close(struct taker *taker) {

@@ -1,4 +1,4 @@
-/* Writing the history.
+/* Writes the history.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "journal.h"

@@ -17,9 +17,9 @@
 #include "witness.h"
 
 enum {
-    RECHECK_US = 100000,   /* a hold that lasts is looked at this often */
-    RETRY_US = 20000,      /* after a failure nothing is gained by asking again at once */
-    RESOLVED_US = 4000000, /* what is under way is settled by then */
+    RECHECK_US = 100000,   /* a long hold is queried this often */
+    RETRY_US = 20000,      /* pause after a failure, when an immediate retry would fail, too */
+    RESOLVED_US = 4000000, /* commands in progress end within this time */
     ID_SIZE = 96
 };
 
@@ -33,7 +33,7 @@ static void pause_for(int64_t microseconds) {
     nanosleep(&span, NULL);
 }
 
-/* Stays in the hold, looks at it from time to time, goes in and out of it again. */
+/* Stays in the hold and queries it from time to time. Acquires and releases the inner levels. */
 static void stay(struct taker *taker, const char *id) {
     const struct turn *turn = taker->turn;
     for (int level = 1; taker->shape->again && level < turn->levels; level++) {
@@ -54,7 +54,7 @@ static void stay(struct taker *taker, const char *id) {
     }
 }
 
-/* Of a taker that was granted what it asked for: tells of it, holds it, gives it back. */
+/* After a grant: writes it to the history, holds it and releases it. */
 static void enjoy(struct taker *taker) {
     int64_t got = now_ns();
     int64_t safe = taker->shape->safe(taker);
@@ -101,7 +101,7 @@ static void play(const struct turn *turn, const char *id) {
 static void *work(void *number) {
     int thread = *(int *)number;
     const char *incarnation = strrchr(label, '.');
-    int at = incarnation ? 37 * atoi(incarnation + 1) : 0; /* a new incarnation goes on elsewhere in its plan */
+    int at = incarnation ? 37 * atoi(incarnation + 1) : 0; /* a new incarnation begins elsewhere in its plan */
     for (int turn = 0; now_ns() < the_end; turn++) {
         const struct turn *next = &plan.turn[thread][(at + turn) % plan.turns[thread]];
         char id[ID_SIZE];
@@ -112,11 +112,11 @@ static void *work(void *number) {
     return NULL;
 }
 
-/* Opens a client for each of the URLs; the text is cut up for that. */
+/* Opens a client for each URL. Cuts the text into pieces. */
 static void open_clients(char *urls) {
     redlatch_client_options options;
     redlatch_client_options_init(&options, sizeof options);
-    options.lazy = 1; /* a server may be down when a process is started in the place of a killed one */
+    options.lazy = 1; /* a server may be down when a process is started in place of a killed one */
     options.watchdog_lease_ms = plan.lease_ms;
     options.fair_timeout_ms = plan.lease_ms;
     options.command_timeout_ms = plan.command_timeout_ms;
@@ -131,7 +131,7 @@ static void open_clients(char *urls) {
     }
 }
 
-/* Holds and waits that the clients have left. */
+/* Counts the holds and waits that the clients still have. */
 static void count_remains(uint64_t *held, uint64_t *waiters) {
     *held = *waiters = 0;
     for (int i = 0; i < clients.count; i++) {

@@ -1,4 +1,4 @@
-/* Reading a plan.
+/* Reads a plan.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan.h"
 

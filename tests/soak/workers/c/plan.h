@@ -1,4 +1,4 @@
-/* A process's plan, as tests/soak/README.md describes the file.
+/* A process's plan. tests/soak/README.md describes the file.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOAK_PLAN_H
 #define SOAK_PLAN_H
@@ -21,10 +21,10 @@ struct kind {
     int number; /* enum redlatch_kind */
     int32_t reentrant;
     int64_t amount;   /* permits of a semaphore, count of a latch */
-    int64_t epoch_ms; /* there is a new one under a new name so often, or 0 */
+    int64_t epoch_ms; /* a new one with a new name replaces it this often; 0: never */
 };
 
-/* Of the section of a lock, as locks of a kind have it. */
+/* The address of the section of a lock, for locks of a kind. */
 struct address {
     char kind[WORD_SIZE];
     char name[NAME_SIZE];
@@ -32,7 +32,7 @@ struct address {
     int port;
 };
 
-/* What a member of multi locks is, if it is no mutex. */
+/* A member of multi locks that is no mutex. */
 struct member {
     char name[NAME_SIZE];
     int number; /* enum redlatch_kind */
@@ -63,7 +63,7 @@ struct plan {
     struct turn *turn[THREADS_MAX];
 };
 
-/* Reads a plan, or ends the process. */
+/* Reads a plan. Ends the process on failure. */
 void plan_read(struct plan *plan, const char *path);
 
 void plan_free(struct plan *plan);

@@ -1,5 +1,4 @@
-/* Values of a group, several locks at once, and locks on all servers: how they are made. Then they are taken as any
- * lock is.
+/* Group locks, multi locks and RedLocks: how they are made. They are acquired like any lock.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 
 enum { PARTS_MAX = 8 };
 
-/* The members of a name, which + parts; the name is cut up for that. */
+/* Splits a name at each + into its members. Cuts the text into pieces. */
 static int split(char *name, char **members) {
     int count = 0;
     char *rest = NULL;
@@ -39,7 +38,7 @@ int group_open(struct taker *taker, const struct clients *clients) {
                                    &taker->lock);
 }
 
-/* A lock of a name on a server: a mutex, unless the plan says otherwise. */
+/* Returns the lock of a name on a server: a mutex, unless the plan says otherwise. */
 static redlatch_lock *member_of(const struct taker *taker, const struct clients *clients, int server,
                                 const char *name) {
     redlatch_lock *lock = NULL;
@@ -68,8 +67,8 @@ static void free_members(redlatch_lock **locks, int count) {
     }
 }
 
-/* Of members such as "one" and "other@2", with the number of the server. Every other turn takes them in the opposite
- * order. */
+/* The members are such as "one" and "other@2", with the number of the server. Every other turn acquires them in the
+ * opposite order. */
 int multi_open(struct taker *taker, const struct clients *clients) {
     char name[NAME_SIZE];
     char *members[PARTS_MAX] = {name};

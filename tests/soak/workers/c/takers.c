@@ -1,4 +1,4 @@
-/* Locks of all kinds that redlatch_lock_new makes.
+/* Takers of locks of all kinds that redlatch_lock_new makes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "takers.h"
 

@@ -1,4 +1,4 @@
-/* What a worker takes, by shape: one acquire with all that belongs to it.
+/* The takers of a worker, by shape: one acquire with everything that belongs to it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOAK_TAKERS_H
 #define SOAK_TAKERS_H
@@ -13,27 +13,29 @@ struct taker;
 
 enum { SERVERS_MAX = 8 };
 
-/* One for each server. Locks of a single name are on the first. */
+/* A client for each server. Locks of a single name are on the first server. */
 struct clients {
     redlatch_client *of[SERVERS_MAX];
     int count;
 };
 
-/* How things of a shape are taken and given back. Functions return statuses. */
+/* How locks of a shape are acquired and released. Functions of type int return statuses. */
 struct shape {
     const char *name;
     int (*open)(struct taker *taker, const struct clients *clients);
-    /* Does what is to be done before, such as counting down; false if the turn is over with that. May be NULL. */
+    /* Does what comes before the acquire, such as counting down. Returns false if the turn has ended with that. May be
+     * NULL. */
     bool (*prepare)(struct taker *taker);
     int (*take)(struct taker *taker);
-    /* Writes what the grant is known by, as members of JSON with a comma before each. */
+    /* Writes what identifies the grant, as JSON members with a comma before each. */
     void (*tell)(struct taker *taker, char *facts, size_t size);
-    /* For how many nanoseconds it is safe from a moment just passed; 0 if it is lost. */
+    /* Returns for how many nanoseconds from a moment just passed the hold is safe; 0 if it is lost. */
     int64_t (*safe)(struct taker *taker);
-    /* Goes in one level deeper; false if it was found lost. leave_inner gives back all of them. NULL without levels. */
+    /* Acquires one more level. Returns false if the hold was found lost. leave_inner releases all inner levels. NULL if
+     * there are none. */
     bool (*again)(struct taker *taker);
     void (*leave_inner)(struct taker *taker);
-    int (*give)(struct taker *taker); /* NULL if there is nothing to give back */
+    int (*give)(struct taker *taker); /* NULL if there is nothing to release */
     void (*close)(struct taker *taker);
 };
 
@@ -49,21 +51,21 @@ struct taker {
     redlatch_latch *latch;
     uint64_t serial; /* of the first permit */
     int inner;       /* levels beyond the first */
-    int permits;     /* 1 of a lock */
+    int permits;     /* 1 for a lock */
 };
 
-/* The options of a turn's lock. */
+/* Returns the options of a turn's lock. */
 redlatch_lock_options lock_options_of(const struct turn *turn);
 
-/* How locks are made whose name stands for several. */
+/* These make locks whose name stands for several. */
 int group_open(struct taker *taker, const struct clients *clients);
 int multi_open(struct taker *taker, const struct clients *clients);
 int redlock_open(struct taker *taker, const struct clients *clients);
 
-/* What is counted, in counted.c. */
+/* Semaphores, permit semaphores and latches, in counted.c. */
 extern const struct shape shape_semaphore, shape_permits, shape_latch;
 
-/* The shape of a turn, or the end of the process. */
+/* Returns the shape of a turn. Ends the process if it is unknown. */
 const struct shape *shape_of(const struct turn *turn);
 
 #endif

@@ -1,4 +1,4 @@
-/* Coming into sections, and leaving them.
+/* Enters sections and leaves them.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "witness.h"

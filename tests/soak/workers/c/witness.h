@@ -1,5 +1,5 @@
-/* A witness of who is in the section of a lock that knows nothing of locks: an address that only one socket can have.
- * The kernel frees it when its process dies, however that comes to pass.
+/* The witness of who is in the section of a lock. It does not use locks: only one socket can have the section's
+ * address. The kernel frees the address when the process ends, in whatever way.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOAK_WITNESS_H
 #define SOAK_WITNESS_H
@@ -8,13 +8,13 @@
 
 enum { SECTIONS_MAX = 8 };
 
-/* Where a turn is. */
+/* The sections that a turn is in. */
 struct sections {
     int count;
     int sockets[SECTIONS_MAX];
 };
 
-/* Comes into the sections of a turn's locks, and writes down in which of them somebody else is. */
+/* Enters the sections of a turn's locks. Writes to the history in which of them somebody else is. */
 void witness_enter(struct sections *sections, const struct plan *plan, const struct turn *turn, const char *id);
 
 void witness_leave(struct sections *sections);
