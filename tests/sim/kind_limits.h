@@ -1,7 +1,7 @@
 /* Which coverage points and planted faults a kind of lock cannot have. The simulation does not expect them of it.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef KIND_DOES_NOT_HAVE_H
-#define KIND_DOES_NOT_HAVE_H
+#ifndef KIND_LIMITS_H
+#define KIND_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,11 +19,11 @@ bool kind_cannot_have(uint8_t lock_kind, enum planted_fault fault);
  * failovers. */
 bool failover_can_have(uint8_t lock_kind, enum planted_fault fault);
 
-/* The same of a world with a cluster, and whether that plays a kind. */
+/* The same for the simulation of a cluster, and whether that plays a kind. */
 bool cluster_can_have(uint8_t lock_kind, enum planted_fault fault);
 bool kind_clusters(uint8_t kind);
 
-/* Whether its truth on the server is a number alone, without holders. */
+/* Returns whether the server has only a number of a kind, without holders. */
 bool kind_is_number(uint8_t kind);
 
 #endif

@@ -30,12 +30,13 @@ CALLS = [["--kind", kind] for kind in SEVERAL]
 CALLS += [["--kind", kind] for kind in LOCKS]
 CALLS += [["--sets", "--kind", kind] for kind in SETS]
 CALLS += [["--kind", kind] for kind in COUNTS]
-# With replicas that take the place of the master.
+# Every kind is simulated with replicas that take the place of the master.
 CALLS += [["--failover", "--kind", kind] for kind in KINDS]
-# Of a cluster: one key, a string, and several keys, some of which may be on either node of a slot that moves, some of
-# which scripts do not declare.
+# Kinds that are simulated in a cluster: with one key, with a string, with several keys, of which each may be on either
+# node while a slot moves, and with keys that scripts do not declare.
 CLUSTER = ["mutex", "plain", "fenced", "fair", "read"]
-# Faults at least: kinds route alike, but for keys that are missing beside others, or that a script cannot declare.
+# The least number of planted faults in a cluster. All kinds are routed alike, so mutexes find most faults. Keys that
+# are missing besides others need fenced locks; keys that a script cannot declare need fair and read-write locks.
 OF_ROUTING = {"mutex": 15, "fenced": 1, "fair": 1, "read": 2}
 CALLS += [["--cluster", "--kind", kind] for kind in CLUSTER]
 FAULTS_AT_LEAST = 3

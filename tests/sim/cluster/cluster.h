@@ -22,10 +22,10 @@
  *   events.c           slots that move, nodes that are replaced, partitions, broken connections
  *   routes.c           what a client knows of slots, as in client/io/cluster.c
  *   callers.c          threads that acquire, extend and release at random
- *   node_holds.c       what each node has of each name
- *   judge_holds.c      what clients believe, against that
- *   judge_calls.c      what calls return; waiters; leftovers
- *   planted_cluster.c  mistakes in scripts that these find */
+ *   node_holds.c       the holds that each node has
+ *   judge_holds.c      checks what clients believe against what nodes have
+ *   judge_calls.c      checks results of calls; waiters; leftovers
+ *   planted_cluster.c  mistakes in scripts that these checks find */
 #ifndef CLUSTER_SIM_H
 #define CLUSTER_SIM_H
 
@@ -53,10 +53,10 @@ struct id_note {
     int64_t deadline;       /* in which its client believed last */
     int64_t released_at;
     bool released;         /* by a script, on some node */
-    bool late;             /* granted to nobody: the command came when its connection was over */
-    bool release_repeated; /* the release was sent again: what it finds may be its own doing */
-    bool lost;             /* as its client was told */
-    bool may_end_sooner;   /* it was extended, and the last extension has not succeeded */
+    bool late;             /* the command ran after its connection had ended: no owner gets the grant */
+    bool release_repeated; /* the release was sent again: it may have removed the hold before */
+    bool lost;             /* the client was told so */
+    bool may_end_sooner;   /* an extension of it began, and none has succeeded since */
 };
 
 /* What a node knows of slots. Each name has its own slot. */

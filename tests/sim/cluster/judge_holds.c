@@ -82,7 +82,7 @@ static bool is_authority(const struct world *world, uint32_t node, uint32_t name
     return world->owner[name] == node || (move->step != MOVE_NONE && (move->to == node || move->from == node));
 }
 
-/* Whether a hold is there, even if its lease is over. */
+/* Returns whether a node has a hold, even if its lease has ended. */
 static bool has_hold(const struct node_holds *all, const struct server_hold *hold) {
     uint32_t i = 0;
     while (i < all->count && (all->holds[i].client != hold->client || all->holds[i].id != hold->id)) {
@@ -91,6 +91,7 @@ static bool has_hold(const struct node_holds *all, const struct server_hold *hol
     return i < all->count;
 }
 
+/* Returns whether the lease of any hold lasts. */
 static bool any_lasts(const struct world *world, const struct node_holds *all) {
     uint32_t i = 0;
     while (i < all->count && all->holds[i].expires <= world->now) {
@@ -99,8 +100,8 @@ static bool any_lasts(const struct world *world, const struct node_holds *all) {
     return i < all->count;
 }
 
-/* A script removes nothing of others: what is gone was released by it, or had run out. A reader whose lease is over is
- * in the lock until it is removed, or the lock ends with its last reader. */
+/* Called after a script. A hold that the script removed counts as released, unless the lock had ended. A reader whose
+ * lease has ended stays in the lock until it is removed, or until the lock ends with the last reader's lease. */
 void cluster_judge_script(struct world_common *common, const struct packet *packet) {
     struct world *world = (struct world *)common;
     uint32_t node = node_of_server(world, packet->server);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cluster.h"
 
-/* The holds of a name on a node, as they are read. */
+/* The context of held_handler: where the holds of a name on a node go. */
 struct reading {
     struct world *world;
     struct node_holds *all;

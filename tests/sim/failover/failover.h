@@ -6,11 +6,11 @@
  *   failover_world.c    a seed from its beginning to its end
  *   failovers.c         how one server takes the place of another, and how clients learn of it
  *   owners.c            threads that acquire, extend and release at random
- *   server_holds.c      what each server has of each name, and had
- *   failover_judge.c    what clients believe, against what servers have
- *   failover_calls.c    what calls and losses tell, against what the servers did
+ *   server_holds.c      the holds that each server has and had
+ *   failover_judge.c    checks what clients believe against what servers have
+ *   failover_calls.c    checks results of calls and reports of losses against what the servers did
  *   failover_counts.h   semaphores and latches, in count_*.c
- *   planted_failover.c  mistakes in scripts that these find */
+ *   planted_failover.c  mistakes in scripts that these checks find */
 #ifndef FAILOVER_H
 #define FAILOVER_H
 
@@ -21,7 +21,7 @@
 
 enum { CLIENTS = 3, OWNERS = 4, NAMES_MAX = 2, SERVERS = 3, IDS_MAX = 6000, HOLDERS_MAX = 24, PERMITS = 2 };
 
-/* What a server has of a name. */
+/* The holds of a name that a server has. */
 struct server_holds {
     struct server_hold holds[HOLDERS_MAX];
     uint32_t count;
@@ -39,7 +39,7 @@ struct id_note {
     bool lost;                     /* the client was told so */
 };
 
-/* Since when an operation has been in its phase. */
+/* The phase of an operation, and since when it has it. */
 struct phase_note {
     int64_t since;
     uint8_t phase;
@@ -54,7 +54,7 @@ struct owner {
     uint32_t permits; /* how many permits it holds */
     uint32_t name;    /* of the operation and of the hold */
     int64_t act_at;
-    int64_t timeout; /* of the operation; NEVER */
+    int64_t timeout; /* of the operation; NEVER: none */
     struct phase_note phase;
     bool busy;
     bool held_before; /* it held the name when the operation began */
@@ -155,7 +155,7 @@ void judge_waiter(struct world *world, const struct client *client, const struct
                   struct phase_note *note);
 void judge_left_behind(struct world *world);
 
-/* Whether a client has nothing to say to its server. */
+/* Returns whether a client has no command in progress. */
 bool client_is_idle(const struct client *client);
 
 #endif

@@ -103,7 +103,8 @@ void judge_losses(struct world *world, struct client *client) {
     }
 }
 
-/* Who was parked when its client moved asks the new server, whether or not it can hear messages there. */
+/* A waiter that was parked when its client moved must recheck at the new server, whether or not it is subscribed
+ * there. `operation` is NULL while the thread has none. */
 void judge_waiter(struct world *world, const struct client *client, const struct operation *operation,
                   struct phase_note *note) {
     uint8_t phase = operation ? operation->phase : PHASE_DONE;
@@ -160,7 +161,7 @@ static bool is_held(const struct client *client, uint32_t name, uint64_t id) {
     return hold != NULL;
 }
 
-/* What the server has of a client that has nothing more to say is what the client holds. */
+/* Of a client without a command in progress the server has exactly what the client holds. */
 void judge_left_behind(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         const struct client *client = &world->clients[i];

@@ -104,7 +104,7 @@ static void act(struct world *world) {
     (world->counted ? count_actors_act : owners_act)(world);
 }
 
-/* Takes in what has ended. */
+/* Collects the operations that have ended, and runs the checks that follow each event. */
 static void collect(struct world *world) {
     (world->counted ? count_actors_collect : owners_collect)(world);
     network_flush(&world->network);
@@ -117,7 +117,7 @@ static void collect(struct world *world) {
     }
 }
 
-/* One event after the other until `end`, or until nobody has anything any more. */
+/* Runs one event after the other until `end`, when draining only until all owners are done. */
 static void play(struct world *world, int64_t end) {
     uint32_t same_time = 0;
     while (world->now < end && !world->failed && !(world->draining && are_done(world))) {

@@ -62,7 +62,7 @@ bool owner_is_granted(const struct client *client, const struct hold *hold) {
     return false;
 }
 
-/* Commands that wait for replicas use other connections than the rest, as in the client layer. */
+/* Commands that wait for replicas use other connections than the other commands, as in the client layer. */
 uint8_t failover_draw_pipeline(struct world *world, const struct client *client, const struct operation *operation) {
     if (operation_needs_acknowledgement(&client->engine, operation)) {
         return (uint8_t)(PIPELINE_CALLERS_SECOND + random_below(&world->random, 3));

@@ -1,5 +1,5 @@
-/* Mistakes in scripts that a world of failovers finds by what each server has: groups that are held in part, leases and
- * levels that do not last, numbers that are changed twice.
+/* Mistakes in scripts that the simulation of failovers finds by comparing servers: group locks that are held in part,
+ * leases and hold counts that do not last, and numbers that are changed twice.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #include "failover.h"
 #include "wire.h"
 
-/* The holds of a name on a server, as they are read. */
+/* The context of held_handler: where the holds of a name on a server go. */
 struct reading {
     struct world *world;
     struct server_holds *all;
