@@ -17,7 +17,7 @@
 
 enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 40, LONG_PAUSE_MS = 500 };
 
-/* The first byte of the reply of a server that expects TLS to anything else. */
+/* The first byte of an alert, which a server that expects TLS sends to a client without it. */
 enum { TLS_ALERT_RECORD = 0x15 };
 
 /* How many bytes of an error reply are shown. */
@@ -63,7 +63,7 @@ static void drop(struct connection *connection) {
     connection->tls = NULL;
     output_clear(&connection->sealed);
     output_clear(&connection->output);
-    output_wipe(&connection->output); /* a greeting has a password */
+    output_wipe(&connection->output); /* a greeting may have a password */
     replies_close(&connection->replies);
     connection->state = CONNECTION_CLOSED;
 }
@@ -208,7 +208,7 @@ static int take_answers(struct connection *connection, int64_t now) {
         status = REDLATCH_PROTOCOL; /* more bytes than the replies */
     }
     if (status != REDLATCH_OK) {
-        connection_write(connection); /* a TLS alert */
+        connection_write(connection); /* the alert, if TLS failed */
         return fail(connection, status, connection_why(connection, not_redis(connection)), now);
     }
     if (result == REDLATCH_OK) {

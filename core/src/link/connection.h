@@ -157,7 +157,8 @@ void connection_reject(struct connection *connection, const char *why, int64_t n
  * connection_init. */
 void connection_replace(struct connection *freed, struct connection *by);
 
-/* Closes in good order, with close_notify. connection_forget, for a forked child, only closes the descriptor. */
+/* Closes in good order, under TLS with close_notify. connection_forget, for a forked child, only closes the
+ * descriptor. */
 void connection_close(struct connection *connection);
 void connection_forget(struct connection *connection);
 void connection_free(struct connection *connection);

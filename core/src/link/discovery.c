@@ -26,8 +26,7 @@ static void take_source(struct discovery *discovery) {
     discovery->step = of_servers(discovery) ? DISCOVERY_VERIFY : DISCOVERY_ASK;
 }
 
-/* With a list of servers: forgets the masters that replicas named in the last search, except the one at which it
- * ended. */
+/* With a list of servers: forgets the masters that replicas named in the last search, except the one that was found. */
 static void forget_followed(struct discovery *discovery) {
     struct endpoints *sources = &discovery->sources;
     sources->count = discovery->given;

@@ -15,8 +15,8 @@
  * that replicas of the list name are verified last; each must have the replicas' replication history. The next search
  * forgets them, except the one that was found.
  *
- * A search begins with the source at which the last one ended. It asks every sentinel, even if two announce one server:
- * that server may have been promoted meanwhile. */
+ * A search begins with the source with which the last one succeeded. It asks every sentinel, even if two announce the
+ * same server: that server may have been promoted meanwhile. */
 #ifndef DISCOVERY_H
 #define DISCOVERY_H
 

@@ -251,8 +251,7 @@ int system_poll(struct pollfd *fds, size_t count, int64_t until) {
     return poll(fds, (nfds_t)count, time < 0 ? -1 : (int)((time + 999) / 1000)); /* not before the end */
 }
 
-/* ---------------------------------------------------------------------------------------------------- the process --
- */
+/* --------------------------------------------------------------------------------------------------- the process -- */
 
 bool system_random(void *bytes, size_t size) {
     unsigned char *at = bytes;

@@ -79,7 +79,7 @@ struct tls_queue {
     } errors[TLS_QUEUE_MAX];
 };
 
-/* Saves and empties the thread's queue; restores it. */
+/* The first saves and empties the thread's queue, the second restores it. */
 void tls_queue_put_aside(struct tls_queue *queue);
 void tls_queue_put_back(const struct tls_queue *queue);
 

@@ -22,7 +22,7 @@ bool topology_is_outdated(const struct topology *topology, uint16_t slot) {
     return (topology->redirected[slot / 8] >> slot % 8 & 1) && !PLANTED(FAULT_OLD_TOPOLOGY_BELIEVED);
 }
 
-/* Returns whether the host is "?": Redis names a node so that is to be announced by its host name and has none. */
+/* Returns whether the host is "?", which stands for a node that is to be announced by a host name and has none. */
 static bool is_nameless(const char *host, size_t size) {
     return size == 1 && host[0] == '?';
 }

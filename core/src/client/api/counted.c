@@ -173,7 +173,7 @@ int counted_request(struct client *client, struct resource *resource, const stru
             counted_failed(&request, status);
             request.finding = NULL;
             background_start(
-                client); /* it carries on, or undoes, what the failed operation has left */
+                client); /* the thread finishes or undoes what the operation left */
         }
     }
     int64_t number;

@@ -168,7 +168,7 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
     return true;
 }
 
-/* Takes a late renewal that was not reported yet by this way of collecting. Returns false if there is none. */
+/* Takes a late renewal that `queue` has not reported yet. Returns false if there is none. */
 static bool take_late(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct hold *hold = engine_first_loss(&client->engine, queue);
     if (!hold) {
@@ -181,8 +181,8 @@ static bool take_late(struct client *client, enum loss_queue queue, redlatch_eve
     return true;
 }
 
-/* Takes the move that was not reported yet by this way of collecting. The event points to a copy of the addresses,
- * which a later move does not change while the caller reads them. */
+/* Takes the move that `queue` has not reported yet. The event points to a copy of the addresses, which a later move
+ * does not change while the caller reads them. */
 static bool take_move(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct move_event *move = &client->node.current.moves[queue];
     struct move_event *reported = &client->node.current.reported_moves[queue];
@@ -197,7 +197,7 @@ static bool take_move(struct client *client, enum loss_queue queue, redlatch_eve
     return true;
 }
 
-/* Takes the refusal of credentials that was not reported yet by this way of collecting. */
+/* Takes the refusal of credentials that `queue` has not reported yet. */
 static bool take_refused(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct refused_credentials *refused = &client->refused;
     if (!refused->pending[queue]) {
@@ -336,7 +336,7 @@ int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
         return status;
     }
     int64_t now = system_now();
-    struct list *tagged = &client->tagged[tag % TAG_LISTS]; /* engine_abort removes none: its event does */
+    struct list *tagged = &client->tagged[tag % TAG_LISTS]; /* engine_abort removes no request from it */
     for (struct list_link *link = list_first(tagged); link; link = list_next(tagged, link)) {
         struct request *request = container_of(link, struct request, tagged);
         if (request->tag == tag) {

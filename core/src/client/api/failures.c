@@ -125,8 +125,8 @@ static int wrong_type(const struct client *client, const struct finding *finding
         return fail_with(REDLATCH_WRONG_TYPE, "%s %s: the key is a %s, which is no known lock%s%s", verb, names,
                          finding->type, expected, kind);
     }
-    /* In the command, only `redlatch wait` uses latches and names without a kind. It has no option for a kind of
-     * lock. */
+    /* In the command, only `redlatch wait` uses latches and names without a kind. It has no option for kinds of locks,
+     * so none is proposed. */
     bool only_waits = client->language == REDLATCH_LANGUAGE_COMMAND && (!used || finding->lock_kind == REDLATCH_LATCH);
     const char *use = only_waits ? NULL : detected_kinds[finding->detected_kind].use[client->language];
     return fail_with(REDLATCH_WRONG_TYPE, "%s %s: this is %s%s%s%s%s", verb, names,

@@ -14,9 +14,9 @@ struct finding {
     int32_t detected_kind; /* enum redlatch_detected_kind of what is there; NOTHING if that was not found out */
     char type[16];
     struct resource *resource; /* the name that this is about */
-    uint8_t lock_kind;         /* that it is used as */
+    uint8_t lock_kind;         /* the kind that it is used as */
     uint64_t holders;
-    char owner[128]; /* of one holder; empty if none was found */
+    char owner[128]; /* the id of one holder; empty if none was found */
     struct process_location location;
 };
 

@@ -10,7 +10,7 @@
 int client_check(struct client *client);
 
 /* Called when a handle is freed. Returns whether the client belongs to this process, so that the handle's holds and
- * names are given back to it. An inherited client is set up anew first; that may fail. */
+ * names are given back to it. An inherited client is set up anew first; returns false if that fails. */
 bool client_adopt(struct client *client);
 
 /* As client_check, or BAD_HANDLE. */

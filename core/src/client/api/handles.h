@@ -39,7 +39,7 @@ struct redlatch_lock {
     const struct lock_operations *operations;
     struct client *client;
     struct resource *resource;
-    uint64_t owner; /* of REDLATCH_OWNER_HANDLE; else 0 */
+    uint64_t owner; /* the handle's own with REDLATCH_OWNER_HANDLE, else 0 */
     int64_t lease_ms;
     int64_t max_hold_ms;
     uint8_t kind; /* enum redlatch_kind */
@@ -71,14 +71,14 @@ struct redlatch_wait {
     int status;   /* AGAIN until it is over */
     bool started; /* by the first call of redlatch_wait_continue */
     bool named_owner;
-    struct target target;      /* references: the handle may be freed before the wait is over */
+    struct target target;      /* with references: the lock handle may be freed before the wait is over */
     struct redlatch_lock lock; /* a copy of the handle; unused if the wait is not for a lock */
     uint64_t owner;
     int64_t lease_ms;
     int64_t wait_ms;
-    int (*start)(struct redlatch_wait *wait); /* the mutex is held on OK; NULL of an acquire over several clients */
+    int (*start)(struct redlatch_wait *wait); /* holds the mutex on OK; NULL for an acquire over several clients */
     int (*advance)(struct redlatch_wait *wait, int64_t until); /* returns AGAIN, or the result */
-    void (*give_back)(struct redlatch_wait *wait);             /* the grant; NULL if there is none */
+    void (*give_back)(struct redlatch_wait *wait);             /* gives the grant back; NULL if there is none */
     struct composite_op *op;                                   /* an acquire over several clients; else NULL */
     struct request request;
     struct redlatch_cancel *cancel; /* the caller's, or own_cancel */
@@ -101,7 +101,7 @@ struct redlatch_scan {
     _Atomic uint32_t magic;
     uint32_t fork_generation;
     struct client *client;
-    struct walk *walk; /* a reference */
+    struct walk *walk; /* holds a reference */
     struct redlatch_scan *next_free;
 };
 

@@ -15,15 +15,15 @@ struct inquiry {
     struct argument_part subject; /* for error texts and events: a name, or the pattern of a walk */
     char *text;                   /* the reply's */
     size_t size;
-    char node[NODE_ADDRESS_SIZE]; /* that replied */
+    char node[NODE_ADDRESS_SIZE]; /* the node that replied */
 
     /* of a started call, whose inquiry is on the heap */
     bool (*answered)(struct request *request); /* sets the operation's status and `report` for the event; returns
                                             false if it has set a further question instead */
-    char *name;                                /* this and `owner`: memory of arguments; NULL */
+    char *name;                                /* memory of the name, or NULL; `owner` likewise */
     char *owner;
-    struct walk *walk;               /* a reference, if it is a step of a walk; else NULL */
-    struct explanation *explanation; /* if it explains a failed call; else NULL */
+    struct walk *walk;               /* with a reference, if this is a step of a walk; else NULL */
+    struct explanation *explanation; /* if this explains a failed call; else NULL */
     struct request *explained;       /* that call, which is done and on no list; else NULL */
     int64_t until;                   /* the deadline for all replies; 0: each has the command timeout */
     redlatch_report *report;

@@ -5,8 +5,8 @@
 
 #include "client.h"
 
-/* The first asks about the inquiry's subject. If `owner`, which may be NULL, is one of its holders, the report lists it
- * first, although it does not list all holders. The second asks where the owners are. */
+/* inquiry_set_name asks about the inquiry's subject. If `owner`, which may be NULL, is one of its holders, the report
+ * lists that first, even if it does not list all holders. inquiry_set_client_list asks where the owners are. */
 void inquiry_set_name(struct inquiry *inquiry, const char *owner);
 void inquiry_set_client_list(struct inquiry *inquiry);
 

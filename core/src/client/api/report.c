@@ -1,5 +1,4 @@
-/* Reports: the records that the script `inspect` makes. A record is checked when it arrives, and read when the user
- * asks.
+/* Reports: the records that the script `inspect` makes. A record is checked on arrival; its parts are parsed when read.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report.h"
 

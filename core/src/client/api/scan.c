@@ -14,7 +14,7 @@
 /* How many keys the server scans for one page. It takes a fraction of a millisecond for them. */
 static const char PAGE_KEYS[] = "100";
 
-/* What the next step of a walk has. */
+/* What `peek` finds: a report, a question to be sent first, or the end of the walk. */
 enum next { NEXT_REPORT, NEXT_QUESTION, NEXT_END };
 
 static struct walk *walk_new(const struct client *client, const char *pattern, size_t size) {

@@ -1,4 +1,4 @@
-/* Started calls: their requests are made, and started.
+/* Started calls: making and starting their requests.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef STARTED_H
 #define STARTED_H

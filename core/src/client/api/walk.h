@@ -16,8 +16,8 @@ struct walk {
     _Atomic uint32_t references;
     atomic_bool stepping;  /* a step was started, and its event not yet collected: only the step uses the rest */
     bool over;             /* there are no more pages */
-    struct server *server; /* whose page is next: in a cluster, one master after the other. NULL: not known yet */
-    struct server *first;  /* whose page was the first */
+    struct server *server; /* its page is next: in a cluster, one master after the other. NULL: not known yet */
+    struct server *first;  /* its page was the first */
     char cursor[24];       /* of SCAN: "0" at the beginning and at the end */
     char *pattern;         /* prefix included */
     size_t pattern_size;
