@@ -17,16 +17,16 @@
 
 enum { FIRST_PAUSE_MS = 5, SHORT_PAUSE_MS = 40, LONG_PAUSE_MS = 500 };
 
-/* The first byte of what a server that expects TLS answers to anything else. */
+/* The first byte of an alert, which a server that expects TLS sends to a client without it. */
 enum { TLS_ALERT_RECORD = 0x15 };
 
-/* So much of an error is shown. */
+/* How many bytes of an error reply are shown. */
 enum { WORDS_MAX = 150 };
 
 /* No reply to a greeting is longer; INFO's is some hundreds of bytes. */
 enum { GREETING_MAX = 1 << 16 };
 
-/* One that broke sooner, and without a reply to any command, did not work, whatever was said in the greeting. */
+/* A connection that broke sooner, and without a reply to any command after the greeting, counts as a failed attempt. */
 static const int64_t LASTING = SECOND;
 
 void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber) {
@@ -45,7 +45,8 @@ void connection_describe(const struct connection_settings *settings, char *text,
     }
 }
 
-/* When to try again: soon at first, every half to whole second after five, with jitter so that clients spread. */
+/* Sets when to try again: after some milliseconds at first, after 0.5 to 1 s once 5 s have passed. The jitter spreads
+ * clients. */
 static void schedule_retry(struct connection *connection, int64_t now) {
     uint32_t cap = now - connection->down_since > 5 * SECOND ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
     uint32_t pause = connection->pause_ms == 0 ? FIRST_PAUSE_MS : connection->pause_ms * 2;
@@ -62,12 +63,13 @@ static void drop(struct connection *connection) {
     connection->tls = NULL;
     output_clear(&connection->sealed);
     output_clear(&connection->output);
-    output_wipe(&connection->output); /* a greeting */
+    output_wipe(&connection->output); /* a greeting may have a password */
     replies_close(&connection->replies);
     connection->state = CONNECTION_CLOSED;
 }
 
-/* Forgets the descriptor before it is closed: a child forked in between must not close what has its number by then. */
+/* Forgets the descriptor before it is closed: a child that is forked in between must not close another file with its
+ * number. */
 static int take_descriptor(struct connection *connection) {
     int fd = connection->fd;
     connection->fd = -1;
@@ -88,7 +90,7 @@ static bool is_shaking_hands(const struct connection *connection) {
 
 void connection_fail(struct connection *connection, const char *why, int64_t now) {
     if (connection->fd >= 0 && is_shaking_hands(connection)) {
-        close(take_descriptor(connection)); /* nothing was sent that may arrive late, but perhaps an alert */
+        close(take_descriptor(connection)); /* no command was sent; a TLS alert may still arrive */
     } else if (connection->fd >= 0) {
         socket_abort(take_descriptor(connection));
     }
@@ -112,13 +114,13 @@ void connection_fail(struct connection *connection, const char *why, int64_t now
         connection->pause_ms = 0;
     }
     if ((was_ready && first) || further) {
-        connection->retry_at = now; /* one that worked is made again at once; else the name's next address is tried */
+        connection->retry_at = now; /* at once: the connection worked, or the name has a further address */
         connection->retry_soon_at = now;
     } else {
         schedule_retry(connection, now);
     }
     if (connection->address >= connection->addresses.count) {
-        connection->addresses.count = 0; /* the name may have moved */
+        connection->addresses.count = 0; /* a lookup comes next: the name may have moved */
         connection->address = 0;
     }
 }
@@ -187,7 +189,7 @@ static void become_ready(struct connection *connection, int64_t now) {
     connection->detail[0] = '\0';
 }
 
-/* What a server that expects TLS answers to anything else is an alert. */
+/* Returns the text for a peer whose first bytes were no reply. */
 static const char *not_redis(const struct connection *connection) {
     return connection->speaks_tls ? "the server speaks TLS: expected a rediss:// URL"
                                   : "the peer is not a Redis server";
@@ -203,10 +205,10 @@ static int take_answers(struct connection *connection, int64_t now) {
     }
     reply_holder_clear(&holder);
     if (status == REDLATCH_OK && result == REDLATCH_OK && connection->replies.unfinished > 0) {
-        status = REDLATCH_PROTOCOL; /* a reply to nothing */
+        status = REDLATCH_PROTOCOL; /* more bytes than the replies */
     }
     if (status != REDLATCH_OK) {
-        connection_write(connection); /* the alert */
+        connection_write(connection); /* the alert, if TLS failed */
         return fail(connection, status, connection_why(connection, not_redis(connection)), now);
     }
     if (result == REDLATCH_OK) {
@@ -301,7 +303,7 @@ size_t connection_pending(const struct connection *connection) {
 
 int connection_write(struct connection *connection) {
     int sealed = connection_seal(connection);
-    int flushed = connection_flush(connection); /* after a failure of TLS, too: the server is told of it */
+    int flushed = connection_flush(connection); /* after a failure of TLS, too: it sends the alert */
     return sealed != REDLATCH_OK ? sealed : flushed;
 }
 
@@ -380,7 +382,7 @@ void connection_close(struct connection *connection) {
     if (connection->fd >= 0) {
         if (connection->tls) {
             tls_session_end(connection->tls, &connection->sealed);
-            connection_flush(connection); /* whether or not the server learns of it */
+            connection_flush(connection); /* sends close_notify, if the socket takes it */
         }
         shutdown(connection->fd, SHUT_RDWR);
         close(take_descriptor(connection));

@@ -1,4 +1,4 @@
-/* Users and passwords: kept, said to a server, and kept out of what is shown.
+/* Users and passwords: stored, sent to a server, wiped, and kept out of messages.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "credentials.h"
@@ -50,7 +50,7 @@ bool credentials_say(const struct credentials *credentials, struct output *outpu
     const char *password = credentials->password ? credentials->password : "";
     const char *arguments[] = {"AUTH", credentials->username, password};
     size_t count = 3;
-    if (!credentials->username) { /* a user without a password is not the default user */
+    if (!credentials->username) { /* the default user; another is sent even without a password */
         arguments[1] = password;
         count = 2;
     }
@@ -58,7 +58,8 @@ bool credentials_say(const struct credentials *credentials, struct output *outpu
     return output_arguments(output, count, arguments, sizes);
 }
 
-/* What Redis itself says of a refused AUTH: it repeats nothing, whatever letters a password shares with it. */
+/* Returns whether the error is one of Redis' own texts for a refused AUTH. They quote no argument, even if a short
+ * password occurs in them. */
 static bool is_of_redis(const struct reply *reply) {
     static const char *const sentences[] = {
         "WRONGPASS invalid username-password pair",
@@ -84,7 +85,7 @@ struct reply credentials_shown_error(const struct credentials *credentials, uint
     if (is_of_redis(reply)) {
         return shown;
     }
-    bool same = credentials && credentials->version == version; /* else what may be repeated is not known any more */
+    bool same = credentials && credentials->version == version; /* else the sent password is not known any more */
     const char *password = same && credentials->password ? credentials->password : "";
     size_t length = strlen(password);
     for (size_t i = 0; i < shown.size; i++) {

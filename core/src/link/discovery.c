@@ -16,7 +16,7 @@ void discovery_init(struct discovery *discovery, const struct endpoints *sources
     discovery->of_cluster = of_cluster;
 }
 
-/* Whether the sources are candidates themselves. */
+/* Returns whether the sources are candidates themselves. */
 static bool of_servers(const struct discovery *discovery) {
     return !discovery->service && !discovery->of_cluster;
 }
@@ -26,7 +26,7 @@ static void take_source(struct discovery *discovery) {
     discovery->step = of_servers(discovery) ? DISCOVERY_VERIFY : DISCOVERY_ASK;
 }
 
-/* Of a list of servers: whom replicas followed may be gone, but for the one that was right. */
+/* With a list of servers: forgets the masters that replicas named in the last search, except the one that was found. */
 static void forget_followed(struct discovery *discovery) {
     struct endpoints *sources = &discovery->sources;
     sources->count = discovery->given;
@@ -47,7 +47,7 @@ void discovery_begin(struct discovery *discovery) {
     take_source(discovery);
 }
 
-/* A search in which all failed fails as its most telling part did. */
+/* How much a failure says about the cause. A failed search reports the one of the greatest weight. */
 enum weight { NOBODY_REACHED, REFUSED, SERVICE_UNKNOWN, CANDIDATE_FAILED };
 
 static enum weight weight_of(int status) {
@@ -69,7 +69,7 @@ static void give_up(struct discovery *discovery) {
     }
 }
 
-/* To the next source that has not been tried. One that was learned meanwhile is behind the others. */
+/* Goes on to the next source that was not tried. A source that was learned meanwhile comes after the others. */
 static void go_on(struct discovery *discovery) {
     int count = discovery->sources.count;
     discovery->tried++;
@@ -125,12 +125,12 @@ void discovery_topology_known(struct discovery *discovery, const struct endpoint
     struct endpoints *sources = &discovery->sources;
     discovery->step = DISCOVERY_FOUND;
     discovery->found_before = true;
-    sources->count = discovery->given; /* masters of before may be no nodes any more */
+    sources->count = discovery->given; /* the masters of the last search may have left the cluster */
     for (int i = 0; i < count; i++) {
         endpoints_add(sources, &masters[i]);
     }
     discovery->next = 0;
-    for (int i = 0; i < sources->count; i++) { /* the next search begins with the one that was right */
+    for (int i = 0; i < sources->count; i++) { /* the next search begins with the node that replied */
         if (endpoint_equal(&sources->list[i], &discovery->target)) {
             discovery->next = i;
         }

@@ -18,16 +18,16 @@ struct endpoints {
     int count;
 };
 
-/* Makes an endpoint of what a server or a URL says; false for a host that is empty, too long or has blanks or control
- * bytes, and for a port that is none. */
+/* Makes an endpoint of a host and a port. Returns false for a host that is empty, too long or has blanks or control
+ * bytes, and for a port that is not 1 to 65535. */
 bool endpoint_set(struct endpoint *endpoint, const char *host, size_t size, long long port);
 
 bool endpoint_equal(const struct endpoint *one, const struct endpoint *other);
 
-/* host:port, or [host]:port of an IPv6 address. */
+/* Writes host:port, or [host]:port for an IPv6 address. */
 void endpoint_text(const struct endpoint *endpoint, char text[ENDPOINT_TEXT_SIZE]);
 
-/* Adds one that is not there yet; false if it is there, or the list is full. */
+/* Adds an endpoint. Returns false if the list has it already, or is full. */
 bool endpoints_add(struct endpoints *endpoints, const struct endpoint *endpoint);
 
 #endif

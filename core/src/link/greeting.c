@@ -65,7 +65,7 @@ static int refuse(struct connection *connection, int status, const struct reply 
     return status;
 }
 
-/* A replica could be taken for the master, and its scripts would be refused one by one. */
+/* Without INFO a replica could be taken for the master, and would refuse each script. */
 static int refuse_unknown_role(struct connection *connection, const struct reply *reply) {
     int status = refuse(connection, REDLATCH_NO_PERMISSION, reply);
     size_t size = strlen(connection->detail);
@@ -74,8 +74,8 @@ static int refuse_unknown_role(struct connection *connection, const struct reply
     return status;
 }
 
-/* An error where it cannot be lived with. What a user may be forbidden - CLIENT, INFO - can, but where the master is
- * searched for. */
+/* Returns the status of an error that makes the connection unusable, else OK. A user may have no right to CLIENT and
+ * INFO, except where INFO has to show that the server is a master. */
 static int judge_error(struct connection *connection, enum greeting_step step, const struct reply *reply) {
     struct error_reply error = error_reply_of(reply->text, reply->size);
     if (error.transient || error.status == REDLATCH_AUTHENTICATION || error.status == REDLATCH_TOO_MANY_CLIENTS) {
@@ -96,13 +96,14 @@ static int judge_error(struct connection *connection, enum greeting_step step, c
     return REDLATCH_OK;
 }
 
-/* What is known of a connection that may not be killed: what it was sent is in doubt, unless all was answered. */
+/* Returns the resolution if the last connection cannot be killed: its commands may still arrive, unless all were
+ * answered. */
 static enum resolution not_killed(const struct connection *connection) {
     return connection->unanswered ? RESOLUTION_DENIED : RESOLVED_BY_KILL;
 }
 
-/* All is set up: what of the connection before this one? AGAIN when it is being killed. With none before it, or one
- * that leaves nothing in doubt, `resolution` is still RESOLVED_BY_KILL. */
+/* Called when all is set up: resolves what the last connection left in doubt. Returns AGAIN if it has sent CLIENT KILL.
+ * If there was no connection before, or none that leaves anything in doubt, `resolution` is still RESOLVED_BY_KILL. */
 static int resolve_old(struct connection *connection) {
     bool known = connection->run_id[0] && connection->old_run_id[0];
     if (connection->generation == 0 || connection->subscriber) {
@@ -122,8 +123,8 @@ static int resolve_old(struct connection *connection) {
     return say(connection, GREET_KILL, 4, arguments) ? REDLATCH_AGAIN : REDLATCH_NO_MEMORY;
 }
 
-/* What the server has it answers, and what the user may not ask it calls by its name. One that is older than Redis 7
- * refuses the subcommand, or the whole command. */
+/* Returns whether the server has PUBSUB SHARDNUMSUB: it replies with an array, or denies the user the subcommand by its
+ * name. A server before Redis 7 refuses the subcommand as unknown, or denies the whole command. */
 static bool knows_sharding(const struct reply *reply) {
     static const char name[] = "pubsub|shardnumsub";
     bool named = false;

@@ -1,4 +1,4 @@
-/* The parts of INFO that are used.
+/* Reading the parts of INFO that are used.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "info.h"
 
@@ -6,7 +6,7 @@
 
 #include "numbers.h"
 
-/* What stands behind `mark`, at least `least` bytes of it; NULL. */
+/* Returns what follows `mark`, if that is at least `least` bytes, else NULL. */
 static const char *find(const char *text, size_t size, const char *mark, size_t least) {
     size_t length = strlen(mark);
     for (size_t i = 0; i + length + least <= size; i++) {
@@ -41,7 +41,7 @@ enum server_role info_role(const char *text, size_t size) {
     return find(text, size, "\nrole:", 0) ? ROLE_REPLICA : ROLE_UNKNOWN;
 }
 
-/* The value behind a mark, up to the end of its line; NULL. */
+/* Returns the value behind `mark`, which ends with its line, or NULL if there is none. */
 static const char *find_line(const char *text, size_t size, const char *mark, size_t *length) {
     const char *found = find(text, size, mark, 0);
     size_t left = found ? (size_t)(text + size - found) : 0;

@@ -9,15 +9,16 @@
 
 enum { PROCESS_ID_SIZE = 41 };
 
-/* The run id, which every server process draws at its start; empty if the text has none. */
+/* Reads the run id, which every server process draws at its start. It is empty if the text has none. */
 void info_run_id(const char *text, size_t size, char run_id[PROCESS_ID_SIZE]);
 
-/* The id of the replication history, which a master and its replicas share; empty if the text has none. */
+/* Reads the id of the replication history, which a master and its replicas share. It is empty if the text has none. */
 void info_replication_id(const char *text, size_t size, char id[PROCESS_ID_SIZE]);
 
 enum server_role info_role(const char *text, size_t size);
 
-/* Of a replica: the address of its master, as it was told or as that announces itself; false if the text has none. */
+/* Reads the address of a replica's master, as the replica was configured or as the master announces itself. Returns
+ * false if the text has none. */
 bool info_master(const char *text, size_t size, struct endpoint *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Writing commands: lengths and bodies straight into one buffer, no copy and no allocation per command.
+/* Writing commands: lengths and bodies go straight into one buffer, without a copy or an allocation for each command.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "output.h"
@@ -104,7 +104,7 @@ static void append_argument(struct argument_sink *sink, const struct argument_pa
     add(output, "\r\n", 2);
 }
 
-/* A command of the server's own in place of a script; NULL when it is a script. */
+/* Returns the question of a command that is a plain command of Redis, or NULL if the command runs a script. */
 static const struct question *plain_question(const struct command *command) {
     const struct question *question = command->kind == COMMAND_INSPECT ? command->operation->question : NULL;
     return question && question->plain ? question : NULL;
@@ -138,7 +138,7 @@ static size_t waits_size(const struct engine *engine) {
     return size;
 }
 
-/* What waits until the command before it is acknowledged: by replicas, by the server's own disk. */
+/* Adds WAIT and WAITAOF, by which replicas and the server's own disk acknowledge the command before. */
 static void add_waits(struct output *output, const struct engine *engine, const struct command *command) {
     uint64_t timeout_ms = (uint64_t)acknowledgement_timeout_ms(engine, command);
     const struct engine_settings *settings = &engine->settings;
@@ -167,7 +167,7 @@ static void measure_argument(struct argument_sink *sink, const struct argument_p
     ((struct measuring_sink *)(void *)sink)->size += word_size(parts_size(parts, part_count));
 }
 
-/* ASKING, before a command to a node that imports the slot. */
+/* The bytes of ASKING, which precedes a command to a node that imports the slot. */
 static size_t import_prefix_size(const struct command *command) {
     return command->importing ? length_size(1) + word_size(6) : 0;
 }
@@ -268,7 +268,7 @@ void output_wipe(struct output *output) {
     }
 }
 
-/* Wiped, whatever it had. */
+/* Wipes all of the memory, whatever was in it. */
 void output_free(struct output *output) {
     if (output->bytes) {
         wipe(output->bytes, output->capacity);

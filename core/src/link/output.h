@@ -12,31 +12,30 @@ struct output {
     size_t capacity;
 };
 
-/* Makes room for `size` more bytes; false without memory, and then nothing has changed. */
+/* Makes room for `size` more bytes. If there was no memory, returns false and changes nothing. */
 bool output_reserve(struct output *output, size_t size);
 
-/* The bytes that output_command adds for a command. */
+/* Returns how many bytes output_command adds for a command. */
 size_t output_command_size(const struct engine *engine, const struct command *command);
 
-/* Adds a command as EVALSHA, or as EVAL with its text when the server lacks the script, ASKING before one that a node
- * is to carry out that imports its slot, and WAIT and WAITAOF behind one that needs acknowledgements. Room must have
- * been reserved. */
+/* Adds a command as EVALSHA, or as EVAL with its text if the server may lack the script. Precedes it by ASKING if the
+ * node imports the slot. Adds WAIT and WAITAOF behind it if it needs acknowledgements. Room must have been reserved. */
 void output_command(struct output *output, const struct engine *engine, const struct command *command);
 
-/* Adds bytes as they are; false without memory. */
+/* Adds bytes as they are. Returns false if there was no memory. */
 bool output_bytes(struct output *output, const char *bytes, size_t size);
 
-/* Adds any command of `count` words; false without memory. */
+/* Adds any command of `count` arguments. Returns false if there was no memory. */
 bool output_arguments(struct output *output, size_t count, const char *const arguments[], const size_t sizes[]);
 
 static inline size_t output_pending(const struct output *output) {
     return output->end - output->begin;
 }
 
-/* Forgets what is pending. output_free also gives the memory back. */
+/* Forgets the pending bytes. output_free also frees the memory. */
 void output_clear(struct output *output);
 
-/* Wipes all but what is pending: it had a secret. */
+/* Wipes all bytes except for the pending ones, after a secret was among them. */
 void output_wipe(struct output *output);
 void output_free(struct output *output);
 

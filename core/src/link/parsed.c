@@ -1,4 +1,5 @@
-/* From redisReply to struct reply: one level of elements is all our scripts and messages have; sentinels send two.
+/* Converting a redisReply to struct reply. Replies of scripts and messages have one level of elements; those of
+ * sentinels have two.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "parsed.h"
 
@@ -15,7 +16,7 @@ void reply_holder_clear(struct reply_holder *holder) {
     holder->parsed = NULL;
 }
 
-/* false for what newer versions of the protocol have. */
+/* Converts a reply without its elements. Returns false for types of newer versions of the protocol. */
 static bool show(struct reply *reply, const redisReply *parsed) {
     reply->text = "";
     reply->size = 0;

@@ -11,7 +11,7 @@
 /* More elements than the longest array that any of our scripts returns. */
 enum { ELEMENTS_MAX = 1024 };
 
-/* And of what sentinels and nodes of a cluster answer with: a range for each slot. */
+/* The same for replies of sentinels and nodes of a cluster, which may have a range for each slot. */
 enum { NESTED_MAX = 16384 };
 
 #if HIREDIS_MAJOR >= 1
@@ -20,7 +20,7 @@ typedef size_t element_count;
 typedef int element_count;
 #endif
 
-/* hiredis' functions but for one, and the one that this one calls. */
+/* hiredis' functions that make replies, but with create_array below, which calls hiredis' own. */
 struct bounded_functions {
     struct replies *replies;
     redisReplyObjectFunctions table;
@@ -72,7 +72,7 @@ void replies_close(struct replies *replies) {
     replies->functions = NULL;
 }
 
-/* Takes bytes off the string that is skipped; returns how many. */
+/* Skips bytes of the string that is discarded. Returns how many. */
 static size_t skip(struct replies *replies, size_t size) {
     size_t skipped = size < replies->left_to_skip ? size : replies->left_to_skip;
     replies->left_to_skip -= skipped;
@@ -92,8 +92,8 @@ int replies_feed(struct replies *replies, const char *bytes, size_t size) {
 /* The longest first line of a string: a $, digits, CR and LF. */
 enum { STRING_LINE_MAX = 16 };
 
-/* Begins to skip if the next reply is a string that is too long. AGAIN while its first line is not complete: the parser
- * must not see the beginning of what is skipped. */
+/* Begins to skip if the next reply is a string that is too long. Returns AGAIN while its first line is not complete:
+ * the parser must not see the beginning of a string that is skipped. */
 static int find_long_string(struct replies *replies, size_t size_max) {
     redisReader *reader = replies->reader;
     const char *line = reader->buf + reader->pos;
@@ -110,7 +110,7 @@ static int find_long_string(struct replies *replies, size_t size_max) {
         return REDLATCH_AGAIN;
     }
     if (length <= size_max || length > SKIPPED_SIZE_MAX || size < at + 2 || memcmp(line + at, "\r\n", 2) != 0) {
-        return REDLATCH_OK; /* the parser's */
+        return REDLATCH_OK; /* left to the parser */
     }
     replies->skipping = true;
     replies->left_to_skip = at + 2 + length + 2;
@@ -118,7 +118,7 @@ static int find_long_string(struct replies *replies, size_t size_max) {
     return REDLATCH_OK;
 }
 
-/* An empty string in place of the one that was skipped. */
+/* Makes an empty string in place of the one that was skipped. */
 static int end_skipping(struct replies *replies, void **parsed_out) {
     redisReader *reader = replies->reader;
     if (replies->left_to_skip > 0) {
@@ -136,7 +136,7 @@ int replies_next(struct replies *replies, const struct reply_bounds *bounds, voi
     redisReader *reader = replies->reader;
     *parsed_out = NULL;
     if (reader->ridx == -1 && reader->pos == reader->len && !replies->skipping) {
-        return REDLATCH_AGAIN; /* so that the parser has begun with a reply only when it has seen some of it */
+        return REDLATCH_AGAIN; /* the parser begins with a reply only when it has some of its bytes */
     }
     if (bounds->skips && !replies->skipping && find_long_string(replies, bounds->size_max) == REDLATCH_AGAIN) {
         return REDLATCH_AGAIN;

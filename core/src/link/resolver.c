@@ -1,4 +1,4 @@
-/* Name look-up with a deadline.
+/* Lookup of host names with a deadline.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "resolver.h"
@@ -15,7 +15,7 @@
 #include "redlatch.h"
 #include "system.h"
 
-/* One look-up, shared by the asking and the looking thread; the last of the two frees it. */
+/* A lookup, shared by the thread that wants it and the thread that does it. The last of the two frees it. */
 struct lookup {
     _Atomic uint32_t done;
     _Atomic uint32_t users;
@@ -66,7 +66,7 @@ static void unix_address(const char *path, struct addresses *out) {
     out->count = 1;
 }
 
-/* Begins to look a name up in a thread of its own; NULL without memory or threads. */
+/* Begins to look a name up in a thread of its own. Returns NULL if there was no memory or no thread. */
 static struct lookup *lookup_begin(const char *host, const char port[8]) {
     size_t size = strlen(host) + 1;
     struct lookup *lookup = calloc(1, sizeof *lookup + size);

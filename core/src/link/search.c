@@ -14,13 +14,13 @@ enum { SENTINEL_REPLY_MAX = 1 << 18 };
 /* The longest topology: each slot has a range of its own, with a master and some replicas. */
 enum { TOPOLOGY_REPLY_MAX = 1 << 23 };
 
-/* So many fields of another sentinel are read, names and values. */
+/* How many fields of another sentinel are read, names and values together. */
 enum { FIELDS_MAX = 64 };
 
-/* One that does not answer must not use up the time for all. */
+/* A server that does not reply must not use up the time for all: each attempt has a part of the connect timeout. */
 enum { ATTEMPTS_IN_TIMEOUT = 4 };
 
-/* How often a name under look-up is asked about. */
+/* The pause between two checks of a lookup. */
 static const int64_t LOOKUP_PAUSE = 10 * MILLISECOND;
 
 struct connection_settings search_sentinel_settings(const struct credentials *credentials,
@@ -61,7 +61,7 @@ static void disconnect(struct search *search) {
     search->lookup = NULL;
 }
 
-/* Turns to the target of the discovery. */
+/* Ends the last connection, and prepares one to the discovery's next target. */
 static void turn(struct search *search, int64_t now) {
     disconnect(search);
     if (!search_is_running(search)) {
@@ -100,7 +100,7 @@ static int find_addresses(struct search *search, int64_t now) {
     return status == REDLATCH_OK ? status : late(search, "the host name has no address", now);
 }
 
-/* Goes on until the connection to the target is READY: AGAIN, OK, or why it can not be. */
+/* Goes on with connecting to the target. Returns AGAIN, OK when the connection is READY, or why it failed. */
 static int connect_target(struct search *search, int64_t now) {
     struct connection *connection = &search->connection;
     while (connection->state != CONNECTION_READY) {
@@ -158,7 +158,7 @@ static bool is_field(const struct reply *reply, const char *name) {
     return reply->kind == REPLY_STRING && reply->size == strlen(name) && memcmp(reply->text, name, reply->size) == 0;
 }
 
-/* What a sentinel knows of another one: names and values in turn. */
+/* Takes in what a sentinel replied about another one: names and values in turn. */
 static void learn(struct search *search, const struct reply *fields, size_t count) {
     const struct reply *host = NULL;
     const struct reply *port = NULL;
@@ -172,7 +172,7 @@ static void learn(struct search *search, const struct reply *fields, size_t coun
     }
 }
 
-/* The target is a replica: its master is a candidate, too. */
+/* The target is a replica: makes its master a candidate, too. */
 static void learn_master(struct search *search) {
     struct endpoint master = search->connection.master;
     if (master.host[0]) {
@@ -182,8 +182,8 @@ static void learn_master(struct search *search) {
     }
 }
 
-/* An address that a replica gave may lead to another server from here, such as 127.0.0.1: only the history shows that
- * it is the replica's master. */
+/* Returns whether the target is not the master that a replica named. From here the address that the replica gave, such
+ * as 127.0.0.1, may lead to another server: only the replication history shows that it is the replica's master. */
 static bool is_stranger(const struct search *search) {
     const char *id = search->connection.replication_id;
     return discovery_is_followed(&search->discovery) && (!id[0] || strcmp(id, search->followed_id) != 0);
@@ -219,7 +219,7 @@ static void take_topology(struct search *search, int64_t now) {
     }
 }
 
-/* The first reply is the master's address, the second what other sentinels there are. */
+/* Takes in a reply. Of a sentinel, the first has the master's address, the second the other sentinels. */
 static void take_reply(struct search *search, int64_t now) {
     const struct reply *reply = &search->holder.reply;
     if (search->topology) {
@@ -238,13 +238,13 @@ static void take_reply(struct search *search, int64_t now) {
     }
 }
 
-/* The sentinel cannot be asked any further. */
+/* Gives up the connection to a sentinel or node that cannot be asked any further. */
 static int ask_failed(struct search *search, int status, const char *why, int64_t now) {
     connection_fail(&search->connection, why, now);
     return status;
 }
 
-/* Asks a sentinel to which there is a connection. */
+/* Asks the sentinel or node to which there is a connection, and takes in its replies. */
 static int ask(struct search *search, int64_t now) {
     struct connection *connection = &search->connection;
     const struct reply_bounds bounds = {.size_max = search->topology ? TOPOLOGY_REPLY_MAX : SENTINEL_REPLY_MAX};

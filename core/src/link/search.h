@@ -1,6 +1,6 @@
-/* The search for a master, over sockets: short-lived connections to sentinels and to the servers that they announce;
- * or for the topology of a cluster, to its nodes. Never blocks, but for a name that is looked up; the owner polls
- * search_descriptor and calls search_step.
+/* The search for a master, over short-lived connections to sentinels and to the servers that they announce; or for the
+ * topology of a cluster, from its nodes. Never blocks: the owner polls search_descriptor, and calls search_step by
+ * search_next_time at the latest.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SEARCH_H
 #define SEARCH_H
@@ -13,8 +13,8 @@
 struct search {
     struct discovery discovery;
     struct connection_settings sentinel; /* of the connections to sentinels */
-    struct connection_settings master;   /* of those to candidates */
-    struct uri where;                    /* the target, for a look-up and for messages */
+    struct connection_settings master;   /* of the connections to candidates */
+    struct uri where;                    /* the target, for a lookup and for messages */
     struct connection connection;
     struct reply_holder holder;
     struct lookup *lookup;
@@ -23,14 +23,14 @@ struct search {
     const _Atomic bool *stop;
     int64_t give_up_at;
     int64_t deadline; /* of the connection to the target, and of its replies */
-    bool requested;   /* the sentinel was asked */
+    bool requested;   /* the commands were written to the sentinel or node */
     struct endpoint announced;
     struct addresses found;            /* of the master, once it is found */
-    char run_id[PROCESS_ID_SIZE];      /* of its process; empty: it does not say */
+    char run_id[PROCESS_ID_SIZE];      /* of its process; empty if unknown */
     char followed_id[PROCESS_ID_SIZE]; /* the replication history of the replica that named its master last */
 };
 
-/* Settings of connections to sentinels, from those to the master. */
+/* Returns the settings of connections to sentinels, made from those to the master. */
 struct connection_settings search_sentinel_settings(const struct credentials *credentials,
                                                     const struct connection_settings *master);
 
@@ -41,19 +41,19 @@ void search_init(struct search *search, const struct uri *uri, const struct cred
 void search_begin(struct search *search, int64_t now);
 bool search_is_running(const struct search *search);
 
-/* AGAIN while it goes on; OK: search->discovery.target is the master, `found` its address, or the topology is there;
- * else why it failed, with the words in search->discovery.why. */
+/* Returns AGAIN while the search goes on. OK: search->discovery.target is the master and `found` its address, or the
+ * topology was read. Else returns why the search failed, with the text in search->discovery.why. */
 int search_step(struct search *search, int64_t now);
 
-/* What to poll, -1 for nothing, and when to step at the latest. */
+/* Return the descriptor to poll, or -1, and when to step at the latest. */
 int search_descriptor(const struct search *search, short *events_out);
 int64_t search_next_time(const struct search *search, int64_t now);
 
-/* Ends a search under way. search_forget only closes the descriptor: for a forked child. */
+/* Ends a search that goes on. search_forget, for a forked child, only closes the descriptor. */
 void search_close(struct search *search);
 void search_forget(struct search *search);
 
-/* Takes an address as sentinels send it, host and port, and translates it; false if these are none. */
+/* Reads an address as sentinels send it, host and port, and translates it. Returns false if it is not valid. */
 bool search_address(const struct address_map *map, const struct reply *host, const struct reply *port,
                     struct endpoint *out);
 

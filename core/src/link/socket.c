@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 static void set_option(int fd, int level, int option, int value) {
-    setsockopt(fd, level, option, &value, sizeof value); /* better with, but works without */
+    setsockopt(fd, level, option, &value, sizeof value); /* a failure does no harm */
 }
 
 #ifndef TCP_KEEPIDLE
 #define TCP_KEEPIDLE TCP_KEEPALIVE /* macOS' name */
 #endif
 
-/* How long sent bytes may stay unacknowledged. */
+/* Sets how long sent bytes may stay unacknowledged. */
 static void set_user_timeout(int fd, int64_t timeout) {
 #if defined(TCP_USER_TIMEOUT)
     set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)(timeout / 1000));
@@ -43,7 +43,8 @@ static void set_tcp_options(int fd, int64_t dead_peer_timeout) {
     set_user_timeout(fd, dead_peer_timeout);
 }
 
-/* A socket that closes in a program that is executed, never blocks and raises no SIGPIPE; -1 with errno set. */
+/* Returns a socket that is close-on-exec and non-blocking, and raises no SIGPIPE if it has an option for that. Returns
+ * -1 with errno set on failure. */
 static int new_socket(int family) {
 #ifdef REDLATCH_PORTABLE
     int fd = socket(family, SOCK_STREAM, 0);
@@ -102,7 +103,7 @@ bool socket_has_ended(int fd) {
 
 void socket_let_sleep(int fd, int64_t most) {
 #ifdef REDLATCH_PORTABLE
-    (void)fd; /* whether MSG_DONTWAIT keeps send from blocking then differs */
+    (void)fd; /* some systems ignore MSG_DONTWAIT in send on a socket that may block */
     (void)most;
 #else
     struct timeval time = {.tv_sec = most / 1000000, .tv_usec = most % 1000000};

@@ -10,13 +10,13 @@
 
 #include "resolver.h"
 
-/* A socket that is connecting to an address; -1 with errno set. */
+/* Returns a socket that is connecting to an address, or -1 with errno set. */
 int socket_connecting(const struct address *address, int64_t dead_peer_timeout);
 
-/* 0 when connected, EINPROGRESS while not, else why it failed. */
+/* Returns 0 when connected, EINPROGRESS before that, or the errno of the failure. */
 int socket_outcome(int fd);
 
-/* Whether a connection to which no reply is due has ended. */
+/* Returns whether a connection without outstanding replies has ended. */
 bool socket_has_ended(int fd);
 
 /* The flag of send by which a broken connection raises no signal. Elsewhere the socket has an option for that. */
@@ -26,15 +26,15 @@ bool socket_has_ended(int fd);
 #define SOCKET_NO_SIGNAL 0
 #endif
 
-/* From now on a plain recv sleeps until there is something, so many microseconds at most; without memory for that, and
- * elsewhere than on Linux, the socket stays as it is. */
+/* Lets a recv without MSG_DONTWAIT sleep until bytes arrive, for `most` microseconds at most. If that fails, and in the
+ * portable build, the socket stays as it is. */
 void socket_let_sleep(int fd, int64_t most);
 
 /* Resets a TCP connection (dropping unsent bytes) or shuts a unix one down, then closes. Works on the connection
  * itself, also when a forked child has a copy of the descriptor. */
 void socket_abort(int fd);
 
-/* Ends a connection that another thread may be waiting for, which is woken and closes the descriptor. */
+/* Ends a connection for which another thread may be waiting. That thread wakes up and closes the descriptor. */
 void socket_wake(int fd);
 
 #endif

@@ -1,13 +1,13 @@
 /* Every operating-system call that is not a plain socket call. What differs between systems is here and in socket.c.
  * SPDX-License-Identifier: Apache-2.0
  *
- * system_linux.c serves Linux. system_portable.c stands on POSIX.1-2008 and serves all else; REDLATCH_PORTABLE builds
- * it on Linux, too, where it is tested. system.c is the same everywhere.
+ * system_linux.c is for Linux. system_portable.c needs POSIX.1-2008 and is for all other systems; REDLATCH_PORTABLE
+ * builds it on Linux, too, where it is tested. system.c is the same everywhere.
  *
  *   what is needed              Linux                           elsewhere
  *   clock                       CLOCK_BOOTTIME                  CLOCK_MONOTONIC, which counts suspend on macOS
- *   sleep on a word, wake       futex                           table of sleepers, a condition variable for each
- *   the same from a handler     futex                           poll of the cancel object's pipe
+ *   sleep on a futex, wake      futex                           table of sleepers, a condition variable for each
+ *   wake from a signal handler  futex                           poll of the cancel object's pipe
  *   signal descriptor           eventfd                         pipe
  *   alarm descriptor            timerfd                         none: sleeps end after a second at the latest
  *   set of descriptors          epoll                           none: the background thread reads for the host
@@ -15,7 +15,7 @@
  *   end of a peer, by poll      POLLRDHUP                       POLLIN, while nothing else is expected
  *   random bytes                getrandom                       getentropy
  *   processors                  sched_getaffinity               sysconf, of the machine
- *   environment                 secure_getenv                   getenv, unless the process has rights of its file
+ *   environment                 secure_getenv                   getenv, unless the process is setuid or setgid
  *   when a file changed         st_mtim                         the same, or st_mtimespec on macOS
  *   thread name                 pthread_setname_np              the same by macOS' arguments; none
  *   socket, close-on-exec       SOCK_CLOEXEC, SOCK_NONBLOCK     fcntl, after which a fork may slip in
@@ -24,8 +24,8 @@
  *   no SIGPIPE                  MSG_NOSIGNAL                    the same, or SO_NOSIGPIPE
  *   reset of a connection       connect to AF_UNSPEC            SO_LINGER of 0 s
  *
- * Sleeps of system_portable.c that have an end last a second at most: they may be longer by the time that the machine
- * is suspended, and the caller looks at the clock again. */
+ * A sleep of system_portable.c that has an end lasts a second at most, since it does not count the time that the
+ * machine is suspended. The caller then reads the clock again. */
 #ifndef SYSTEM_H
 #define SYSTEM_H
 
@@ -40,14 +40,14 @@
 /* Microseconds on a clock that cannot be set and counts the time a machine is suspended. */
 int64_t system_now(void);
 
-/* Sleeps while *word == expected, at most until `until` (system_now's clock; INT64_MAX without end). May return
+/* Sleeps while *futex == expected, at most until `until` (system_now's clock; INT64_MAX: without end). May return
  * early. */
 void system_wait(_Atomic uint32_t *futex, uint32_t expected, int64_t until);
 
 /* Lets other threads have the processor first. */
 void system_yield(void);
 
-/* Some ten nanoseconds in which another hardware thread of the core has it to itself. */
+/* Pauses for some ten nanoseconds, in which the other hardware thread of the core runs alone. */
 static inline void system_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -56,7 +56,7 @@ static inline void system_pause(void) {
 #endif
 }
 
-/* Wakes one sleeper (system_wake_all: all). The word itself is not touched; its memory may be gone. */
+/* Wakes one sleeper (system_wake_all: all). The futex itself is not read or written: its memory may be gone. */
 void system_wake(_Atomic uint32_t *futex);
 void system_wake_all(_Atomic uint32_t *futex);
 
@@ -85,7 +85,7 @@ static inline void system_wait_interruptible(_Atomic uint32_t *futex, uint32_t e
 }
 #endif
 
-/* Wakes the one who sleeps by system_wait_interruptible, or who polls the signal. */
+/* Wakes the thread that sleeps in system_wait_interruptible or polls the signal. */
 static inline void system_interrupt(_Atomic uint32_t *futex, const struct system_signal *signal) {
 #ifdef REDLATCH_PORTABLE
     (void)futex;
@@ -95,9 +95,9 @@ static inline void system_interrupt(_Atomic uint32_t *futex, const struct system
     system_signal(signal);
 }
 
-/* A descriptor that becomes readable at a time of system_now's clock, also if the machine was suspended meanwhile; -1
- * on failure, or where no sleep is long. It is set to one time after the other (INT64_MAX: never); system_unsignal
- * takes a signal that was given. */
+/* An alarm is a descriptor that becomes readable at a time of system_now's clock, even if the machine was suspended
+ * meanwhile. It is -1 on failure, and on systems where no sleep is long. It can be set to one time after the other
+ * (INT64_MAX: never). system_unsignal makes it unreadable again. */
 int system_alarm_new(void);
 bool system_alarm_set(int fd, int64_t at);
 
@@ -108,11 +108,11 @@ int system_set_new(void);
 int system_set_add(int set, int fd);
 int system_set_remove(int set, int fd);
 
-/* poll(2) with an end in system_now's clock, of which time that the machine is suspended does not count. A descriptor
- * of -1 is ignored. May return 0 early. */
+/* poll(2) until a time of system_now's clock. If the machine is suspended meanwhile, the poll lasts longer by that
+ * time. A descriptor of -1 is ignored. May return 0 early. */
 int system_poll(struct pollfd *fds, size_t count, int64_t until);
 
-/* What to poll for to see that a peer closed a connection; replies wake as well if it is POLLIN. */
+/* The event to poll for to see that a peer closed a connection. With POLLIN, replies end the poll as well. */
 #ifdef REDLATCH_PORTABLE
 #define SYSTEM_POLL_END POLLIN
 #else
@@ -125,20 +125,21 @@ bool system_random(void *bytes, size_t size);
 /* How many processors this process may run on. */
 int system_processors(void);
 
-/* A variable of the environment; NULL without it, and where whoever set it has fewer rights than this process. */
+/* Returns a variable of the environment. Returns NULL if it is not set, or if the process has more rights than the user
+ * who set it. */
 const char *system_environment(const char *name);
 
 /* When the contents of a file changed last, by what stat says of it. */
 struct stat;
 struct timespec system_changed_at(const struct stat *file);
 
-/* Rises in a child process at every fork, so that handles of the parent are recognised. */
+/* Returns a number that each fork raises in the child, so that handles of the parent are recognised. */
 uint32_t system_fork_generation(void);
 
-/* Arranges for `before` / `parent` / `child` to be called around fork; once per process. 0 or an errno. */
+/* Arranges for `before` / `parent` / `child` to be called around fork; once per process. Returns 0 or an errno. */
 int system_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void));
 
-/* In a child, before anything else of this: the parent's other threads sleep no more. */
+/* Called in a child before any other function here: forgets the sleeping threads, which are the parent's. */
 void system_forget_sleepers(void);
 
 /* Starts a thread in which every signal is blocked from the first moment, so that it never runs a handler of the

@@ -25,7 +25,7 @@ int64_t system_now(void) {
     return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
-/* How long until a time, as a timespec; false if there is no end. */
+/* Sets the time that is left, as a timespec. Returns false if there is no end. */
 static bool time_left(int64_t until, struct timespec *left_out) {
     if (until == INT64_MAX) {
         return false;
@@ -37,9 +37,9 @@ static bool time_left(int64_t until, struct timespec *left_out) {
     return true;
 }
 
-/* Not the private kind: recent kernels give a process a few slots for each processor to find its sleepers by, and with
- * thousands of them a wake-up searches for 20 us and more. That of everybody's table costs 0.1 us more than the other
- * with few sleepers. The words are still found by their address in this process only. */
+/* Without FUTEX_PRIVATE_FLAG: recent kernels find the sleepers of private futexes in a small hash table of the process,
+ * with a few slots for each processor, and with thousands of sleepers a wake-up searches for 20 us and more. The global
+ * table costs 0.1 us more with few sleepers. A futex is still found by its address in this process only. */
 void system_wait(_Atomic uint32_t *futex, uint32_t expected, int64_t until) {
     struct timespec left;
     bool bounded = time_left(until, &left);
@@ -140,7 +140,7 @@ struct timespec system_changed_at(const struct stat *file) {
 }
 
 void system_forget_sleepers(void) {
-    /* the kernel has: they are its own */
+    /* nothing to forget: the kernel keeps the sleepers */
 }
 
 void system_thread_name(const char *name) {

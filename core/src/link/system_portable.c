@@ -1,10 +1,10 @@
 /* The system calls of POSIX (system.h has the table): poll, pipes, condition variables, a monotonic clock.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Sleepers. A thread that sleeps on a word stands in a table, by the word's address. Whoever wakes finds it there,
- * under the mutex of its bucket, and signals its condition variable. Neither may be touched in a signal handler. So a
- * thread that a handler may wake polls the pipe of its cancel object instead, and who wakes it otherwise writes to that
- * pipe. A sleeper's pipe stays open as long as it stands in the table. */
+ * Sleepers. A thread that sleeps on a futex is in a table, by the address of the futex. The waking thread finds it
+ * there, under the mutex of its bucket, and signals its condition variable. A signal handler may use neither of them.
+ * So a thread that a handler may wake polls the pipe of its cancel object instead, and another thread that wakes it
+ * writes to that pipe. A sleeper's pipe stays open as long as the sleeper is in the table. */
 #define _GNU_SOURCE
 #include "system.h"
 
@@ -21,13 +21,13 @@
 /* The longest sleep that has an end, in microseconds. */
 static const int64_t LONGEST_SLEEP = 1000000;
 
-/* What getentropy gives at a time. */
+/* The most that getentropy gives at a time. */
 enum { RANDOM_MAX = 256 };
 
 struct sleeper {
     struct sleeper *next;
     const _Atomic uint32_t *word;
-    const struct system_signal *signal; /* which it polls; NULL: it waits for the condition */
+    const struct system_signal *signal; /* that it polls; NULL: it waits for the condition */
     pthread_cond_t condition;
     bool woken;
 };
@@ -50,7 +50,7 @@ int64_t system_now(void) {
     return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
-/* How long to sleep, in microseconds: 0 if `until` is over, -1 without end. */
+/* Returns how long to sleep, in microseconds: 0 if `until` is over, -1 without end. */
 static int64_t sleep_time(int64_t until) {
     if (until == INT64_MAX) {
         return -1;
@@ -66,7 +66,7 @@ static struct bucket *bucket_of(const _Atomic uint32_t *word) {
     return &buckets[(address >> 4 ^ address >> 12) % BUCKETS];
 }
 
-/* Enters the sleeper if its word is as expected. With the mutex. */
+/* Enters the sleeper into the table if its futex is as expected. With the mutex. */
 static bool enter(struct bucket *bucket, struct sleeper *self, uint32_t expected) {
     if (atomic_load(self->word) != expected) {
         return false;
@@ -157,7 +157,7 @@ void system_wait_interruptible(_Atomic uint32_t *futex, uint32_t expected, int64
     }
 }
 
-/* Wakes so many of those who sleep on a word. */
+/* Wakes at most `most` of the threads that sleep on a futex. */
 static void wake(const _Atomic uint32_t *futex, size_t most) {
     struct bucket *bucket = bucket_of(futex);
     pthread_mutex_lock(&bucket->mutex);
@@ -248,11 +248,10 @@ int system_set_remove(int set, int fd) {
 
 int system_poll(struct pollfd *fds, size_t count, int64_t until) {
     int64_t time = sleep_time(until);
-    return poll(fds, (nfds_t)count, time < 0 ? -1 : (int)((time + 999) / 1000)); /* not before its end */
+    return poll(fds, (nfds_t)count, time < 0 ? -1 : (int)((time + 999) / 1000)); /* not before the end */
 }
 
-/* ---------------------------------------------------------------------------------------------------- the process --
- */
+/* --------------------------------------------------------------------------------------------------- the process -- */
 
 bool system_random(void *bytes, size_t size) {
     unsigned char *at = bytes;

@@ -21,7 +21,7 @@ static const char *const bundles[] = {
     "/etc/ssl/cert.pem",
 };
 
-/* Whether OpenSSL would find the file in a folder: it is named by the hash of its subject, as 9d66eef0.0. */
+/* Returns whether OpenSSL finds a file of this name in a folder: the name is the hash of the subject, as 9d66eef0.0. */
 static bool is_hashed(const char *name) {
     for (int i = 0; i < 8; i++) {
         if (!isxdigit((unsigned char)name[i])) {
@@ -74,7 +74,7 @@ int tls_load_cas(const struct tls_making *making) {
             return REDLATCH_OK;
         }
     }
-    SSL_CTX_set_default_verify_paths(context->ctx); /* which looks at both variables, and ignores what is not there */
+    SSL_CTX_set_default_verify_paths(context->ctx); /* reads both variables, and ignores what is not there */
     if (from_environment) {
         bool of_file = file && *file;
         snprintf(context->ca_shown, sizeof context->ca_shown, "%s \"%.80s\"",

@@ -1,4 +1,4 @@
-/* What all TLS connections of a client have in common, made when the client is opened.
+/* What all TLS connections of a client share, made when the client is opened.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,7 @@ static int no_memory(const struct tls_making *making) {
     return REDLATCH_NO_MEMORY;
 }
 
-/* OpenSSL itself cannot be set up, as by a configuration file that names what is not there. */
+/* Writes why OpenSSL itself cannot be set up: its configuration file may name something that is not there. */
 static int no_openssl(const struct tls_making *making) {
     const char *reason = ERR_reason_error_string(ERR_peek_last_error());
     if (!reason || ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_MALLOC_FAILURE) {
@@ -32,7 +32,8 @@ static int no_openssl(const struct tls_making *making) {
     return REDLATCH_SYSTEM;
 }
 
-/* A list of revoked certificates counts where there is one of the issuer; it is in the file or folder of CAs. */
+/* Accepts a certificate whose issuer has no list of revoked certificates; if there is one, it counts. The lists are in
+ * the file or the folder of CAs. */
 static int on_verified(int accepted, X509_STORE_CTX *chain) {
     if (!accepted && X509_STORE_CTX_get_error(chain) == X509_V_ERR_UNABLE_TO_GET_CRL) {
         X509_STORE_CTX_set_error(chain, X509_V_OK);
@@ -54,12 +55,12 @@ static int on_certificate_request(SSL *ssl, void *unused) {
     return 1;
 }
 
-/* The server gave a session to resume. The reference is kept. */
+/* The server sent a session that can be resumed. Returns 1 if the reference to it is kept. */
 static int on_session(SSL *ssl, SSL_SESSION *resumable) {
     struct tls_session *session = SSL_get_app_data(ssl);
     struct tls_context *context = session->context;
     char *name = strdup(session->server_name);
-    if (!name || SSL_get_SSL_CTX(ssl) != context->ctx) { /* the other: of files that were renewed since */
+    if (!name || SSL_get_SSL_CTX(ssl) != context->ctx) { /* the other: the files were renewed meanwhile */
         free(name);
         return 0;
     }
@@ -91,7 +92,7 @@ static int load_certificate(const struct tls_making *making) {
         return tls_refuse_file(making, key ? "tls_key_file" : "tls_cert_file", key ? key : certificate,
                                "the private key of the certificate in PEM, without a passphrase");
     }
-    if (SSL_CTX_check_private_key(ctx) != 1) { /* a key of another type than the certificate's is kept beside it */
+    if (SSL_CTX_check_private_key(ctx) != 1) { /* OpenSSL also took a key of another type than the certificate's */
         return tls_refuse_file(making, key ? "tls_key_file" : "tls_cert_file", key ? key : certificate,
                                "the private key of the certificate");
     }

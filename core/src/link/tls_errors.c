@@ -1,4 +1,4 @@
-/* Failures of TLS in words: certificates that are refused, alerts of the server, peers that do not speak TLS.
+/* Texts for failures of TLS: certificates that are refused, alerts of the server, peers that do not speak TLS.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 
 enum { SHOWN_MAX = 72 };
 
-/* Cuts what stands in a memory BIO, with other than printing ASCII as dots: it comes from the peer. */
+/* Reads a text from a memory BIO, cut if it is too long. It comes from the peer: quotation marks and bytes that are not
+ * printable ASCII become dots. */
 static void show(BIO *bio, char text[SHOWN_MAX]) {
     int size = BIO_read(bio, text, SHOWN_MAX - 1);
     text[size > 0 ? size : 0] = '\0';
@@ -48,7 +49,7 @@ static void print_address(BIO *bio, const ASN1_OCTET_STRING *address) {
     }
 }
 
-/* The names that a certificate is for; its subject's common name counts if it has none. */
+/* Writes the names that a certificate is for, or its subject if it has none. */
 static void show_names(const X509 *certificate, char text[SHOWN_MAX]) {
     BIO *bio = BIO_new(BIO_s_mem());
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -76,8 +77,8 @@ static void show_names(const X509 *certificate, char text[SHOWN_MAX]) {
     BIO_free(bio);
 }
 
-/* What is wrong and what was expected, for the end of the sentence. Whether nobody who is trusted has issued it: then
- * the issuer of the last certificate of the chain is the one who is unknown. */
+/* Writes what is wrong and what was expected, for the end of the sentence. Returns whether no trusted CA issued the
+ * certificate: then the issuer of the last certificate of the chain is the unknown one. */
 static bool explain_error(const struct tls_session *session, const X509 *certificate, int error, char *text,
                           size_t size) {
     char shown[SHOWN_MAX];
@@ -112,7 +113,7 @@ static bool explain_error(const struct tls_session *session, const X509 *certifi
     return false;
 }
 
-/* What was refused may be old, as new files cannot be used. */
+/* The refused certificate may be old, because changed files cannot be used: adds why. */
 static void add_not_renewed(struct tls_session *session) {
     const char *why = session->context->not_renewed;
     size_t used = strlen(session->failure);
@@ -140,7 +141,7 @@ void tls_explain_certificate(struct tls_session *session, X509_STORE_CTX *chain)
     add_not_renewed(session);
 }
 
-/* An alert about the client's certificate, or about its lack. */
+/* Returns whether the alert is about the client's certificate, or about its absence. */
 static bool is_of_certificate(const struct tls_session *session) {
     switch (session->alert) {
     case SSL_AD_BAD_CERTIFICATE:
@@ -152,7 +153,7 @@ static bool is_of_certificate(const struct tls_session *session) {
     case SSL_AD_ACCESS_DENIED:
     case SSL_AD_CERTIFICATE_REQUIRED:
         return true;
-    case SSL_AD_HANDSHAKE_FAILURE: /* of TLS 1.2 for a certificate that is missing; else nothing fits both */
+    case SSL_AD_HANDSHAKE_FAILURE: /* in TLS 1.2 for a missing certificate; else nothing fits both sides */
         return session->certificate_requested;
     default:
         return false;

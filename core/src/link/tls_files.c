@@ -31,7 +31,8 @@ static bool is_same(const struct tls_stamp *one, const struct tls_stamp *other) 
            one->changed.tv_sec == other->changed.tv_sec && one->changed.tv_nsec == other->changed.tv_nsec;
 }
 
-/* The host may change its directory. Links are left as they are: they may lead elsewhere after a renewal. */
+/* Makes a path absolute, as the host may change its working directory. Symbolic links are not followed: a renewal may
+ * change where they lead. */
 static bool make_absolute(char **path) {
     char folder[PATH_MAX];
     char *absolute = NULL;

@@ -11,7 +11,7 @@ int tls_context_new(const struct tls_options *options, struct tls_context **cont
     return REDLATCH_UNSUPPORTED;
 }
 
-/* Without a context nobody gets to the rest. */
+/* Without a context there is no session: the functions below have nothing to do. */
 
 void tls_context_free(struct tls_context *context) {
     (void)context;

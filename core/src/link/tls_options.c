@@ -73,7 +73,7 @@ static int refuse(const struct tls_options *options, enum tls_option option, con
     return REDLATCH_INVALID;
 }
 
-/* The number of the choice that an option has; -1 if it has none of them. */
+/* Returns the number of the choice that `text` is, of NULL the first one. Returns -1 if it is none of them. */
 static int choice_of(enum tls_option option, const char *text) {
     for (int i = 0; i < CHOICES_MAX && table[option].choices[i]; i++) {
         if (!text || strcmp(text, table[option].choices[i]) == 0) {

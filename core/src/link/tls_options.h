@@ -18,7 +18,7 @@ enum tls_option {
     TLS_OPTIONS
 };
 
-/* Their texts; NULL is not given. The strings belong to the struct. */
+/* The texts of the options; NULL: not given. The strings belong to the struct. */
 struct tls_options {
     char *texts[TLS_OPTIONS];
     const char *prefix; /* before their names in messages, as "sentinel_"; a constant, or NULL for none */
@@ -27,7 +27,7 @@ struct tls_options {
 enum tls_verify { TLS_VERIFY_FULL, TLS_VERIFY_CA, TLS_VERIFY_NONE };
 enum tls_version { TLS_1_2, TLS_1_3 };
 
-/* The values of those options that are words. */
+/* The values of the options that have a choice of values. */
 struct tls_values {
     enum tls_verify verify;
     enum tls_version min_version;
@@ -35,19 +35,19 @@ struct tls_values {
 
 const char *tls_option_name(enum tls_option option);
 
-/* What stands before the names in messages; perhaps empty. */
+/* Returns what stands before the names in messages, which may be empty. */
 const char *tls_options_prefix(const struct tls_options *options);
 
-/* The option of a name; -1 if there is none. */
+/* Returns the option of a name, or -1 if there is none. */
 int tls_option_of(const char *name, size_t size);
 
-/* Takes over the options of `over` that are given: false without memory. */
+/* Replaces options by copies of those that `over` has. Returns false if there was no memory. */
 bool tls_options_override(struct tls_options *options, const char *const over[TLS_OPTIONS]);
 
-/* The first option that is given; -1 if there is none. */
+/* Returns the first option that is given, or -1 if there is none. */
 int tls_options_first(const struct tls_options *options);
 
-/* Checks the values: OK, or INVALID with the value and what was expected in `why`. */
+/* Checks the values. Returns OK, or INVALID with the value and what was expected in `why`. */
 int tls_options_check(const struct tls_options *options, struct tls_values *values_out, char *why, size_t why_size);
 
 void tls_options_free(struct tls_options *options);

@@ -1,5 +1,5 @@
-/* What the files of TLS share, with the types of OpenSSL. Every call of OpenSSL leaves the error queue of the thread as
- * it was: a program that uses OpenSSL itself judges its calls by that queue.
+/* What the files of TLS share, with the types of OpenSSL. The functions that call OpenSSL restore the thread's error
+ * queue afterwards: a program that uses OpenSSL itself judges its own calls by that queue.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TLS_PARTS_H
 #define TLS_PARTS_H
@@ -12,7 +12,7 @@
 
 #include "tls.h"
 
-/* How a file was when it was read; a size of -1: not there. */
+/* The state of a file when it was read. A size of -1: there was none. */
 enum { TLS_FILES = 3 };
 struct tls_stamp {
     dev_t device;
@@ -23,7 +23,7 @@ struct tls_stamp {
 
 struct tls_context {
     SSL_CTX *ctx;
-    SSL_SESSION *resumed; /* of the last connection, to be resumed by the next to a server of its name; NULL */
+    SSL_SESSION *resumed; /* of the last connection; the next one to the same server name resumes it. NULL: none */
     char *resumed_name;
     struct tls_values values;
     bool has_certificate;       /* of the client */
@@ -33,7 +33,7 @@ struct tls_context {
     char not_renewed[240]; /* why changed files are not used; else empty */
 };
 
-/* What a context is made of, and where to say why it cannot be. */
+/* A context that is being made, its options, and where to write why it cannot be made. */
 struct tls_making {
     struct tls_context *context;
     const struct tls_options *options;
@@ -41,19 +41,19 @@ struct tls_making {
     size_t why_size;
 };
 
-/* A file that cannot be used: INVALID, and says why. */
+/* Writes why a file cannot be used. Returns INVALID. */
 int tls_refuse_file(const struct tls_making *making, const char *what, const char *path, const char *expected);
 
-/* Makes the SSL_CTX of making->context, with all that belongs to it. OK, INVALID, NO_MEMORY or SYSTEM. */
+/* Makes the SSL_CTX of making->context, with all that belongs to it. Returns OK, INVALID, NO_MEMORY or SYSTEM. */
 int tls_context_fill(const struct tls_making *making);
 
-/* Remembers the options and how the files are, before they are read. False without memory. */
+/* Notes the options and the state of the files, before the files are read. Returns false if there was no memory. */
 bool tls_files_watch(struct tls_context *context, const struct tls_options *options);
 
-/* Reads the files again if they changed. If they cannot be used, those that were read before count on. */
+/* Reads the files again if they changed. If the new ones cannot be used, those that were read before stay in use. */
 void tls_files_renew(struct tls_context *context);
 
-/* Loads the CAs. OK or INVALID. */
+/* Loads the CAs. Returns OK or INVALID. */
 int tls_load_cas(const struct tls_making *making);
 
 enum { TLS_FAILURE_SIZE = 440, NO_ALERT = -1 };
@@ -61,9 +61,9 @@ enum { TLS_FAILURE_SIZE = 440, NO_ALERT = -1 };
 struct tls_session {
     struct tls_context *context;
     SSL *ssl;
-    char *server_name;          /* what the certificate must be for, and what the server is told if it is no address */
+    char *server_name;          /* that the certificate must be for; sent as SNI, unless it is an address */
     int status;                 /* OK while it works */
-    int alert;                  /* the last that the server sent; NO_ALERT */
+    int alert;                  /* the last one that the server sent; or NO_ALERT */
     bool certificate_requested; /* by the server, of the client */
     char failure[TLS_FAILURE_SIZE];
 };
@@ -79,16 +79,16 @@ struct tls_queue {
     } errors[TLS_QUEUE_MAX];
 };
 
-/* Empties the queue, and fills it as it was. */
+/* The first saves and empties the thread's queue, the second restores it. */
 void tls_queue_put_aside(struct tls_queue *queue);
 void tls_queue_put_back(const struct tls_queue *queue);
 
-/* Says in session->failure why a certificate of the server is refused: whose it is, who issued it, what was expected.
- */
+/* Writes to session->failure why a certificate of the server is refused: whose it is, who issued it, what was
+ * expected. */
 void tls_explain_certificate(struct tls_session *session, X509_STORE_CTX *chain);
 
-/* Judges a failed step of a session by the server's alert or else the last error of OpenSSL. Returns the status and
- * says why in session->failure, unless a refused certificate is explained there. */
+/* Judges a failed step of a session by the server's alert, or else by the last error of OpenSSL. Returns the status.
+ * Writes why to session->failure, unless a refused certificate is explained there already. */
 int tls_explain_failure(struct tls_session *session);
 
 #endif

@@ -1,5 +1,5 @@
-/* The error queue of the thread, which OpenSSL clears in a handshake and judges its calls by: what the host has in it
- * is put aside for a call and put back after it.
+/* The thread's error queue of OpenSSL. OpenSSL judges its calls by this queue and clears it in a handshake. So the
+ * host's errors are taken off before a call and put back after it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 

@@ -24,7 +24,7 @@ static void judge(struct tls_session *session, int result) {
         fail(session, REDLATCH_UNREACHABLE, "the server closed the connection");
     } else if (error != SSL_ERROR_WANT_READ) {
         session->status = tls_explain_failure(session);
-        SSL_SESSION_free(session->context->resumed); /* whatever it was, the next handshake is a whole one */
+        SSL_SESSION_free(session->context->resumed); /* whatever it was, the next handshake is a full one */
         session->context->resumed = NULL;
     }
 }
@@ -36,8 +36,8 @@ static void on_event(const SSL *ssl, int where, int value) {
     }
 }
 
-/* Has the session of the last connection resumed. A copy of it: with TLS 1.3 OpenSSL resumes one once, and two
- * connections may be made before a new one is there. */
+/* Has a copy of the last connection's session resumed. With TLS 1.3 OpenSSL resumes a session only once, and two
+ * connections may be made before the server has sent a new one. */
 static bool resume(struct tls_session *session) {
     if (!session->context->resumed || strcmp(session->context->resumed_name, session->server_name) != 0) {
         return true;
@@ -58,7 +58,7 @@ static bool set_up(struct tls_session *session) {
         BIO_free(out);
         return false;
     }
-    BIO_set_mem_eof_return(in, -1); /* empty means: later */
+    BIO_set_mem_eof_return(in, -1); /* empty means: try again later */
     SSL_set_bio(ssl, in, out);
     SSL_set_app_data(ssl, session);
     SSL_set_info_callback(ssl, on_event);
@@ -84,7 +84,7 @@ static void handshake(struct tls_session *session) {
     }
 }
 
-/* The name without the dot at its end and without the zone of an address, which no certificate has. */
+/* Returns a copy of the name without a dot at its end and without the zone of an address: no certificate has these. */
 static char *name_of(const char *host) {
     size_t size = strcspn(host, "%");
     size -= size > 1 && host[size - 1] == '.';
@@ -120,7 +120,7 @@ void tls_session_free(struct tls_session *session) {
     if (session) {
         struct tls_queue queue;
         tls_queue_put_aside(&queue);
-        if (session->ssl) { /* else what was not shut down in order could not be resumed */
+        if (session->ssl) { /* else OpenSSL would not resume the session, as it was not shut down */
             SSL_set_shutdown(session->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         }
         SSL_free(session->ssl);
@@ -174,15 +174,15 @@ bool tls_session_seal(struct tls_session *session, struct output *output, struct
     size_t pending = SSL_is_init_finished(session->ssl) ? output_pending(output) : 0;
     bool done = session->status == REDLATCH_OK;
     if (done && pending > 0) {
-        size_t written; /* all of it, for OpenSSL writes in part only if it is told to */
+        size_t written; /* always all: partial writes are not enabled */
         done = SSL_write_ex(session->ssl, output->bytes + output->begin, pending, &written) == 1;
         if (done) {
             output_clear(output);
         } else {
-            fail(session, REDLATCH_NO_MEMORY, "out of memory"); /* memory is all that it needs */
+            fail(session, REDLATCH_NO_MEMORY, "out of memory"); /* the only failure that is left */
         }
     }
-    done = move_out(session, sealed) && done; /* after a failure, too: the server is told of it */
+    done = move_out(session, sealed) && done; /* after a failure, too: there may be an alert */
     tls_queue_put_back(&queue);
     return done;
 }

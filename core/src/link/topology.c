@@ -1,4 +1,4 @@
-/* From CLUSTER SLOTS and redirections to slots and their masters.
+/* Reading the reply to CLUSTER SLOTS, and redirections.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology.h"
 
@@ -22,12 +22,12 @@ bool topology_is_outdated(const struct topology *topology, uint16_t slot) {
     return (topology->redirected[slot / 8] >> slot % 8 & 1) && !PLANTED(FAULT_OLD_TOPOLOGY_BELIEVED);
 }
 
-/* What a node is called that is to be announced by its host name and has none. */
+/* Returns whether the host is "?", which stands for a node that is to be announced by a host name and has none. */
 static bool is_nameless(const char *host, size_t size) {
     return size == 1 && host[0] == '?';
 }
 
-/* A text out of metadata, names and values in turn; NULL: it is not there. */
+/* Returns a text of the metadata, which are names and values in turn, or NULL if it is not there. */
 static const redisReply *find_text(const redisReply *metadata, const char *name) {
     for (size_t i = 0; metadata->type == REDIS_REPLY_ARRAY && i + 1 < metadata->elements; i += 2) {
         const redisReply *key = metadata->element[i];
@@ -39,7 +39,8 @@ static const redisReply *find_text(const redisReply *metadata, const char *name)
     return NULL;
 }
 
-/* Reads where a node is, [host, port, id, metadata]: OK, PROTOCOL, or UNREACHABLE if it does not say. */
+/* Reads where a node is, from [host, port, id, metadata]. Returns OK, PROTOCOL, or UNREACHABLE if the reply does not
+ * say. */
 static int read_endpoint(const redisReply *node, const struct endpoint *source, struct endpoint *endpoint_out) {
     if (node->type != REDIS_REPLY_ARRAY || node->elements < 2 || node->element[1]->type != REDIS_REPLY_INTEGER) {
         return REDLATCH_PROTOCOL;
@@ -60,7 +61,8 @@ static int read_endpoint(const redisReply *node, const struct endpoint *source, 
     return good ? REDLATCH_OK : REDLATCH_PROTOCOL;
 }
 
-/* Finds the index of a master, which is added if it is new: OK, NO_MEMORY, or PROTOCOL for one too many. */
+/* Finds the index of a master, which is added if it is new. Returns OK, NO_MEMORY, or PROTOCOL if there are too
+ * many. */
 static int find_master(struct topology *topology, const struct endpoint *master, int *index_out) {
     for (int i = topology->count - 1; i >= 0; i--) { /* ranges of one master often follow each other */
         if (endpoint_equal(&topology->masters[i], master)) {
@@ -124,7 +126,7 @@ int topology_read(struct topology *topology, const void *parsed, const struct en
         status = read_range(read, reply->element[i], source, map);
     }
     if (status == REDLATCH_OK && read->count == 0) {
-        status = REDLATCH_PROTOCOL; /* a node that has joined nobody */
+        status = REDLATCH_PROTOCOL; /* the node has joined no cluster */
     }
     if (status == REDLATCH_OK) {
         struct topology before = *topology;

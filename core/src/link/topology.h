@@ -1,4 +1,4 @@
-/* What a cluster says of itself: its masters, and the slots that each serves. No sockets.
+/* The topology of a cluster: its masters, and the slots that each serves. No sockets.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TOPOLOGY_H
 #define TOPOLOGY_H
@@ -17,25 +17,26 @@ struct topology {
     uint8_t redirected[SLOT_COUNT / 8]; /* a bit for each slot; see topology_redirected */
 };
 
-/* A node is sent a request for the topology. */
+/* Called when a request for the topology is sent. */
 void topology_requested(struct topology *topology);
 
-/* A node says MOVED of a slot: the reply to a request that was sent before is older than that, whenever it comes. */
+/* Called when a node replied MOVED for a slot: the reply to a request that was sent before is older than that, whenever
+ * it comes. */
 void topology_redirected(struct topology *topology, uint16_t slot);
 
-/* Whether what the last reply says of a slot was requested before the slot's last MOVED came. */
+/* Returns whether the topology that was read last was requested before the slot's last MOVED came. */
 bool topology_is_outdated(const struct topology *topology, uint16_t slot);
 
-/* Reads the reply to CLUSTER SLOTS, a redisReply. A node without a host (nil, or an empty text) is where `source` is,
- * which was asked. A node that should have a host name and has none ("?") is at the address of its metadata; without
- * one nobody is known to serve its slots. Of several ranges with the same slot the last one counts. OK,
- * NO_MEMORY, or PROTOCOL, also for a reply that names no master; the topology is not changed on failure. */
+/* Reads the reply of `source` to CLUSTER SLOTS, a redisReply. A node without a host (nil, or an empty text) has that of
+ * `source`. A node that should have a host name and has none ("?") is at the address in its metadata; without one its
+ * slots have no known master. Of several ranges with the same slot the last one counts. Returns OK, NO_MEMORY, or
+ * PROTOCOL, also for a reply that names no master. A failure does not change the topology. */
 int topology_read(struct topology *topology, const void *parsed, const struct endpoint *source,
                   const struct address_map *map);
 
-/* Reads "MOVED slot host:port" or "ASK slot host:port", whose host may be missing: that of `source`, which said so. The
- * port follows the last colon, as Redis puts no brackets around IPv6 addresses. false for another text, and for the
- * host "?". */
+/* Reads "MOVED slot host:port" or "ASK slot host:port", an error reply of `source`. If the host is missing, it is that
+ * of `source`. The port follows the last colon, as Redis puts no brackets around IPv6 addresses. Returns false for
+ * another text, and for the host "?". */
 bool redirect_read(const char *text, size_t size, const struct endpoint *source, const struct address_map *map,
                    uint16_t *slot_out, struct endpoint *endpoint_out);
 

@@ -79,7 +79,8 @@ static int number(struct parse *parse, const char *what, const char *text, size_
     return REDLATCH_OK;
 }
 
-/* Decimal seconds as microseconds; -1 for anything else. strtod would ask the host's locale for the decimal point. */
+/* Returns decimal seconds as microseconds, or -1 for another text. strtod would take the decimal point of the host's
+ * locale. */
 static int64_t microseconds(const char *text, size_t size) {
     int64_t value = 0;
     int64_t unit = 0; /* of the next digit after the point */
@@ -124,7 +125,7 @@ int sharded_messages_of(const char *text, size_t size) {
     return -1;
 }
 
-/* The option of TLS that is meant for the sentinels alone; -1 for another name. */
+/* Returns the option of TLS that a name with the prefix sentinel_ is for, or -1 for another name. */
 static int sentinel_tls_option(const char *key, size_t size) {
     static const char prefix[] = "sentinel_";
     size_t skipped = sizeof prefix - 1;
@@ -140,7 +141,8 @@ static bool is_option(const char *key, size_t size) {
            sentinel_tls_option(key, size) >= 0;
 }
 
-/* What stands behind a ? may be the rest of a password in which it was not escaped. */
+/* Refuses an option. The text behind a ? may be the rest of a password with an unescaped ?: a `secret` key is not
+ * shown. */
 static int refuse_option(struct parse *parse, const char *key, size_t size, bool secret, const char *expected) {
     secret = secret && size > 0;
     return refuse(parse, REDLATCH_INVALID, "URL option", secret ? "..." : key, secret ? 3 : size, expected);
@@ -254,7 +256,7 @@ static int options(struct parse *parse, const char *text) {
     return REDLATCH_OK;
 }
 
-/* user:password@, up to the last @ before the first slash or question mark. Returns where the host begins. */
+/* Reads user:password@, up to the last @ before the first slash or question mark. Moves *text behind it. */
 static int credentials(struct parse *parse, const char **text) {
     const char *at = NULL;
     const char *end = *text + strcspn(*text, "/?");
@@ -269,7 +271,7 @@ static int credentials(struct parse *parse, const char **text) {
     size_t user_size = colon ? (size_t)(colon - *text) : size;
     int status = REDLATCH_OK;
     if (user_size > 0) {
-        status = unescape(parse, "user name", true, *text, user_size, &parse->uri->username); /* or a password alone */
+        status = unescape(parse, "user name", true, *text, user_size, &parse->uri->username); /* may be a password */
     }
     if (status == REDLATCH_OK && colon) {
         status = unescape(parse, "password", true, colon + 1, size - user_size - 1, &parse->uri->password);
@@ -305,11 +307,11 @@ static int host_and_port(struct parse *parse, const char *text, size_t size, int
     int status = REDLATCH_OK;
     if (port) {
         size_t port_size = (size_t)(text + size - port);
-        bool secret = strspn(port, "0123456789") < port_size; /* user:password of one who forgot the host */
+        bool secret = strspn(port, "0123456789") < port_size; /* user:password, if the host was forgotten */
         status = number(parse, "port", secret ? "..." : port, secret ? 3 : port_size, 1, 65535, &parse->uri->port);
     }
     if (status == REDLATCH_OK) {
-        status = unescape(parse, "host", true, host, host_size, &parse->uri->host); /* has no escapes, a password may */
+        status = unescape(parse, "host", true, host, host_size, &parse->uri->host); /* escapes may be of a password */
     }
     for (size_t i = 0; status == REDLATCH_OK && parse->uri->host[i]; i++) {
         if ((unsigned char)parse->uri->host[i] <= ' ' || parse->uri->host[i] == ',') {
@@ -320,7 +322,7 @@ static int host_and_port(struct parse *parse, const char *text, size_t size, int
     return status;
 }
 
-/* host[:port][,host[:port]...]; the first one is left as the URI's host. */
+/* Reads host[:port][,host[:port]...]. The first host becomes the URI's. */
 static int hosts_and_ports(struct parse *parse, const char *text, size_t size, int default_port) {
     struct uri *uri = parse->uri;
     int status = REDLATCH_OK;
@@ -346,7 +348,7 @@ static int hosts_and_ports(struct parse *parse, const char *text, size_t size, i
     return status;
 }
 
-/* What stands between the // and the first slash; *text is moved behind it. */
+/* Reads what stands between the // and the first slash or question mark. Moves *text behind it. */
 static int authority(struct parse *parse, const char **text, bool several, int default_port) {
     int status = credentials(parse, text);
     size_t size = strcspn(*text, "/?");
@@ -361,7 +363,7 @@ static int authority(struct parse *parse, const char **text, bool several, int d
     return status;
 }
 
-/* /service of a redis+sentinel URL. */
+/* Reads /service of a redis+sentinel URL. Moves *text behind it. */
 static int service_name(struct parse *parse, const char **text) {
     size_t size = **text == '/' ? strcspn(*text + 1, "/?") : 0;
     if (size == 0) {
@@ -373,7 +375,7 @@ static int service_name(struct parse *parse, const char **text) {
     return unescape(parse, "service", false, name, size, &parse->uri->service);
 }
 
-/* Everything behind the //, of all schemes but unix. */
+/* Reads everything behind the //, of all schemes but unix. */
 static int redis_url(struct parse *parse, const char *text, bool sentinels, bool several) {
     int status = authority(parse, &text, several, sentinels ? SENTINEL_PORT : REDIS_PORT);
     if (status == REDLATCH_OK && sentinels) {
@@ -423,7 +425,7 @@ static const struct {
 
 static int dispatch(struct parse *parse, const char *text) {
     if (strlen(text) > URL_SIZE_MAX) {
-        return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* with a password, maybe */
+        return refuse(parse, REDLATCH_INVALID, "URL", "...", 3, "at most 4096 bytes"); /* may have a password */
     }
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
         size_t size = strlen(schemes[i].name);

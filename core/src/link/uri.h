@@ -1,4 +1,4 @@
-/* Where the server is and how to be let in: the parts of a URL.
+/* The parts of a URL: where the server is, and how to log in.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef URI_H
 #define URI_H
@@ -13,7 +13,7 @@
 /* Whether messages stay within a shard of a cluster. */
 enum sharded_messages { SHARDED_MESSAGES_AUTO, SHARDED_MESSAGES_ON, SHARDED_MESSAGES_OFF };
 
-/* By its name: auto, on or off; -1 for another text. */
+/* Returns the value of a name, auto, on or off; -1 for another text. */
 int sharded_messages_of(const char *text, size_t size);
 #define SHARDED_MESSAGES_EXPECTED "auto, on or off"
 
@@ -35,7 +35,7 @@ struct uri {
         sentinel_tls_options;       /* rediss+sentinel://: of the sentinels alone; else they have tls_options */
     struct endpoints servers;       /* redis+sentinel://: sentinels; redis+replicas://: a master and its replicas;
                                        redis+cluster://: some of its nodes */
-    struct address_map address_map; /* of several: of what the sentinels or nodes announce */
+    struct address_map address_map; /* of several: for what sentinels or nodes announce */
     int port;
     int database;
     int64_t connect_timeout_ms;
@@ -48,12 +48,12 @@ struct uri {
     int sharded_messages; /* redis+cluster://: enum sharded_messages */
 };
 
-/* Parses `text`. On failure says why in `why` (never a password) and returns INVALID, UNSUPPORTED or NO_MEMORY;
- * nothing needs to be freed then. */
+/* Parses `text`. On failure writes why to `why` (never a password) and returns INVALID or NO_MEMORY; nothing needs to
+ * be freed then. */
 int uri_parse(const char *text, struct uri *uri_out, char *why, size_t why_size);
 void uri_free(struct uri *uri);
 
-/* Wipes users and passwords, whoever has taken copies. */
+/* Wipes users and passwords; copies of them stay. */
 void uri_forget_secrets(struct uri *uri);
 
 #endif

@@ -1,4 +1,4 @@
-/* Acquiring: at once, with deadline, so that it can be cancelled, and as a wait that is resumed.
+/* The calls that acquire a lock: blocking, without waiting for others, with a cancel object, and as a resumable wait.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "acquire.h"
 

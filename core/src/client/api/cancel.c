@@ -21,7 +21,7 @@ int redlatch_cancel_new(redlatch_cancel **cancel_out) {
 }
 
 int redlatch_cancel_fire(redlatch_cancel *cancel) {
-    int status = guard_cancel(cancel); /* in a signal handler, too, whose misuse alone writes a text */
+    int status = guard_cancel(cancel); /* also runs in signal handlers: only misuse writes an error text */
     if (status != REDLATCH_OK) {
         return status;
     }

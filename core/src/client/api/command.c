@@ -1,4 +1,5 @@
-/* A command of the server's own, for what no function of ours does, and its reply as text; the nodes that it may go to.
+/* redlatch_client_command sends any command of Redis and returns the reply as text. redlatch_client_nodes lists the
+ * nodes that it can be sent to.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static int check_buffer(const char *buffer, size_t capacity) {
     return REDLATCH_OK;
 }
 
-/* Cuts a text to the caller's buffer. */
+/* Copies a text to the caller's buffer, cut if it is too long. *size_out is the size of the whole text. */
 static void hand_out(const char *text, size_t size, char *buffer, size_t capacity, size_t *size_out) {
     size_t copied = size < capacity - 1 ? size : capacity - 1;
     memcpy(buffer, text, copied);
@@ -39,7 +40,7 @@ static int check_arguments(const char *const *arguments, size_t count, const cha
     return check_buffer(buffer, capacity);
 }
 
-/* The node at an address; NULL: the client knows none there. */
+/* Returns the server of the node at an address. Returns NULL if no node that serves slots has it. */
 static struct server *server_at(struct client *client, const char *address) {
     char text[NODE_ADDRESS_SIZE] = "";
     client_lock(client);
@@ -76,7 +77,7 @@ int redlatch_client_command(redlatch_client *handle, const char *node, const cha
     return status;
 }
 
-/* Lists the nodes, a line for each, in new memory; NULL without. */
+/* Lists the addresses of the nodes, a line for each, in new memory. Returns NULL if there was no memory. */
 static char *list_nodes(struct client *client, size_t *size_out) {
     size_t count = 1;
     client_lock(client);
@@ -105,7 +106,7 @@ int redlatch_client_nodes(redlatch_client *handle, char *buffer, size_t capacity
     }
     size_t size = 0;
     char *text = list_nodes(handle->client, &size);
-    if (text && size <= 1) { /* nothing, or an empty line: a connection tells */
+    if (text && size <= 1) { /* no address is known before the first connection: PING makes one */
         char pong[8];
         free(text);
         status = redlatch_client_command(handle, NULL, (const char *[]){"PING"}, 1, pong, sizeof pong, NULL);
@@ -113,7 +114,7 @@ int redlatch_client_nodes(redlatch_client *handle, char *buffer, size_t capacity
     }
     if (text && (status == REDLATCH_OK || size > 1)) {
         hand_out(text, size, buffer, capacity, size_out);
-        status = REDLATCH_OK; /* although PING may be forbidden */
+        status = REDLATCH_OK; /* the nodes are known even if PING was forbidden */
     }
     bool listed = text != NULL;
     free(text);

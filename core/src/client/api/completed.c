@@ -1,4 +1,4 @@
-/* Asynchronous calls that are done: what the event of each tells, and its end.
+/* Asynchronous calls that are done: their events are filled, and their requests are freed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "completed.h"
 
@@ -42,7 +42,8 @@ void event_set_name(redlatch_event *event, const char *name, size_t name_size) {
     event->name_size = name_size;
 }
 
-/* What a call about all members of a multi lock did is noted, and told by the number of the whole. */
+/* Notes what a call on a composite lock did to its hold. The event gets the serial of that hold, not that of a
+ * member. */
 static void note_composite(struct request *request, redlatch_event *event) {
     const struct operation *operation = &request->operation;
     if (operation->kind == OPERATION_ACQUIRE && operation->status == REDLATCH_OK) {
@@ -54,7 +55,7 @@ static void note_composite(struct request *request, redlatch_event *event) {
     }
 }
 
-/* What a question or a change has brought. */
+/* Sets the status of a call, and the number, the lock's state or the report that it returns. */
 static void fill_outcome(struct client *client, struct request *request, redlatch_event *event) {
     const struct operation *operation = &request->operation;
     event->status = counted_outcome(operation, &event->number);
@@ -71,7 +72,7 @@ static void fill_outcome(struct client *client, struct request *request, redlatc
     }
 }
 
-/* Sets the calling thread's last error as the blocking call would have. */
+/* Sets the calling thread's last error as the blocking call would do. */
 static void fail_as_request(struct client *client, const struct request *request, int status) {
     const struct operation *operation = &request->operation;
     const struct inquiry *inquiry = request->inquiry;
@@ -86,7 +87,7 @@ static void fail_as_request(struct client *client, const struct request *request
     }
 }
 
-/* The message of an event, which the client keeps. */
+/* Sets message and reason of a failed call's event. The text stays in the client. */
 static void fill_message(struct client *client, const struct request *request, redlatch_event *event) {
     struct error_text *error = &client->event_errors[LOSS_EVENTS];
     if (event->status == REDLATCH_OK) {

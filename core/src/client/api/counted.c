@@ -1,4 +1,4 @@
-/* Calls of one command with a number for a reply, and waits, blocking and asynchronous.
+/* Calls on semaphores and latches: commands whose reply is a number, and waits. Blocking and asynchronous.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counted.h"
 
@@ -99,7 +99,7 @@ static int prepare(struct request *request, struct resource *resource, const str
     return client_preallocate(request->client, OPERATION_CHANGE) ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
-/* That an amount is too much for what there is only the server can tell. */
+/* INVALID comes from the server: only there is it known that a sum of permits would be too large. */
 int counted_failed(const struct request *request, int status) {
     const struct operation *operation = &request->operation;
     const struct resource *resource = operation->resource;
@@ -173,7 +173,7 @@ int counted_request(struct client *client, struct resource *resource, const stru
             counted_failed(&request, status);
             request.finding = NULL;
             background_start(
-                client); /* what goes on in the background, or is undone there, is the background thread's */
+                client); /* the thread finishes or undoes what the operation left */
         }
     }
     int64_t number;
@@ -217,7 +217,7 @@ static int preallocate(struct request *request) {
     return preallocated ? REDLATCH_OK : fail_plain(REDLATCH_NO_MEMORY);
 }
 
-/* Starts the operation that was set up; the mutex is held on OK. */
+/* Starts the operation that was set up. If it returns OK, the mutex is held. */
 static int begin(struct request *request, int64_t wait_ms) {
     struct client *client = request->client;
     int status = client_enter(client);

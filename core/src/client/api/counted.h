@@ -1,5 +1,5 @@
-/* What the handles of semaphores and latches share: a client, a name, and calls of one command with a number for an
- * answer.
+/* What the handles of semaphores and latches share: a client, a name, calls of one command whose reply is a number, and
+ * waits.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef COUNTED_H
 #define COUNTED_H
@@ -12,33 +12,36 @@
 struct count_request {
     enum change change;
     int64_t amount;
-    int64_t ttl_ms; /* try_set: 0 for none */
-    uint64_t owner; /* of a permit that this client holds: the call is on its hold, and answers with a status alone */
+    int64_t ttl_ms; /* SEMAPHORE_TRY_SET: 0 for none; PERMITS_EXTEND: the lease */
+    uint64_t owner; /* of a permit of this client: the operation is on its hold, and has no number as result. Else 0 */
     unsigned char permit[PERMIT_SIZE];
 };
 
-/* The name of a new handle, kept for it. OK, or a status with the last error set. */
+/* Checks the arguments of a new handle: `out` is its out argument. Takes references to the resource of its name and to
+ * the client. Returns OK, or a status with the last error set. */
 int counted_name(redlatch_client *handle, uint8_t kind, const char *name, size_t size, const void *out,
                  struct resource **resource_out);
 
-/* The options of a new semaphore, or the defaults. OK, or INVALID with the last error set. */
+/* Fills in the options of a new semaphore: `given`, or the defaults if that is NULL. Returns OK, or INVALID with the
+ * last error set. */
 int semaphore_options_of(const redlatch_semaphore_options *given, bool has_leases,
                          redlatch_semaphore_options *options_out);
 
-/* Lets go of the name when its handle is freed. */
+/* Drops the references that counted_name took. */
 void counted_drop(struct client *client, struct resource *resource);
 
-/* Makes the call; hands out its number, or yes or no. The last may be NULL. */
+/* Each makes the call and waits for its reply. The number, or 1 or 0 for yes or no, goes to the last argument, which
+ * may be NULL. */
 int counted_request(struct client *client, struct resource *resource, const struct count_request *what,
                     int64_t *number_out);
 int counted_flag(struct client *client, struct resource *resource, const struct count_request *what,
                  int32_t *answer_out);
 
-/* What the reply to such a call means, blocking or not: the status, and on OK a number for the caller, 1 and 0 for yes
- * and no, 0 if there is none. */
+/* Returns the status of such a call that is done, blocking or not. *number_out becomes the number for the caller: 1 or
+ * 0 for yes or no, and 0 if the call failed or has no number. */
 int counted_outcome(const struct operation *operation, int64_t *number_out);
 
-/* Starts it for an event of that kind. */
+/* Starts the call. It completes with an event of the kind `event`. */
 int counted_start(struct client *client, struct resource *resource, const struct count_request *what, int32_t event,
                   uint64_t tag);
 
@@ -47,12 +50,12 @@ struct count_wait {
     struct client *client;
     struct resource *resource;
     int64_t amount;
-    int64_t limit;   /* of a semaphore that does not exist; 0: none is made */
-    bool must_exist; /* a semaphore that does not exist is not waited for */
+    int64_t limit;   /* creates a semaphore that does not exist with this many permits; 0: does not create it */
+    bool must_exist; /* the wait ends with NOT_FOUND if the semaphore does not exist */
     int64_t wait_ms;
     uint8_t kind;                                  /* enum operation_kind: ACQUIRE, WATCH */
     int64_t lease_ms;                              /* of permits with ids */
-    void (*give_back)(struct redlatch_wait *wait); /* of a grant that nobody wants any more; NULL where there is none */
+    void (*give_back)(struct redlatch_wait *wait); /* the grant of a wait that was dropped; NULL: there is none */
 };
 
 /* Waits. `serial_out`, which may be NULL, is set on OK. */
@@ -61,13 +64,13 @@ int counted_wait(const struct count_wait *wait, struct redlatch_cancel *cancel, 
 /* Makes a resumable wait. */
 int counted_begin_wait(const struct count_wait *given, struct redlatch_cancel *cancel, redlatch_wait **wait_out);
 
-/* Starts a wait for an event of that kind. */
+/* Starts a wait that completes with an event of the kind `event`. */
 int counted_start_wait(const struct count_wait *wait, int32_t event, uint64_t tag);
 
 /* Sets the last error for such a call that failed, and returns the status. With the mutex. */
 int counted_failed(const struct request *request, int status);
 
-/* A number of permits or counts between two bounds: OK or INVALID. */
+/* Returns OK if `amount` is from `low` to REDLATCH_PERMITS_MAX, else INVALID with the last error set. */
 int check_amount(const char *what, int64_t amount, int64_t low);
 
 #endif

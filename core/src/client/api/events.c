@@ -1,4 +1,5 @@
-/* Asynchronous calls and lost holds: results are pulled by the host through one pollable descriptor.
+/* Events: the host polls one descriptor, and pulls completions of started calls, losses, late renewals, moves and
+ * refused credentials.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "events.h"
 
@@ -28,7 +29,8 @@ static int begin(redlatch_client *handle, struct client **client_out) {
     return status;
 }
 
-/* begin for a call that collects what is done, which a broken client still has. */
+/* As `begin`, for redlatch_client_next_event: it goes on with a broken client, which still has completions to
+ * collect. */
 static int begin_collecting(redlatch_client *handle, const redlatch_event *event_out) {
     int status = guard_client(handle);
     if ((status != REDLATCH_OK && status != REDLATCH_INTERNAL) ||
@@ -45,7 +47,7 @@ static int begin_collecting(redlatch_client *handle, const redlatch_event *event
     return REDLATCH_OK;
 }
 
-/* begin for a call that hands out an event. */
+/* As `begin`, for a call that also fills in an event of the caller. */
 static int begin_for(redlatch_client *handle, const redlatch_event *event_out, struct client **client_out) {
     int status = guard_client(handle);
     if (status != REDLATCH_OK || (status = answer_check(event_out, "event_out")) != REDLATCH_OK) {
@@ -54,7 +56,8 @@ static int begin_for(redlatch_client *handle, const redlatch_event *event_out, s
     return begin(handle, client_out);
 }
 
-/* Where there are no sets the host polls the signal, and the background thread reads for it. */
+/* Makes the descriptor that the host polls. On a system without sets of descriptors it is the signal alone, and the
+ * background thread reads the host's connection. */
 static int make_descriptor(struct client *client) {
     int set = system_set_new();
     bool has_sets = set != SYSTEM_NO_SETS;
@@ -165,7 +168,7 @@ static bool take_loss(struct client *client, enum loss_queue queue, redlatch_eve
     return true;
 }
 
-/* A late renewal that was not reported yet to those who wait so. */
+/* Takes a late renewal that `queue` has not reported yet. Returns false if there is none. */
 static bool take_late(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct hold *hold = engine_first_loss(&client->engine, queue);
     if (!hold) {
@@ -178,7 +181,8 @@ static bool take_late(struct client *client, enum loss_queue queue, redlatch_eve
     return true;
 }
 
-/* The move that was not reported yet; the addresses are copied to where the caller may read them. */
+/* Takes the move that `queue` has not reported yet. The event points to a copy of the addresses, which a later move
+ * does not change while the caller reads them. */
 static bool take_move(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct move_event *move = &client->node.current.moves[queue];
     struct move_event *reported = &client->node.current.reported_moves[queue];
@@ -193,7 +197,7 @@ static bool take_move(struct client *client, enum loss_queue queue, redlatch_eve
     return true;
 }
 
-/* The refusal that was not reported yet to those who ask so. */
+/* Takes the refusal of credentials that `queue` has not reported yet. */
 static bool take_refused(struct client *client, enum loss_queue queue, redlatch_event *event) {
     struct refused_credentials *refused = &client->refused;
     if (!refused->pending[queue]) {
@@ -220,7 +224,7 @@ static int take_after_close(struct client *client, enum loss_queue queue, redlat
     return found ? answer_write(event_out, &event, sizeof event, "event_out") : client_status(client);
 }
 
-/* Reads a host's pipeline on the host's own thread, unless the background thread does. */
+/* Reads a pipeline of the role `host` on the host's own thread, unless another thread reads it. */
 static void poll_host_pipeline(struct pipeline_io *io, int64_t now) {
     if (io->connection.state != CONNECTION_READY || io_is_read(io)) {
         return;
@@ -231,7 +235,8 @@ static void poll_host_pipeline(struct pipeline_io *io, int64_t now) {
     }
 }
 
-/* Of a broken client only completions count: what its engine says of holds cannot be relied on. */
+/* Returns whether an event can be collected. Of a broken client only completions count: its engine's records of holds
+ * are not reliable. */
 static bool has_events(struct client *client) {
     return !list_is_empty(&client->events) ||
            (!atomic_load(&client->broken) &&
@@ -240,7 +245,7 @@ static bool has_events(struct client *client) {
              composite_has_loss(client, LOSS_EVENTS)));
 }
 
-/* The descriptor stays readable exactly as long as something is left. */
+/* Keeps the descriptor readable exactly as long as there are events to collect. */
 static void update_signal(struct client *client) {
     if (client->event_signal.fd >= 0 && client->event_raised != has_events(client)) {
         client->event_raised = !client->event_raised;
@@ -252,7 +257,7 @@ static void update_signal(struct client *client) {
     }
 }
 
-/* A report for which the caller's struct, of an older version, has no room is nobody's. */
+/* Frees the report if the caller's struct, of an older version, has no field for it: nobody else would. */
 static int hand_out(redlatch_event *event_out, const redlatch_event *event) {
     if (event_out->struct_size < offsetof(redlatch_event, report) + sizeof event->report) {
         redlatch_report_free(event->report);
@@ -331,7 +336,7 @@ int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
         return status;
     }
     int64_t now = system_now();
-    struct list *tagged = &client->tagged[tag % TAG_LISTS]; /* of which none is taken off but by its event */
+    struct list *tagged = &client->tagged[tag % TAG_LISTS]; /* engine_abort removes no request from it */
     for (struct list_link *link = list_first(tagged); link; link = list_next(tagged, link)) {
         struct request *request = container_of(link, struct request, tagged);
         if (request->tag == tag) {
@@ -344,14 +349,14 @@ int redlatch_client_cancel(redlatch_client *handle, uint64_t tag) {
     return REDLATCH_OK;
 }
 
-/* Nobody will collect what was granted: permits, which no lease brings back. */
+/* Called when nobody will collect the events: gives back granted permits of semaphores, which have no lease. */
 void events_give_back(struct client *client) {
     for (struct list_link *link = list_first(&client->events); link; link = list_next(&client->events, link)) {
         engine_unclaimed(&client->engine, container_of(link, struct operation, link));
     }
 }
 
-/* At the end of a client: nobody will ask any more. */
+/* Called at the end of a client: frees the requests whose events nobody will collect. */
 void events_discard(struct client *client) {
     struct list_link *link;
     while ((link = list_pop(&client->events)) != NULL) {

@@ -1,4 +1,4 @@
-/* What a failed call finds out for its message.
+/* The explanation of a failed call: queries to the server that fill its error text.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "explain.h"
 
@@ -12,25 +12,28 @@
 #include "kinds.h"
 #include "locations.h"
 
-/* The longest that a wait is prolonged by its explanation; one of less than a second is by a tenth. A wrong type is a
- * mistake of the program's, which repeats until somebody mends it: saying what is there matters more than time. */
+/* An explanation prolongs a wait by a tenth, by LONGEST_MS at most, and a wait of less than SHORTEST_WAIT_MS not at
+ * all. WRONG_TYPE is a mistake of the program, which repeats until it is corrected: there a good error text matters
+ * more than the time. */
 enum { LONGEST_MS = 100, SHORTEST_WAIT_MS = 50, WRONG_TYPE_LONGEST_MS = 1000 };
 
-/* Many waits may end at once: one of them at a time asks who the holder is, the others do without. */
+/* Many waits may end at once. In each such interval only one of them queries the holder; the error texts of the others
+ * lack it. */
 static const int64_t HOLDERS_EVERY = LONGEST_MS * MILLISECOND;
 
-/* CLIENT LIST costs the server something for each of its connections, found or not. Clients that begin together do not
- * ask together for ever. */
+/* CLIENT LIST costs the server time for each of its connections, so it is not repeated sooner. The jitter keeps clients
+ * that started together from sending it together each time. */
 static const int64_t LOCATIONS_EVERY = 30 * SECOND;
 enum { LOCATIONS_JITTER_MS = 10000 };
 
-/* Access rules seldom change, and each error reply is an entry in the server's log of them. */
+/* No explanation is tried for this long after NO_PERMISSION: access rules seldom change, and the server logs each
+ * command that it denies. */
 static const int64_t FORBIDDEN_FOR = 60 * SECOND;
 
 enum { UUID_SIZE = 36 };
 
-/* For how long the replies may be waited for; 0: they are not asked for. Who may ask for the holder has taken the turn
- * of all waits that end within HOLDERS_EVERY. */
+/* Returns for how long the replies may be waited for, or 0 if nothing is to be queried. If a TIMEOUT may query the
+ * holder, other waits that end within HOLDERS_EVERY may not. */
 static int64_t take_turn(struct client *client, const struct operation *failed, int status, int64_t wait_ms) {
     int64_t now = system_now();
     bool a_lock = !failed->lock_kind || !kind_of_number(failed->lock_kind)->is_counted;
@@ -80,9 +83,9 @@ int64_t explain_begin(struct client *client, struct explanation *explanation, st
     return left;
 }
 
-/* Whether what is there is what the name is used as. */
+/* Returns whether the detected kind fits the kind that the name is used as. */
 static bool fits(int32_t detected_kind, uint8_t lock_kind) {
-    const struct kind *kind = kind_of_number(lock_kind); /* NULL: who waits until a name is free named none */
+    const struct kind *kind = kind_of_number(lock_kind); /* NULL: a wait until a name is free has none */
     bool mutex = detected_kind == REDLATCH_DETECTED_FENCED || detected_kind == REDLATCH_DETECTED_FAIR;
     return (mutex ? REDLATCH_DETECTED_MUTEX : detected_kind) == (kind ? kind->detected_kind : REDLATCH_DETECTED_MUTEX);
 }
@@ -100,7 +103,8 @@ static void read_report(struct finding *finding, const redlatch_report *report) 
     }
 }
 
-/* Where the owner is, if that was found out before; else whether the server is to be asked now. */
+/* Sets the location of the owner, if it is the one that was found last. Else returns whether CLIENT LIST is to be sent
+ * now. */
 static bool is_to_be_located(struct client *client, struct finding *finding) {
     client_lock(client);
     int64_t now = system_now();
@@ -150,7 +154,7 @@ bool explain_next(struct client *client, struct explanation *explanation, struct
     read_report(finding, explanation->report);
     if (failed->set && explanation->status == REDLATCH_WRONG_TYPE && explanation->member + 1 < failed->set->count &&
         (finding->detected_kind == REDLATCH_DETECTED_NOTHING || fits(finding->detected_kind, finding->lock_kind))) {
-        explanation->member++; /* it is another one */
+        explanation->member++; /* this member is right: another one is wrong */
         redlatch_report_free(explanation->report);
         explanation->report = NULL;
         inspect_member_of(explanation, inquiry);
@@ -165,7 +169,8 @@ bool explain_next(struct client *client, struct explanation *explanation, struct
     return false;
 }
 
-/* What fits the kind is not what has the wrong type: that is a key beside it. */
+/* If the inspected key fits the kind, another key of the lock has the wrong type, and the finding does not say
+ * which. */
 bool explain_is_worth_saying(const struct explanation *explanation) {
     const struct finding *finding = &explanation->finding;
     return finding->detected_kind != REDLATCH_DETECTED_NOTHING &&

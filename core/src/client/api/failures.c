@@ -1,4 +1,4 @@
-/* Failed calls in words: what was asked of which name, and why it failed.
+/* Error texts of failed calls: which operation failed on which name, and why.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "failures.h"
 
@@ -58,13 +58,13 @@ const char *verb_of(const struct operation *operation) {
     return "call on";
 }
 
-/* What was so all the time that somebody waited. */
+/* Returns what kept an acquire of this kind waiting. */
 static const char *hindrance_of(uint8_t number) {
     const struct kind *kind = kind_of_number(number);
     return !kind->is_counted ? "held by another owner" : kind->has_permits ? "too few permits" : "closed";
 }
 
-/* Whether the owner has to release a hold that was lost before it can acquire again. */
+/* Returns whether the owner has a lost hold, which it must release before it can acquire again. */
 static bool needs_release(const struct operation *operation) {
     for (uint32_t i = 0; i < (operation->set ? operation->set->count : 1); i++) {
         const struct set_member *member = operation->set ? &operation->set->members[i] : NULL;
@@ -77,7 +77,7 @@ static bool needs_release(const struct operation *operation) {
     return false;
 }
 
-/* Why the hold was lost, and what to do. A grant that came too late was given back already. */
+/* LOST: says why the hold was lost, and what to do. A grant that came too late was given back already. */
 static int lost(const struct request *request, const char *verb, const char *names) {
     const struct operation *operation = &request->operation;
     const char *why = reason_text(operation->reason);
@@ -92,7 +92,7 @@ static int lost(const struct request *request, const char *verb, const char *nam
     return fail_for(REDLATCH_LOST, operation->reason);
 }
 
-/* What stands where something else was expected, and what that is called. */
+/* What a key may hold instead of the expected lock, and how each language makes a handle for that. */
 static const struct {
     const char *what;
     const char *use[4]; /* by enum redlatch_language */
@@ -113,9 +113,9 @@ static const struct {
                                              "--kind permit-semaphore"}},
 };
 
-/* The key holds something else. */
+/* WRONG_TYPE: says what the key holds, and what was expected. */
 static int wrong_type(const struct client *client, const struct finding *finding, const char *verb, const char *names) {
-    const struct kind *used = kind_of_number(finding->lock_kind); /* NULL: who waits until a name is free named none */
+    const struct kind *used = kind_of_number(finding->lock_kind); /* NULL: a wait until a name is free has none */
     const char *kind = used ? used->with_article : "";
     const char *not = used ? ", not " : "";
     const char *expected = used ? ": expected " : "";
@@ -125,14 +125,15 @@ static int wrong_type(const struct client *client, const struct finding *finding
         return fail_with(REDLATCH_WRONG_TYPE, "%s %s: the key is a %s, which is no known lock%s%s", verb, names,
                          finding->type, expected, kind);
     }
-    /* The command knows latches and names without a kind only to wait for them, and needs no option for locks then. */
+    /* In the command, only `redlatch wait` uses latches and names without a kind. It has no option for kinds of locks,
+     * so none is proposed. */
     bool only_waits = client->language == REDLATCH_LANGUAGE_COMMAND && (!used || finding->lock_kind == REDLATCH_LATCH);
     const char *use = only_waits ? NULL : detected_kinds[finding->detected_kind].use[client->language];
     return fail_with(REDLATCH_WRONG_TYPE, "%s %s: this is %s%s%s%s%s", verb, names,
                      detected_kinds[finding->detected_kind].what, not, kind, use ? "; use " : "", use ? use : "");
 }
 
-/* How a semaphore comes to exist, by enum redlatch_language. */
+/* How a program creates a semaphore, by enum redlatch_language. */
 static const char *const ways_to_make[] = {
     "try_set_permits, or the option limit",
     "try_set_permits(), limit= to make it, or wait_for_creation=True to wait until somebody does",
@@ -140,7 +141,7 @@ static const char *const ways_to_make[] = {
     "--limit to make it",
 };
 
-/* A time as the language says it. */
+/* Writes a duration in the unit of the language: ms in C, s in the others. */
 static const char *shown_wait(const struct client *client, int64_t wait_ms, char text[32]) {
     if (client->language == REDLATCH_LANGUAGE_C) {
         snprintf(text, 32, "%lld ms", (long long)wait_ms);
@@ -150,7 +151,7 @@ static const char *shown_wait(const struct client *client, int64_t wait_ms, char
     return text;
 }
 
-/* How many replicas had what was given back. */
+/* NOT_REPLICATED: says how many replicas acknowledged the grant, which was given back, or that it was not on disk. */
 static int not_replicated(const struct client *client, const struct request *request, const char *verb,
                           const char *names) {
     const struct engine_settings *settings = &client->engine.settings;
@@ -165,15 +166,15 @@ static int not_replicated(const struct client *client, const struct request *req
                      (long long)replicas, settings->min_replicas, within);
 }
 
-/* The connection that a call waited for last. */
+/* Returns the connection that the request waited for last, or the client's first without a request. */
 static const struct connection *connection_of(const struct client *client, const struct request *request) {
     return &(request ? drive_io(request) : client->node.ios)->connection;
 }
 
 enum { WHERE_SIZE = 640 };
 
-/* Which server did not answer, in the words of a connection that broke, or by the address of one that stands; behind
- * sentinels also the service, as the URL has no address of the master. */
+/* Writes which server did not reply: the detail of a connection that broke, or the address of one that is open. With
+ * sentinels it adds the service, since the URL has no address of the master. */
 static const char *who_is_silent(const struct client *client, const struct connection *connection, const char *detail,
                                  char text[WHERE_SIZE]) {
     const char *service = client->uri.service;
@@ -236,7 +237,8 @@ int request_failed(const struct client *client, const struct request *request, c
     return request_failed_of(client, request, verb, quoted, status);
 }
 
-/* ` (label "nightly", process 12 on web-3)`, as far as it is known. */
+/* Writes ` (label "nightly", process 12 on web-3)`, without a label that is not known. An unknown process gives an
+ * empty text. */
 static void show_location(const struct process_location *location, char text[200]) {
     char host[64];
     char label[64];
@@ -250,7 +252,7 @@ static void show_location(const struct process_location *location, char text[200
     }
 }
 
-/* Who held what was waited for, as far as it was found out. */
+/* TIMEOUT: says what kept the call waiting, and who holds the lock if an explanation found it. */
 static int timed_out(const struct resource *resource, const struct request *request, const char *verb,
                      int64_t wait_ms) {
     const struct finding *finding = request->finding;
@@ -306,7 +308,7 @@ static const char *shown_names(const struct name_set *set, char text[NAMES_SIZE]
     return text;
 }
 
-/* Which member a failure is about; the count of them if it is about all. */
+/* Returns the member that a failure is about, or the count of the members if it is about all. */
 static uint32_t blamed_member(const struct operation *operation) {
     const struct name_set *set = operation->set;
     if (operation->status == REDLATCH_TIMEOUT || set->count == 1) {

@@ -1,4 +1,4 @@
-/* Making locks of groups.
+/* Making group locks: their values are checked, hashed and sorted.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Guarding clients.
+/* Checking whether a client may be used.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "guard.h"
 

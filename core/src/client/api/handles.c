@@ -1,4 +1,5 @@
-/* Pools of handles: first freed, first given out again, and never to the system; and whether a handle is a client.
+/* Pools of handles: the first freed is the first reused, and none is returned to the system. The check of client
+ * handles.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "handles.h"
 
@@ -7,7 +8,7 @@
 
 #include "errors.h"
 
-/* A freed handle is not given out again before this many others of its kind were freed. */
+/* A freed handle is not reused before this many others of its kind were freed. */
 enum { QUARANTINE = 256 };
 
 static pthread_mutex_t pools_mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* Memory of the handles that users hold. A freed handle stays readable and marked as freed, so that using it again is
- * an error and not a crash; its memory is given out again only after many others.
+ * an error and not a crash. Its memory is reused only after many other handles were freed.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef HANDLES_H
@@ -26,11 +26,11 @@ struct redlatch_client {
     struct redlatch_client *next_free;
 };
 
-/* What a call is about: a name of a client; of all members of a multi lock or a RedLock, that of the first. */
+/* The client and the name that a call is about. For a composite lock they are those of its first member. */
 struct target {
     struct client *client;
     struct resource *resource;
-    struct composite *composite; /* NULL of a single name */
+    struct composite *composite; /* NULL for a single name */
 };
 
 struct redlatch_lock {
@@ -39,7 +39,7 @@ struct redlatch_lock {
     const struct lock_operations *operations;
     struct client *client;
     struct resource *resource;
-    uint64_t owner; /* of a handle that is itself the owner */
+    uint64_t owner; /* the handle's own with REDLATCH_OWNER_HANDLE, else 0 */
     int64_t lease_ms;
     int64_t max_hold_ms;
     uint8_t kind; /* enum redlatch_kind */
@@ -47,9 +47,9 @@ struct redlatch_lock {
     bool token_from_time;
     bool confirm_release;
     struct back_off back_off;
-    struct composite *composite; /* of a multi lock or a RedLock: what it stands for; client, resource and kind are
-                                    those of its first member. NULL */
-    struct name_set *set;        /* all its names, which one operation acquires or releases. NULL */
+    struct composite *composite; /* of a multi lock or a RedLock: its members; client, resource and kind are those
+                                    of the first. Else NULL */
+    struct name_set *set;        /* all its names, if one operation acquires them; else NULL */
     struct redlatch_lock *next_free;
 };
 
@@ -60,7 +60,7 @@ struct redlatch_cancel {
     _Atomic uint32_t futex; /* CANCEL_WOKEN, CANCEL_FIRED */
     _Atomic uint32_t in_use;
     uint32_t fork_generation;
-    struct system_signal signal; /* readable once fired, for a caller that polls a socket; none of a wait's own */
+    struct system_signal signal; /* readable once fired, for a caller that polls a socket; own_cancel has none */
     struct redlatch_cancel *next_free;
 };
 
@@ -71,17 +71,17 @@ struct redlatch_wait {
     int status;   /* AGAIN until it is over */
     bool started; /* by the first call of redlatch_wait_continue */
     bool named_owner;
-    struct target target;      /* kept: the handle may be freed before the wait is over */
-    struct redlatch_lock lock; /* as it was; of another object unused */
+    struct target target;      /* with references: the lock handle may be freed before the wait is over */
+    struct redlatch_lock lock; /* a copy of the handle; unused if the wait is not for a lock */
     uint64_t owner;
     int64_t lease_ms;
     int64_t wait_ms;
-    int (*start)(struct redlatch_wait *wait); /* OK with the client's mutex; NULL of an acquire over several clients */
-    int (*advance)(struct redlatch_wait *wait, int64_t until); /* AGAIN, or the result */
-    void (*give_back)(struct redlatch_wait *wait);             /* what was granted; NULL if nothing is */
+    int (*start)(struct redlatch_wait *wait); /* holds the mutex on OK; NULL for an acquire over several clients */
+    int (*advance)(struct redlatch_wait *wait, int64_t until); /* returns AGAIN, or the result */
+    void (*give_back)(struct redlatch_wait *wait);             /* gives the grant back; NULL if there is none */
     struct composite_op *op;                                   /* an acquire over several clients; else NULL */
     struct request request;
-    struct redlatch_cancel *cancel; /* the caller's, or the next */
+    struct redlatch_cancel *cancel; /* the caller's, or own_cancel */
     struct redlatch_cancel own_cancel;
     struct redlatch_wait *next_free;
 };
@@ -90,10 +90,10 @@ struct redlatch_report {
     _Atomic uint32_t magic;
     redlatch_facts facts;
     char *name;         /* NUL-terminated */
-    char *record;       /* as the server told it */
-    uint32_t *party_at; /* where in it each party begins */
+    char *record;       /* as the server sent it */
+    uint32_t *party_at; /* the offset of each party in it */
     size_t record_size;
-    struct process_location *locations; /* of each party; NULL if nobody looked */
+    struct process_location *locations; /* of each party; NULL if CLIENT LIST was not read */
     struct redlatch_report *next_free;
 };
 
@@ -101,7 +101,7 @@ struct redlatch_scan {
     _Atomic uint32_t magic;
     uint32_t fork_generation;
     struct client *client;
-    struct walk *walk; /* kept */
+    struct walk *walk; /* holds a reference */
     struct redlatch_scan *next_free;
 };
 
@@ -150,11 +150,11 @@ void handle_free_semaphore(struct redlatch_semaphore *handle);
 void handle_free_latch(struct redlatch_latch *handle);
 void handle_free_permits(struct redlatch_permit_semaphore *handle);
 
-/* Holds the pools still while the process forks; after it in parent and child. */
+/* Lock the pools before a fork, so that the child inherits them whole, and unlock them after it in parent and child. */
 void handles_before_fork(void);
 void handles_after_fork(void);
 
-/* OK or BAD_HANDLE, with the last error set: all that the calls which tidy up ask for. */
+/* Returns OK, or BAD_HANDLE with the last error set. Closing and freeing check nothing else. */
 int guard_client_handle(const struct redlatch_client *handle);
 
 #endif

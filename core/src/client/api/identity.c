@@ -29,7 +29,7 @@ int identity_draw(struct identity *identity_out) {
     return drawn ? REDLATCH_OK : fail_with(REDLATCH_SYSTEM, "the system has no random bytes");
 }
 
-/* What CLIENT SETNAME takes. */
+/* Returns whether CLIENT SETNAME allows a byte. */
 static bool is_visible(char byte) {
     return byte > ' ' && byte <= '~';
 }
@@ -53,7 +53,7 @@ int identity_check_label(const char *label) {
 void identity_name(struct client *client) {
     char host[65] = "";
     gethostname(host, sizeof host - 1);
-    for (char *at = host; *at; at++) { /* a label ends at the last @ */
+    for (char *at = host; *at; at++) { /* no @: the last one ends the label */
         *at = is_visible(*at) && *at != '@' ? *at : '_';
     }
     snprintf(client->connection_settings.name, sizeof client->connection_settings.name, "redlatch:%s%s%s:%ld:%s",

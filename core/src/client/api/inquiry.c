@@ -1,4 +1,4 @@
-/* Asking the server what it knows of names that need not be ours.
+/* Inquiries: sending a question to the server and taking the text of its reply.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "inquiry.h"
 
@@ -29,7 +29,7 @@ static bool take_text(struct question *question, const char *text, size_t size) 
     return true;
 }
 
-/* Writes an element of a reply as text: into `to` unless it is NULL; its size. */
+/* Writes an element of a reply as text to `to`, unless that is NULL. Returns the size of the text. */
 static size_t write_element(const struct reply *element, char *to) {
     char digits[24];
     int size = snprintf(digits, sizeof digits, "%lld", (long long)element->integer);
@@ -128,7 +128,7 @@ int inquiry_execute(struct client *client, struct inquiry *inquiry) {
     return status;
 }
 
-/* Enters with a call for the inquiry; NULL, without the inquiry, on failure. */
+/* Enters the client with a request for the inquiry. On failure frees the inquiry and returns NULL. */
 static struct request *enter_with(struct client *client, struct inquiry *inquiry, uint64_t tag, int *status_out) {
     struct request *request = request_start_entered(client, REDLATCH_EVENT_ANSWERED, tag, status_out);
     if (request) {
@@ -169,7 +169,7 @@ int inquiry_start_known(struct client *client, struct inquiry *inquiry, int stat
 
 bool inquiry_complete(struct request *request) {
     struct inquiry *inquiry = request->inquiry;
-    client_unlock(request->client); /* a list of thousands of connections is nothing that renewals should wait for */
+    client_unlock(request->client); /* renewals must not wait while a list of thousands of connections is read */
     bool complete = inquiry->answered(request);
     client_lock(request->client);
     int64_t now = system_now();
@@ -180,7 +180,7 @@ bool inquiry_complete(struct request *request) {
     inquiry->text = NULL;
     request_start_over(request);
     if (set_up(request, inquiry, now) != REDLATCH_OK) {
-        return true; /* as far as it came */
+        return true; /* with what is known so far */
     }
     engine_start(&request->client->engine, &request->operation, now);
     return false;
@@ -202,7 +202,7 @@ void inquiry_free(struct inquiry *inquiry) {
 }
 
 int inquiry_report(const struct client *client, const struct inquiry *inquiry, redlatch_report **report_out) {
-    struct argument_part cursor; /* which says nothing */
+    struct argument_part cursor; /* always "0" for one name */
     struct argument_part record;
     size_t at = 0;
     if (!report_next_string(inquiry->text, inquiry->size, &at, &cursor) ||

@@ -1,4 +1,4 @@
-/* Looking at one name, which need not be ours.
+/* Inspecting one name, whatever wrote it: blocking and started calls.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "inspect.h"
 
@@ -16,14 +16,15 @@ void inquiry_set_name(struct inquiry *inquiry, const char *owner) {
     inquiry->arguments[1] = (struct argument_part){owner, owner ? strlen(owner) : 0};
 }
 
-/* Where the owners are, by the server's connections; where that is forbidden or fails, they stay unknown. */
+/* CLIENT LIST: the names of the connections show where the owners are. If it is forbidden or fails, the locations stay
+ * unknown. */
 void inquiry_set_client_list(struct inquiry *inquiry) {
     inquiry->question = (struct question){.server = inquiry->question.server, .argument_count = 2, .plain = true};
     inquiry->arguments[0] = (struct argument_part){"CLIENT", 6};
     inquiry->arguments[1] = (struct argument_part){"LIST", 4};
 }
 
-/* Of those whom an inquiry was about, on the server that replied. */
+/* Finds the locations of a report's parties, on the server that replied to the inquiry `before`. */
 static void find_locations(struct client *client, const struct inquiry *before, redlatch_report *report) {
     struct inquiry inquiry = {.question = before->question, .subject = before->subject};
     inquiry_set_client_list(&inquiry);
@@ -65,7 +66,8 @@ int redlatch_client_inspect(redlatch_client *handle, const char *name, size_t na
     return status;
 }
 
-/* The first reply is the report. Its owners are then looked for, and the report is told of whatever comes of that. */
+/* The first reply is the report. The second has the locations of its owners; the report is handed out even if that
+ * failed. */
 static bool answered(struct request *request) {
     struct inquiry *inquiry = request->inquiry;
     struct operation *operation = &request->operation;

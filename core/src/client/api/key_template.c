@@ -1,4 +1,4 @@
-/* The key of a plain lock: other libraries put something around the name.
+/* The key of a plain lock. Other libraries put text around the name, so the key is made of a template and the name.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "key_template.h"

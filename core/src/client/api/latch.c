@@ -1,4 +1,4 @@
-/* Count-down latches as users call them.
+/* Count-down latches: the public functions.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counted.h"
 #include "errors.h"

@@ -10,7 +10,8 @@ enum { UUID_SIZE = 36, VERSION_AT = 14 };
 
 static const char prefix[] = "name=redlatch:";
 
-/* Redisson's uuids are of version 4, and its connections have no such names. */
+/* Returns whether a redlatch client may own it. Redisson's uuids are of version 4, and its connections have no such
+ * names. */
 static bool is_redlatch(const redlatch_party *party) {
     return strlen(party->owner) > UUID_SIZE && party->owner[VERSION_AT] == '8';
 }
@@ -26,7 +27,7 @@ bool locations_wanted(const struct redlatch_report *report) {
     return false;
 }
 
-/* Host and label: `[<label>@]<host>`. A label may have an @ in it, a host has none. */
+/* Reads `[<label>@]<host>`. A label may contain an @, a host does not. */
 static bool read_host(const char *text, size_t size, int64_t pid, struct process_location *location) {
     size_t host = size;
     while (host > 0 && text[host - 1] != '@') {
@@ -43,7 +44,7 @@ static bool read_host(const char *text, size_t size, int64_t pid, struct process
     return true;
 }
 
-/* A connection's name taken apart; false if it is not one of redlatch's. */
+/* Takes a connection's name apart. Returns false if it is not one of redlatch's. */
 static bool read_name(const char *name, size_t size, struct process_location *location, const char **uuid_out) {
     if (size < UUID_SIZE + 3 || name[size - UUID_SIZE - 1] != ':') {
         return false;
@@ -63,10 +64,10 @@ static bool read_name(const char *name, size_t size, struct process_location *lo
     return read_host(name, digits - 1, pid, location);
 }
 
-/* A party that may be found, by its uuid. */
+/* A party whose location is wanted, by its uuid. */
 struct sought {
     char uuid[UUID_SIZE];
-    bool found; /* for the first of several with one uuid */
+    bool found; /* set in the first of several with the same uuid */
     uint64_t party;
 };
 
@@ -74,7 +75,7 @@ static int by_uuid(const void *one, const void *other) {
     return memcmp(((const struct sought *)one)->uuid, ((const struct sought *)other)->uuid, UUID_SIZE);
 }
 
-/* Lists the parties of redlatch in the order of their uuids; returns how many. */
+/* Lists the parties of redlatch in the order of their uuids. Returns their number. */
 static size_t list_sought(const struct redlatch_report *report, struct sought *sought) {
     redlatch_party party = {.struct_size = sizeof party};
     size_t count = 0;
@@ -90,7 +91,7 @@ static size_t list_sought(const struct redlatch_report *report, struct sought *s
     return count;
 }
 
-/* Enters a place for every party of this client, of whose connections one is enough. */
+/* Sets the location of every party with this uuid, from the first connection of that client that is read. */
 static void enter(struct redlatch_report *report, struct sought *sought, size_t count,
                   const struct process_location *location, const char *uuid) {
     size_t low = 0;
@@ -107,7 +108,7 @@ static void enter(struct redlatch_report *report, struct sought *sought, size_t 
     }
 }
 
-/* The name in a line, without its prefix; false if it is of another kind of client. */
+/* Finds the name in a line of CLIENT LIST, behind its prefix. Returns false if the line is not of a redlatch client. */
 static bool find_name(const char *row, const char *row_end, const char **name_out, size_t *size_out) {
     const char *name = row;
     while ((size_t)(row_end - name) >= sizeof prefix && memcmp(name, prefix, sizeof prefix - 1) != 0) {

@@ -14,7 +14,7 @@
 #include "owners.h"
 #include "preallocate.h"
 
-/* The longest pause of a spin lock that may be asked for. */
+/* The longest back-off that the options of a spin lock may have. */
 #define BACK_OFF_LONGEST_MS INT64_C(3600000)
 
 int guard_lock_handle(const struct redlatch_lock *handle) {
@@ -37,7 +37,7 @@ int guard_lock(const struct redlatch_lock *handle) {
     return status;
 }
 
-/* Whether the parent's hold is all that owner has of a member of a group. */
+/* Returns whether the owner's hold of any member of a group is the parent's. */
 static bool is_inherited_group(const struct composite_group *group, uint64_t owner) {
     bool inherited = false;
     for (uint32_t i = 0; i < group->set->count; i++) {
@@ -47,8 +47,8 @@ static bool is_inherited_group(const struct composite_group *group, uint64_t own
     return inherited;
 }
 
-/* Whether the parent's hold is all that owner has of a lock: of a composite one, if too few groups for its quorum are
- * left that this process may have been granted. */
+/* Returns whether the owner's hold of a lock is the parent's. Of a composite lock: whether the groups with no hold of
+ * the parent's are too few for the quorum. */
 static bool is_inherited(const struct redlatch_lock *lock, uint64_t owner) {
     const struct composite *composite = lock->composite;
     if (!composite) {
@@ -190,7 +190,8 @@ int lock_prepare(struct request *request, const struct redlatch_lock *lock, uint
     operation->not_reentrant = !lock->reentrant;
     operation->token_from_time = lock->token_from_time;
     operation->back_off = lock->back_off;
-    /* Of a set the one that the engine goes back to at the end: what a started call keeps is what its end drops. */
+    /* Of a set, the first member's: the engine sets it again when the operation ends. So a started call drops the
+     * resource that it kept. */
     operation->resource = lock->set ? lock->set->members[0].resource : lock->resource;
     operation->owner = lock_owner(lock, owner);
     operation->named_owner = lock_owner_is_named(lock, owner);

@@ -7,7 +7,7 @@
 #include "options.h"
 #include "owners.h"
 
-/* The thread that starts a call need not be there when it is done. */
+/* The owner of a started call must not be the calling thread, which may have ended when the call is done. */
 static int check_named(const struct redlatch_lock *lock, uint64_t owner) {
     return lock_owner_is_named(lock, owner)
                ? check_owner("owner", owner)

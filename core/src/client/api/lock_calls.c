@@ -1,4 +1,4 @@
-/* The blocking calls on locks, acquires apart: arguments are checked here, the rest is the lock's operations.
+/* The blocking calls on locks, except acquires. The arguments are checked here; the lock's operations do the rest.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Releasing and extending what an owner of any process holds: the owner is named by its id on the server.
+/* Releasing and extending the hold of an owner of any process, who is named by the id on the server.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "errors.h"
 #include "options.h"

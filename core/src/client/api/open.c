@@ -27,8 +27,8 @@ enum { MIN_REPLICAS_MAX = 100, REPLICA_TIMEOUT_MS = 1000 };
 
 static const char DEFAULT_URL[] = "redis://127.0.0.1:6379/0";
 
-/* A call that does not wait for others has to learn that replicas are late, and a hold that its renewal was in vain
- * while there is time for another. */
+/* replica_timeout_ms must be less than the command timeout, so that a non-blocking call ends with NOT_REPLICATED. It
+ * must be at most a third of the lease, so that after a renewal without acknowledgements there is time for another. */
 static int check_acknowledgements(const redlatch_client_options *options) {
     if (options->min_replicas < 0 || options->min_replicas > MIN_REPLICAS_MAX) {
         return fail_with(REDLATCH_INVALID, "min_replicas is %d: expected 0 to %d", (int)options->min_replicas,
@@ -118,7 +118,7 @@ static int check_options(const redlatch_client_options *options) {
     return REDLATCH_OK;
 }
 
-/* `from_url` is -1 where the URL says nothing. */
+/* `from_url` is -1 if the URL does not set it. */
 static int64_t or_default(int64_t option, int64_t from_url, int64_t fallback) {
     return option != REDLATCH_DEFAULT ? option : from_url != -1 ? from_url : fallback;
 }
@@ -135,7 +135,7 @@ static int check_sharded_messages(const redlatch_client_options *options, const 
     return REDLATCH_OK;
 }
 
-/* Options win over the URL, the URL over the defaults. */
+/* Options override the URL, and the URL overrides the defaults. */
 static int read_options(const redlatch_client_options *given, const struct uri *uri, redlatch_client_options *out) {
     redlatch_client_options_init(out, sizeof *out);
     if (given) {
@@ -169,14 +169,14 @@ static int read_options(const redlatch_client_options *given, const struct uri *
     return status == REDLATCH_OK ? check_options(out) : status;
 }
 
-/* The option wins over the URL. Both are known to be right. */
+/* The option overrides the URL. Both are valid: they were checked before. */
 static enum sharded_messages sharded_messages(const redlatch_client_options *options, const struct uri *uri) {
     const char *text = options->sharded_messages;
     int chosen = text ? sharded_messages_of(text, strlen(text)) : uri->sharded_messages;
     return chosen < 0 ? SHARDED_MESSAGES_AUTO : (enum sharded_messages)chosen;
 }
 
-/* Options win over the parts of the URL, which keeps no secrets. */
+/* Options override the URL. The secrets of the parsed URL are wiped afterwards. */
 static bool copy_credentials(struct client *client, const redlatch_client_options *options) {
     struct uri *uri = &client->uri;
     bool copied = credentials_set(&client->credentials, options->username ? options->username : uri->username,
@@ -200,8 +200,8 @@ static bool copy_strings(struct client *client, const redlatch_client_options *o
     return copy_credentials(client, options);
 }
 
-/* Makes what the connections of TLS share. No option of TLS is ignored, so that nobody takes a plain connection for an
- * encrypted one. */
+/* Makes the TLS contexts that connections share. A TLS option with a URL without TLS is an error, so that nobody takes
+ * a plain connection for an encrypted one. */
 static int set_up_tls(struct client *client, const redlatch_client_options *options) {
     const char *const over[TLS_OPTIONS] = {
         [TLS_CA_FILE] = options->tls_ca_file,         [TLS_CA_DIR] = options->tls_ca_dir,
@@ -262,7 +262,7 @@ static bool make_url_of_several(struct client *client, int database) {
     return true;
 }
 
-/* Needs no escapes: it is read by people. */
+/* Escapes nothing: the URL is only read by people. */
 static bool make_shown_url(struct client *client) {
     const struct uri *uri = &client->uri;
     int database = client->connection_settings.database;
@@ -320,7 +320,7 @@ static struct client *client_new(const redlatch_client_options *options, struct 
     return client;
 }
 
-/* Makes a connection; with the mutex. */
+/* Makes a connection. With the mutex, which is dropped while it waits. */
 static int connect_io(struct client *client, struct pipeline_io *io, int64_t until) {
     int status = REDLATCH_AGAIN;
     reader_take(io, READER_CALLER);
@@ -331,7 +331,7 @@ static int connect_io(struct client *client, struct pipeline_io *io, int64_t unt
         }
         int64_t now = system_now();
         if (now >= until && now < io->connection.deadline) {
-            now = io->connection.deadline; /* the attempt fails now, and says how far it got */
+            now = io->connection.deadline; /* io_connect fails now, with a text that says how far it got */
         }
         status = io_connect(io, now);
         if (status == REDLATCH_AGAIN) {
@@ -344,7 +344,8 @@ static int connect_io(struct client *client, struct pipeline_io *io, int64_t unt
     return status;
 }
 
-/* Finds a cluster, and connects to one of its masters; the last that was tried is left in *io_out. */
+/* Finds the nodes of a cluster and connects to one of its masters. Sets *io_out to the connection that was tried
+ * last. */
 static int connect_cluster(struct client *client, struct pipeline_io **io_out, int64_t until) {
     reader_take(*io_out, READER_CALLER);
     int status = io_lookup(*io_out, until);
@@ -363,7 +364,7 @@ static int connect_cluster(struct client *client, struct pipeline_io **io_out, i
     return status;
 }
 
-/* Makes the callers' connection now, so that a wrong URL or password is an error here. */
+/* Makes the callers' connection now, so that a wrong URL or password is an error of redlatch_client_open. */
 static int connect_now(struct client *client) {
     struct pipeline_io *io = &client->node.ios[PIPELINE_CALLERS];
     client_lock(client);
@@ -397,7 +398,8 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     if (status == REDLATCH_OK && !client_make_parts(client)) {
         status = fail_plain(REDLATCH_NO_MEMORY);
     }
-    /* Not before: a fork in another thread would show a child parts that are not made yet. */
+    /* Last of the parts: if another thread forked before they are made, its child would inherit a client without
+     * them. */
     if (status == REDLATCH_OK && !owners_add_client(client)) {
         status = fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left");
     }

@@ -72,7 +72,7 @@ int check_flag(const char *what, int32_t value, bool has_meaning) {
     return fail_with(REDLATCH_INVALID, "%s is %d: expected 0%s", what, (int)value, has_meaning ? " or 1" : "");
 }
 
-/* Fills an options struct of the caller's size with our defaults. */
+/* Fills an options struct of the caller's size with the defaults. */
 static int init(void *options, uint32_t struct_size, void *defaults, size_t size, const char *what) {
     if (!options) {
         return fail_with(REDLATCH_INVALID, "%s is NULL: expected a struct to fill", what);

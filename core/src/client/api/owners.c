@@ -1,4 +1,4 @@
-/* Owner numbers, thread ends, forks.
+/* Owner numbers; what happens when a thread ends or the process forks.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "owners.h"
 
@@ -7,15 +7,15 @@
 #include "errors.h"
 #include "outputs.h"
 
-/* A number has this mark, so that one which a host made up, a small one or an address, is none. It is below 2^53, up to
- * which every language has whole numbers. */
+/* Each owner number has this mark, so that a number that the host made up, such as a small one or an address, is
+ * invalid. Owner numbers are below 2^53, up to which all languages represent integers exactly. */
 enum { MARK_AT = 40 };
 static const uint64_t mark = UINT64_C(0x152) << MARK_AT;
 
 static _Atomic uint64_t last_number;
 static _Thread_local uint64_t thread_number;
 
-/* Held while a client is made the child's own, too: nobody inherits one that is half set up. */
+/* Also held while an inherited client is set up anew, so that no child inherits one that is half set up. */
 static pthread_mutex_t reopening = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct client *clients;
@@ -51,12 +51,13 @@ static void end_owner(uint64_t owner) {
 static void at_thread_end(void *value) {
     (void)value;
     uint64_t owner = thread_number;
-    thread_number = 0; /* what another destructor acquires after this is a new owner's, whose end is seen, too */
+    thread_number = 0; /* if a later destructor acquires, it gets a new number, which ends as well */
     end_owner(owner);
 }
 
-/* Around a fork the forking thread has all mutexes, those of the clients, too: no other leaves the child anything half
- * changed. No thread holds one of them while it waits for anything but another that stands further down here. */
+/* During a fork the forking thread holds all mutexes, including those of the clients, so that no other thread is in the
+ * middle of a change that the child would inherit. This is also the locking order: a thread that holds one of these
+ * mutexes waits only for mutexes that are locked after it here. */
 static void before_fork(void) {
     pthread_mutex_lock(&reopening);
     pthread_mutex_lock(&clients_mutex);
@@ -77,7 +78,7 @@ static void in_parent(void) {
     pthread_mutex_unlock(&reopening);
 }
 
-/* The child has none of the parent's clients before it makes them its own (reopen.c). */
+/* The child's list of clients is empty until it makes the parent's clients its own (reopen.c). */
 static void in_child(void) {
     for (struct client *client = clients; client; client = client->next) {
         client_forget_descriptors(client);

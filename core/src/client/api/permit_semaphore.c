@@ -1,5 +1,5 @@
-/* Permit semaphores as users call them. A permit of this client is a hold of the engine, whose calls are those of any
- * hold; of another's only its id is known, and one command serves.
+/* Permit semaphores: the public functions. A permit of this client is a hold of the engine, which is released and
+ * extended like any hold. Of another client's permit only the id is known: one command releases or extends it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -66,7 +66,7 @@ void redlatch_permit_semaphore_free(redlatch_permit_semaphore *permits) {
 
 /* --------------------------------------------------------------------------------------------------- acquiring -- */
 
-/* Granted just before its wait was given up. */
+/* Gives back permits that were granted just before their wait was dropped. */
 static void give_back(struct redlatch_wait *wait) {
     struct client *client = wait->target.client;
     const struct operation *operation = &wait->request.operation;
@@ -76,7 +76,7 @@ static void give_back(struct redlatch_wait *wait) {
         uint64_t owner = PERMIT_OWNER | (operation->id + (uint64_t)i);
         struct hold *hold = resource_hold_of(operation->resource, REDLATCH_PERMIT_SEMAPHORE, owner);
         if (hold && !atomic_load(&client->closed)) {
-            client_preallocate(client, OPERATION_RELEASE); /* without memory the lease runs out */
+            client_preallocate(client, OPERATION_RELEASE); /* without memory nothing is sent: the lease runs out */
             engine_give_back(&client->engine, hold, now);
         }
     }
@@ -172,14 +172,14 @@ static int fail_inherited(const struct redlatch_permit_semaphore *permits) {
                      shown_name(permits->resource->name, permits->resource->name_size, shown));
 }
 
-/* FORKED of a permit that the parent had when this process was forked. */
+/* Returns FORKED for a permit that the parent held when this process was forked. */
 static int check_serial(const struct redlatch_permit_semaphore *permits, uint64_t serial) {
     bool inherited = inherited_has(permits->client, permits->resource, REDLATCH_PERMIT_SEMAPHORE,
                                    PERMIT_OWNER | serial);
     return inherited ? fail_inherited(permits) : REDLATCH_OK;
 }
 
-/* The owner number of a permit that this client holds, or held and lost; 0 for any other. */
+/* Returns the owner number of a permit that this client holds, or held and lost. Returns 0 for any other. */
 static uint64_t owner_of(const struct redlatch_permit_semaphore *permits, const unsigned char bytes[PERMIT_SIZE]) {
     struct client *client = permits->client;
     client_lock(client);
@@ -217,7 +217,8 @@ static int start(redlatch_permit_semaphore *permits, const struct count_request 
     return counted_start(permits->client, permits->resource, what, event, tag);
 }
 
-/* A call on the permit of an id, checked: on its hold, if it is this client's. */
+/* Checks a call on the permit with an id, and sets it up. If the permit is this client's, a release or an extension is
+ * on its hold. */
 static int prepare_by_id(const redlatch_permit_semaphore *permits, const char *id, struct count_request *what) {
     int status = guard_permits(permits);
     if (status != REDLATCH_OK || (status = read_id(id, what->permit)) != REDLATCH_OK ||

@@ -1,4 +1,4 @@
-/* The ids of permits as text, and the words for a failed call on one.
+/* The ids of permits as text, and the error texts of calls on one permit.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "permit_text.h"
 
@@ -27,7 +27,7 @@ int permit_failed(const struct request *request, int status) {
     char shown[64];
     if (operation->kind == OPERATION_CHANGE) {
         write_id(operation->permit, id);
-    } else { /* on the hold of a permit, which is its own owner */
+    } else { /* on a hold, whose owner number is that of the permit */
         permit_id(&request->client->engine, operation->owner & ~PERMIT_OWNER, id);
     }
     shown_name(resource->name, resource->name_size, shown);
@@ -36,7 +36,7 @@ int permit_failed(const struct request *request, int status) {
         return fail_with(status, "%s permit %s of \"%s\": there is no such permit, or it was acquired again since",
                          verb, id, shown);
     }
-    int reason = operation->reason ? operation->reason : REDLATCH_REASON_EXPIRED; /* by the time the server knows */
+    int reason = operation->reason ? operation->reason : REDLATCH_REASON_EXPIRED; /* the server saw the lease's end */
     fail_with(status, "%s permit %s of \"%s\": it was acquired and has been lost: %s", verb, id, shown,
               reason_text(reason));
     return fail_for(status, reason);

@@ -1,4 +1,4 @@
-/* The ids of permits as text, and the words for a failed call on one.
+/* The ids of permits as text, and the error texts of calls on one permit.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PERMIT_TEXT_H
 #define PERMIT_TEXT_H
@@ -9,7 +9,7 @@
  * status. With the mutex. */
 int permit_failed(const struct request *request, int status);
 
-/* The id of a permit of this client. */
+/* Writes the id of a permit of this client. */
 void permit_id(const struct engine *engine, uint64_t serial, char id[REDLATCH_PERMIT_ID_SIZE]);
 
 #endif

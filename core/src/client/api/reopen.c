@@ -1,36 +1,36 @@
-/* A forked child makes the clients that it inherited its own.
+/* A forked child sets up anew the clients that it inherited.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A client is inherited while its fork generation is not that of the process.
  *
  *   client in the child    event                          becomes
- *   inherited, whole       fork                           the handler closes its descriptors, by close(2) alone
- *   inherited              any call on it or on a handle  OWN: set up anew, without a connection or a thread
+ *   none                   fork                           inherited; the fork handler closes its descriptors
+ *   inherited              any call on it or on a handle  own: set up anew, without a connection or a thread
  *   inherited              the same, after_fork = REFUSE  inherited; the call returns FORKED
  *   inherited              close, free                    closed; nothing is sent
  *   inherited, closed      any call                       closed; the call returns CLOSED, or FORKED if it refuses
  *   own                    any call                       own: connects and starts its thread as a lazy client does
  *   own                    fork                           inherited, in the child's child
  *
- * How it gets there whole: the forking thread takes the mutex of every client before the fork. So no other thread is
- * inside the engine, a connection's buffers, or OpenSSL, all of which are the mutex' own. A client that is being
- * closed is not on the list any more; in the child it is closed, and nothing touches its mutex.
+ * The child's copy is consistent, because the forking thread takes the mutex of every client before the fork. So no
+ * other thread is inside the engine, a connection's buffers or OpenSSL, which are used under the mutex only. A client
+ * that is being closed has left the list of clients; in the child it is closed, and nothing touches its mutex.
  *
- *   what it had                        in the child
- *   sockets, event and alarm           closed in the handler, before their numbers can mean anything else. A number
- *   descriptors                        that the host has of redlatch_client_event_fd is none any more
+ *   what the parent's client had       in the child
+ *   sockets, event and alarm           closed in the fork handler, by close(2) alone, before their numbers can be
+ *   descriptors                        reused. The host's from redlatch_client_event_fd is not valid any more
  *   TLS sessions, buffers, pools,      freed; a session is freed without close_notify
  *   commands, wait queues, holds
- *   names and whoever keeps them       stay: locks and other handles go on pointing at them
+ *   names, with their references       stay: locks and other handles still point to them
  *   options, credentials, TLS context  stay
  *   uuid, statistics, routes,          new, or empty
  *   script knowledge, addresses
- *   wire numbers                       go on, so that no hold here has the number of one of the parent's
- *   holds                              noted as the parent's (inherited.h), until their owner is granted the same
- *                                      here: release and extension say so
- *   started calls and their events,    leaked: parts are in the stacks of threads that are not there, and whoever
- *   a name that they keep, look-ups    would have collected them is not, either
- *   waits, scans, cancel objects       the parent's: their calls return FORKED
+ *   wire numbers                       are counted on, so that no hold of the child has a number of the parent's
+ *   holds                              noted as the parent's (inherited.h): their release and extension return FORKED
+ *                                      until their owner is granted the same lock in the child
+ *   started calls and their events,    leaked: parts of them are on the stacks of threads that the child does not
+ *   a name that they keep, lookups     have, and so are those who would collect the events
+ *   waits, scans, cancel objects       the parent's: calls on them return FORKED
  */
 #include "reopen.h"
 
@@ -104,7 +104,7 @@ bool client_make_parts(struct client *client) {
     return cluster_init(client, client->sharded_messages) && current_server_init(client) && listener_init(client);
 }
 
-/* What the parent's client had, names apart. Its descriptors were closed at the fork. */
+/* Frees what the parent's client had, except for the names. Its descriptors were closed at the fork. */
 static void free_parts(struct client *client) {
     client_free_records(client);
     for (struct node *node = &client->node; node; node = node->next) {
@@ -117,7 +117,7 @@ static void free_parts(struct client *client) {
     host_watch_close(client);
 }
 
-/* Names go on without whatever this process has not. */
+/* Takes the names over, without wait queues and holds: this process has none. */
 static void begin_names(struct client *client, const struct resource_table *table) {
     client->engine.resources = *table;
     for (uint32_t i = 0; i < table->bucket_count; i++) {

@@ -1,4 +1,4 @@
-/* Reports: the records that the script `inspect` makes, checked when they come and read when they are asked about.
+/* Reports: the records that the script `inspect` makes. A record is checked on arrival; its parts are parsed when read.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report.h"
 
@@ -29,13 +29,13 @@ bool report_is_name(const struct argument_part *record, struct argument_part *na
     return report_next_string(record->text, record->size, &at, name_out) && at == record->size;
 }
 
-/* A decimal number, negative ones included; false if it is none. */
+/* Reads the next string as a decimal number, which may be negative. Returns false if it is none. */
 static bool next_number(const char *text, size_t size, size_t *at, int64_t *number_out) {
     struct argument_part string;
     return report_next_string(text, size, at, &string) && server_number(string.text, string.size, number_out);
 }
 
-/* Copies a string and cuts it if it is too long. */
+/* Copies a string, cut if it is too long. */
 static void copy_cut(char *to, size_t capacity, const struct argument_part *string) {
     size_t size = string->size < capacity - 1 ? string->size : capacity - 1;
     memcpy(to, string->text, size);
@@ -62,7 +62,7 @@ static bool next_party(const struct redlatch_report *report, size_t *at, redlatc
     return true;
 }
 
-/* Reads the facts and sees that every party can be read. */
+/* Reads the facts, and checks that every party can be read. */
 static bool read_record(struct redlatch_report *report, struct argument_part *name_out, size_t *parties_at_out) {
     redlatch_facts *facts = &report->facts;
     size_t at = 0;
@@ -95,7 +95,8 @@ static bool read_record(struct redlatch_report *report, struct argument_part *na
     return at == report->record_size;
 }
 
-/* Notes where each party begins; there are no more than fit into the record. false without memory. */
+/* Notes the offset of each party. read_record has checked that all are in the record. Returns false if there was no
+ * memory. */
 static bool index_parties(struct redlatch_report *report, size_t at) {
     report->party_at = malloc((report->facts.parties + 1) * sizeof *report->party_at);
     for (uint64_t i = 0; report->party_at && i < report->facts.parties; i++) {

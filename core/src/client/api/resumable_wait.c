@@ -1,4 +1,4 @@
-/* Waits that can be cancelled, and waits that are resumed.
+/* Waits that can be cancelled, and resumable waits.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "resumable_wait.h"
 
@@ -49,11 +49,11 @@ int resumable_result(struct request *request, int64_t wait_ms) {
     return operation->status;
 }
 
-/* A wait for one operation of one client. */
+/* Starts or goes on with a wait for one operation of one client. */
 static int advance(struct redlatch_wait *wait, int64_t until) {
     struct client *client = wait->target.client;
     if (wait->started) {
-        client_lock(client); /* also of a client that was closed meanwhile: the wait has ended with CLOSED then */
+        client_lock(client); /* even if the client was closed meanwhile: then the wait has ended with CLOSED */
         client->callers++;
     } else {
         int status = wait->start(wait);
@@ -104,7 +104,7 @@ void wait_destroy(struct redlatch_wait *wait) {
     bool inherited = wait->fork_generation != system_fork_generation();
     handle_free_wait(wait);
     if (inherited) {
-        return; /* a mutex of the client may be held for ever in this process */
+        return; /* in this process a mutex of the client may be locked for ever */
     }
     client_lock(target.client);
     resource_drop(&target.client->engine, target.resource);

@@ -1,4 +1,4 @@
-/* A walk over the locks of a server, page by page.
+/* Scans: a walk over the locks of a server, or of all masters of a cluster, page by page.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "report.h"
 #include "walk.h"
 
-/* How many keys the server looks at for one page of a walk: a fraction of a millisecond of its time. */
+/* How many keys the server scans for one page. It takes a fraction of a millisecond for them. */
 static const char PAGE_KEYS[] = "100";
 
-/* What comes next of a walk. */
+/* What `peek` finds: a report, a question to be sent first, or the end of the walk. */
 enum next { NEXT_REPORT, NEXT_QUESTION, NEXT_END };
 
 static struct walk *walk_new(const struct client *client, const char *pattern, size_t size) {
@@ -100,8 +100,8 @@ static void request_page(const struct walk *walk, struct inquiry *inquiry) {
     inquiry->arguments[2] = (struct argument_part){PAGE_KEYS, sizeof PAGE_KEYS - 1};
 }
 
-/* Looks at the next record of the page, or beyond it: a report that is known, or what to ask for it. A failure that may
- * pass leaves the record for the next time. */
+/* Reads the next record of the page. NEXT_REPORT: *report_out is its report. NEXT_QUESTION: `inquiry` has the question,
+ * for a name that the page left out or for the next page. Without memory the record is left for the next step. */
 static int peek(struct walk *walk, const struct client *client, struct inquiry *inquiry, enum next *next_out,
                 redlatch_report **report_out) {
     if (walk->page_at >= walk->page_size) {
@@ -115,7 +115,7 @@ static int peek(struct walk *walk, const struct client *client, struct inquiry *
         walk->page_at = walk->page_size;
         return REDLATCH_PROTOCOL;
     }
-    if (report_is_name(&record, &inquiry->arguments[0])) { /* the page left it out: it is asked about alone */
+    if (report_is_name(&record, &inquiry->arguments[0])) { /* the page left it out: it gets a question of its own */
         inquiry->question = (struct question){.key_count = 1};
         inquiry->subject = inquiry->arguments[0];
         *next_out = NEXT_QUESTION;
@@ -132,7 +132,7 @@ static int peek(struct walk *walk, const struct client *client, struct inquiry *
     return status;
 }
 
-/* Whose pages follow those of a server: those of the first one when there is no other. */
+/* Returns the server whose pages follow those of `server`. Returns `first` after the last one. */
 static struct server *next_server(struct client *client, struct server *first, struct server *server) {
     if (!client->cluster) {
         return server;
@@ -143,7 +143,7 @@ static struct server *next_server(struct client *client, struct server *first, s
     return next;
 }
 
-/* The next page of the walk takes the place of the last one. */
+/* Replaces the page of the walk by the next one. */
 static int take_page(struct walk *walk, struct client *client, struct inquiry *inquiry) {
     struct argument_part cursor;
     size_t at = 0;
@@ -175,7 +175,8 @@ static bool tells_of_lock(const redlatch_report *report) {
            strcmp(report->facts.type, "none") != 0;
 }
 
-/* The reply about a name that its page left out. There is no report, only OK, if it is no lock, or no longer. */
+/* Takes in the reply about a name that its page left out. Returns OK without a report if it is no lock, or no longer
+ * one. */
 static int take_single(struct walk *walk, const struct client *client, const struct inquiry *inquiry,
                        redlatch_report **report_out) {
     redlatch_report *report = NULL;
@@ -204,7 +205,7 @@ int redlatch_scan_is_ready(const redlatch_scan *scan) {
            !report_is_name(&record, &name);
 }
 
-/* Takes in the reply to what `peek` wanted to be asked. */
+/* Takes in the reply to the question that `peek` set. */
 static int take(struct walk *walk, struct client *client, struct inquiry *inquiry, redlatch_report **report_out) {
     return inquiry->question.key_count == 1 ? take_single(walk, client, inquiry, report_out)
                                             : take_page(walk, client, inquiry);
@@ -243,14 +244,14 @@ int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
 
 /* ------------------------------------------------------------------------------------------------ a started step -- */
 
-/* Nothing was to be asked. */
+/* Ends a started step that needed no question. */
 static bool known(struct request *request) {
     atomic_store(&request->inquiry->walk->stepping, false);
     return true;
 }
 
-/* The page, or the name, that was asked about has brought the next report, or none; the next question is the next
- * step's. */
+/* Ends a started step with the reply about a page or a name. If that brought no report and there is a further question,
+ * the status is AGAIN: the next step sends it. */
 static bool answered(struct request *request) {
     struct inquiry *inquiry = request->inquiry;
     struct walk *walk = inquiry->walk;

@@ -1,4 +1,4 @@
-/* Semaphores as users call them.
+/* Semaphores: the public functions.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counted.h"
 #include "errors.h"
@@ -89,7 +89,7 @@ int redlatch_semaphore_begin_acquire(redlatch_semaphore *semaphore, int64_t perm
     }
     struct count_wait wait = wait_for(semaphore, permits, wait_ms);
     status = counted_begin_wait(&wait, cancel, wait_out);
-    if (status == REDLATCH_OK && permits == 0) { /* there is nothing to wait for */
+    if (status == REDLATCH_OK && permits == 0) { /* it is granted at once */
         (*wait_out)->status = REDLATCH_OK;
         cancel_finish((*wait_out)->cancel);
     }
@@ -157,7 +157,7 @@ int redlatch_semaphore_start_release_if_exists(redlatch_semaphore *semaphore, in
     return status != REDLATCH_OK ? status : start(semaphore, &what, REDLATCH_EVENT_RELEASED, tag);
 }
 
-/* A try to set, checked. */
+/* Checks and sets up the command that sets the permits, unless the semaphore exists. */
 static int prepare_try_set(const redlatch_semaphore *semaphore, int64_t permits, int64_t ttl_ms,
                            struct count_request *what_out) {
     int status = check_permits(semaphore, permits, 0);

@@ -1,4 +1,4 @@
-/* Replacing the user and the password of a client while it works.
+/* Changing the user and the password of an open client.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "background_thread.h"
 #include "client_lock.h"
@@ -8,7 +8,7 @@
 #include "node.h"
 #include "outputs.h"
 
-/* Callers who sleep until the next attempt to connect. */
+/* Wakes callers that sleep until the next attempt to connect. */
 static void wake_callers(struct client *client) {
     const struct engine *engine = &client->engine;
     for (struct list_link *link = list_first(&engine->operations); link; link = list_next(&engine->operations, link)) {
@@ -36,7 +36,7 @@ static void apply(struct client *client) {
     }
     client->node.current.search_from = 0;
     if (is_connected(client)) {
-        background_start(client); /* it reads the replies that nobody else does; without a thread, the next caller */
+        background_start(client); /* it reads replies to AUTH; without a thread the next caller does */
     }
     wake_callers(client);
     client_kick_background(client);

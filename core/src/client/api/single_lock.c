@@ -1,4 +1,4 @@
-/* Locks of one name: the calls on them, driven to their end or started.
+/* Locks of one name: their operations, blocking, resumable and started.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "single_lock.h"
 
@@ -18,14 +18,14 @@
 
 /* ------------------------------------------------------------------------------------------------------ acquires -- */
 
-/* Lease and deadline of an acquire. With the mutex, after lock_prepare. */
+/* Sets lease and deadline of an acquire. With the mutex, after lock_prepare. */
 static void prepare_acquire(struct request *request, const struct redlatch_lock *lock, int64_t lease_ms,
                             int64_t wait_ms, int64_t now) {
     request->operation.lease_ms = lease_ms == REDLATCH_LEASE_OF_LOCK ? lock->lease_ms : lease_ms;
     request_set_wait(request, wait_ms, now);
 }
 
-/* Starts the operation; the mutex is held on OK. `named`: the owner does not end with the calling thread. */
+/* Starts an acquire. If it returns OK, the mutex is held. `named`: the owner does not end with the calling thread. */
 static int begin(const struct redlatch_lock *lock, struct request *request, uint64_t owner, bool named,
                  int64_t lease_ms, int64_t wait_ms) {
     struct client *client = lock->client;
@@ -72,7 +72,7 @@ void single_lock_prepare_wait(struct redlatch_wait *wait) {
 
 /* --------------------------------------------------------------------------------- calls that wait for no owner -- */
 
-/* Driven to its end. */
+/* Carries out an operation that does not wait for others, and waits for its end. */
 static int simple_request(const struct redlatch_lock *lock, struct request *request, uint8_t kind, uint64_t owner) {
     struct client *client = lock->client;
     int status = client_enter(client);
@@ -206,7 +206,7 @@ int single_lock_start(const struct redlatch_lock *lock, const struct lock_start 
         request->operation.wait_until = now + client->command_timeout;
     }
     if (what->kind == OPERATION_QUERY || what->kind == OPERATION_FORCE) {
-        request->operation.owner = 0; /* for nobody in particular */
+        request->operation.owner = 0; /* these have no owner */
     }
     composite_keep(lock->composite);
     status = request_start_prepared(request, status, now);
@@ -225,9 +225,9 @@ static void free_handle(struct redlatch_lock *lock) {
         int64_t now = system_now();
         struct hold *hold = lock->owner ? resource_hold_of(lock->resource, lock->kind, lock->owner) : NULL;
         if (hold && !atomic_load(&client->closed)) {
-            client_preallocate(client, OPERATION_RELEASE); /* without memory the lease runs out */
+            client_preallocate(client, OPERATION_RELEASE); /* without memory nothing is sent: the lease runs out */
             engine_give_back(&client->engine, hold, now);
-            if (hold->stage == HOLD_GONE) { /* lost, and now nobody is left to be told by release */
+            if (hold->stage == HOLD_GONE) { /* lost, and nobody will release it */
                 engine_forget_lost(&client->engine, hold, now);
             }
         }

@@ -1,4 +1,4 @@
-/* Locks of one name; and what locks of several names of one client do by one operation, too.
+/* Locks of one name. Locks of several names of one client use the functions that are declared here, too.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SINGLE_LOCK_H
 #define SINGLE_LOCK_H
@@ -6,7 +6,7 @@
 #include "lock.h"
 #include "lock_operations.h"
 
-/* What a lock is of: a name, and of a group its values, hashed and sorted. */
+/* The name of a lock, and of a group lock its values, hashed and sorted. */
 struct named {
     const char *name;
     size_t size;
@@ -14,7 +14,7 @@ struct named {
     uint32_t value_count;
 };
 
-/* Makes a handle. OK or NO_MEMORY. */
+/* Makes a handle. Returns OK, or UNSUPPORTED or NO_MEMORY with the last error set. */
 int single_lock_new(struct client *client, int kind, const struct named *named, const redlatch_lock_options *options,
                     redlatch_lock **lock_out);
 
@@ -26,11 +26,11 @@ int single_lock_start(const struct redlatch_lock *lock, const struct lock_start 
 
 int single_lock_release_unconfirmed(const struct redlatch_lock *lock, uint64_t owner);
 
-/* A confirmed release, and the owner it was for. */
+/* Makes a confirmed release, and sets the owner that it was for. */
 int single_lock_release_of(const struct redlatch_lock *lock, uint64_t owner, uint64_t *owner_out);
 
-/* Ends or extends what an owner of any process holds, by its id on the server: OPERATION_RELEASE_OWNER, EXTEND_OWNER.
- */
+/* Releases or extends the hold of an owner of any process, by the owner's id on the server. `kind` is
+ * OPERATION_RELEASE_OWNER or OPERATION_EXTEND_OWNER. */
 int single_lock_of_owner(const struct redlatch_lock *lock, uint8_t kind, const char *owner_id, int64_t lease_ms,
                          int64_t *result_out);
 

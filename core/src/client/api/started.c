@@ -1,4 +1,4 @@
-/* Asynchronous calls: made, and sent on their way.
+/* Started calls: making and starting their requests.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "started.h"
 

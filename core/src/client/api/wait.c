@@ -1,4 +1,4 @@
-/* Resumable waits as users call them: continued, and dropped.
+/* Resumable waits: the public functions that continue and drop them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "errors.h"
 #include "options.h"
@@ -40,7 +40,7 @@ int redlatch_wait_continue(redlatch_wait *wait, int64_t max_block_ms, uint64_t *
     return status;
 }
 
-/* Ends a wait that nobody continues; what it is granted meanwhile nobody wants. */
+/* Ends a wait that is being dropped. If it is granted meanwhile, gives the grant back. */
 static void cancel(struct redlatch_wait *wait) {
     atomic_fetch_or(&wait->cancel->futex, CANCEL_FIRED);
     if (!wait->started) {

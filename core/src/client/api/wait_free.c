@@ -1,4 +1,4 @@
-/* Waiting until a name is free without taking it.
+/* Waiting until a name is free without acquiring it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "background_thread.h"
 #include "client_lock.h"
@@ -11,7 +11,7 @@
 #include "resumable_wait.h"
 #include "started.h"
 
-/* What tells of its releases on a channel of its own, beside what says so on the channel of a mutex, which is first. */
+/* One kind for each channel on which a release of the name may be published; the channel of a mutex is the first. */
 static const uint8_t roles[WATCH_ROLES] = {REDLATCH_MUTEX, REDLATCH_READ, REDLATCH_PLAIN, REDLATCH_SEMAPHORE,
                                            REDLATCH_LATCH};
 
@@ -24,7 +24,8 @@ static void drop_roles(struct client *client, struct operation *operation) {
     }
 }
 
-/* The name in all its roles, which the operation drops when it ends; false without memory, and then none is there. */
+/* Gets the resources of a name in all its roles, which the operation drops when it ends. If there was no memory, drops
+ * those it has got and returns false. */
 static bool take_roles(struct client *client, struct operation *operation, const char *name, size_t size) {
     for (int i = 0; i < WATCH_ROLES; i++) {
         operation->roles[i] = client_resource(client, roles[i], name, size);
@@ -36,7 +37,7 @@ static bool take_roles(struct client *client, struct operation *operation, const
     return true;
 }
 
-/* With the mutex. The operation's resource is that of its first role, and no further reference. */
+/* Prepares the request. Its resource is that of the first role, without a further reference. With the mutex. */
 static int prepare(struct request *request, const char *name, size_t size, int64_t wait_ms, int64_t now) {
     struct operation *operation = &request->operation;
     if (!take_roles(request->client, operation, name, size) || !client_preallocate(request->client, OPERATION_WATCH)) {
@@ -48,7 +49,8 @@ static int prepare(struct request *request, const char *name, size_t size, int64
     return REDLATCH_OK;
 }
 
-/* Begins the wait; the mutex is held on OK, and the resource is the caller's to be dropped. */
+/* Begins the wait. If it returns OK, the mutex is held, and the caller has to drop a reference to the operation's
+ * resource. */
 static int begin(struct request *request, const char *name, size_t size, int64_t wait_ms) {
     struct client *client = request->client;
     int status = client_enter(client);
@@ -107,14 +109,14 @@ int redlatch_client_wait_free(redlatch_client *handle, const char *name, size_t 
     return status;
 }
 
-/* The name stands in the resource that the wait keeps. */
+/* Begins the wait with the name of the resource that the wait keeps. */
 static int start_resumable(struct redlatch_wait *wait) {
     struct client *client = wait->target.client;
     const struct resource *resource = wait->target.resource;
     int status = begin(&wait->request, resource->name + client->name_prefix_size,
                        resource->name_size - client->name_prefix_size, wait->wait_ms);
     if (status == REDLATCH_OK) {
-        resource_drop(&client->engine, wait->request.operation.resource); /* which the wait keeps already */
+        resource_drop(&client->engine, wait->request.operation.resource); /* the wait has one of its own */
     }
     return status;
 }

@@ -1,4 +1,4 @@
-/* Where a walk over the locks of a server stands.
+/* Freeing the state of a walk over the locks of a server.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "walk.h"
 

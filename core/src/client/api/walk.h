@@ -1,5 +1,5 @@
-/* Walks over the locks of a server, or of all masters of a cluster, whose handle may be freed while a step is under
- * way.
+/* The state of a walk over the locks of a server, or of all masters of a cluster. It is reference-counted, since the
+ * handle of a scan may be freed while a step is in progress.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef WALK_H
 #define WALK_H
@@ -11,23 +11,23 @@
 
 #include "node.h"
 
-/* Where a walk stands: the handle's, and that of a started step, which may outlive the handle. */
+/* The handle has one reference, and so has a started step, which may outlive the handle. */
 struct walk {
     _Atomic uint32_t references;
-    atomic_bool stepping;  /* a step was started whose event was not handed out: nobody else touches the rest */
+    atomic_bool stepping;  /* a step was started, and its event not yet collected: only the step uses the rest */
     bool over;             /* there are no more pages */
-    struct server *server; /* whose page comes next; of a cluster, one master after the other. NULL: not known yet */
-    struct server *first;  /* whose were first */
-    char cursor[24];       /* the server's, "0" at the beginning and at the end */
+    struct server *server; /* its page is next: in a cluster, one master after the other. NULL: not known yet */
+    struct server *first;  /* its page was the first */
+    char cursor[24];       /* of SCAN: "0" at the beginning and at the end */
     char *pattern;         /* prefix included */
     size_t pattern_size;
     char *page; /* records of the last page */
     size_t page_size;
-    size_t page_at; /* told of up to here */
+    size_t page_at; /* offset of the next record to report */
     char page_node[NODE_ADDRESS_SIZE];
 };
 
-/* A started step lets go of its walk. */
+/* Drops a reference, and frees the walk with the last one. */
 void walk_drop(struct walk *walk);
 
 #endif
