@@ -127,9 +127,9 @@ class Opened(Protocol):
 
 
 class Losses(KnownLosses):
-    """The losses of a client for threads. A daemon thread waits for their events. It starts with the first lock or
-    change of credentials; if the client searches for its server or has a credential provider, it starts with the
-    client. Where threads are greenlets, a dispatcher in the hub takes the place of this thread."""
+    """The losses of a client for threads. A daemon thread waits for their events. It starts with the first lock, permit
+    semaphore or change of credentials; if the client searches for its server or has a credential provider, it starts
+    with the client. Where threads are greenlets, a dispatcher in the hub takes the place of this thread."""
 
     def __init__(self, handle: CData, renewal: Optional[Renewal] = None) -> None:
         super().__init__(text(lib.redlatch_client_uuid(handle)))
