@@ -56,7 +56,7 @@ class Modes(Generic[AnyLock]):
 
     @property
     def write(self) -> AnyLock:
-        """The write lock. One owner may hold it while nobody else holds the read lock."""
+        """The write lock. One owner may hold it while nobody else holds either lock."""
         return self._write
 
     def __repr__(self) -> str:
