@@ -159,7 +159,7 @@ def _raising(error: asyncio.CancelledError) -> Cancellation:
         try:
             raise error
         finally:
-            del error  # its traceback refers to the caller's frame, which refers to this function
+            del error  # its traceback refers to the caller's frame, which refers to this function: a cycle
 
     return raise_it
 

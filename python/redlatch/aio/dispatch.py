@@ -486,7 +486,7 @@ class AnyDispatcher(Generic[AnyLoop]):
             self.loop.wake(call.waiter)
 
     def end(self, status: int) -> None:
-        """Ends all calls in progress with a status, and stops to watch the descriptor: the client is closed, or can no
+        """Ends all calls in progress with a status, and stops watching the descriptor: the client is closed, or can no
         longer be used."""
         if self.loop is not None:
             self.loop.unwatch()
