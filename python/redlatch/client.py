@@ -38,7 +38,7 @@ class Client(Jobs):
     """
 
     def __init__(self, handle: CData, renewal: Optional[Renewal] = None) -> None:
-        # Freed with its last reference, that of the watching thread included. It is closed before that, by close() or
+        # Freed with its last reference, which the watching thread may have. It is closed before that, by close() or
         # _end().
         self._handle: CData = ffi.gc(handle, lib.redlatch_client_free)
         self._url = text(lib.redlatch_client_url(self._handle))
@@ -337,8 +337,8 @@ class Client(Jobs):
         """Returns a read-write lock: `.read` is for many owners at the same time, `.write` for one alone.
 
         In this process waiters are granted in the order of arrival. Readers of other processes may overtake a writer
-        that waits in this one. It waits for as long as their holds overlap. The arguments are those of lock(), for both
-        modes.
+        that waits in this one. The writer waits for as long as their holds overlap. The arguments are those of lock(),
+        for both modes.
 
         Example:
             >>> catalogue = client.read_write_lock("catalogue")

@@ -32,7 +32,7 @@ _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
 
 class BaseHold:
-    """The base class of Hold for threads and for tasks: what sends nothing."""
+    """The base class of Hold for threads and for tasks: the members that send nothing."""
 
     # An object is made for every acquire, and most are never queried. So the bytes of the core's record are kept as
     # they are.

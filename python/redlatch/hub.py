@@ -1,4 +1,5 @@
-"""HubDispatcher: the dispatcher of a client whose threads are greenlets. It is that of redlatch.aio, in gevent's hub.
+"""HubDispatcher: the dispatcher of a client whose threads are greenlets. It is like that of redlatch.aio, but in
+gevent's hub.
 
 Its coroutines never suspend here, because they wait in the hub. So one step runs each coroutine to its end.
 SPDX-License-Identifier: Apache-2.0

@@ -41,8 +41,8 @@ _TLS_1_3 = 0x0304
 
 def connect_like(redis_client: Any, **options: Any) -> Client:
     """Opens a client for the server of a redis-py client: with its address, database, credentials, TLS options and
-    timeouts. The two share no connection. What cannot be taken over, such as a connection class of the caller's own, is
-    an error.
+    timeouts. The two clients share no connection. A setting that cannot be taken over, such as a connection class of
+    the caller's own, is an error.
 
     Args:
         redis_client: A redis.Redis or redis.asyncio.Redis, also of Sentinel.master_for(), or a connection pool of one,

@@ -57,7 +57,7 @@ def connect(
             redis[s]+replicas://host,..., redis[s]+cluster://host,...; None: $REDIS_URL, else redis://127.0.0.1:6379/0.
         watchdog_lease: The lease of a lock that is renewed.
         name_prefix: The prefix of every name.
-        label: Says to others who holds or leads, such as "billing": see Party.label. 1 to 64 visible ASCII characters.
+        label: Tells others whose locks these are, such as "billing": see Party.label. 1 to 64 visible ASCII characters.
         lazy: True: connects at the first use, for servers that may be down now.
         username: For the server.
         password: For the server. It is never shown.
@@ -78,8 +78,8 @@ def connect(
         durable: True: a grant or renewal counts only when the append-only file on disk has it; Redis 7.2 and newer.
             None: the URL's value, else False.
         release_on_close: Whether close() releases all holds. False: their leases run out.
-        after_fork: In a forked child "reopen": the client is usable, with connections of its own. "refuse": calls raise
-            ForkedError.
+        after_fork: "reopen": a forked child may use the client, with connections of its own. "refuse": its calls raise
+            a ForkedError.
         tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
         tls_ca_dir: A folder of CA certificates, as `openssl rehash` makes it.
         tls_cert_file: The client's certificate chain in PEM.

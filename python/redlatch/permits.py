@@ -58,7 +58,7 @@ class PermitHandle(Limited):
 
 
 class BasePermit:
-    """The base class of Permit for threads and for tasks: what sends nothing."""
+    """The base class of Permit for threads and for tasks: the members that send nothing."""
 
     __slots__ = ("_semaphore", "_serial", "_id", "_encoded_id", "_released", "__weakref__")
 
@@ -445,7 +445,7 @@ class PermitSemaphore(PermitHandle):
         """Makes the semaphore with this number of permits, if it does not exist.
 
         Returns:
-            False if it exists.
+            True if the semaphore was made; False if it existed already.
 
         Example:
             >>> slots = client.permit_semaphore("slots")

@@ -1,4 +1,4 @@
-"""release_on_sigterm(): a SIGTERM ends the program as sys.exit() does, so that what it holds is released.
+"""release_on_sigterm(): a SIGTERM ends the program as sys.exit() does, so that its holds are released.
 
     SIGTERM is                                 the call                        then a SIGTERM
     the system's own, which ends the process   sets a handler, returns True    raises SystemExit(143) in the main thread

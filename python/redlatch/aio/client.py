@@ -52,7 +52,8 @@ Returned = TypeVar("Returned")
 
 
 def _with_options_of(model: Callable[Options, Any]) -> Callable[[Callable[..., Returned]], Callable[Options, Returned]]:
-    """Decorates a function: its parameters become those of `model`. It gets them all as a dict."""
+    """Decorates a function, which gets the parameters of `model`. The function itself is called with a dict of the
+    arguments."""
     signature = python_inspect.signature(model)
 
     def decorate(function: Callable[..., Returned]) -> Callable[Options, Returned]:

@@ -308,7 +308,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         """Makes the semaphore with this number of permits, if it does not exist.
 
         Returns:
-            False if it exists.
+            True if the semaphore was made; False if it existed already.
 
         Example:
             >>> slots = client.permit_semaphore("slots")

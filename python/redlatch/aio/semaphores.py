@@ -53,7 +53,7 @@ class Semaphore(Awaited, Limited):
             ttl: The seconds after which the semaphore vanishes; None means never.
 
         Returns:
-            False if it exists.
+            True if the semaphore was made; False if it existed already.
 
         Example:
             >>> gate = client.semaphore("gate")
