@@ -92,11 +92,11 @@ class Complaints:
         self._began = 0.0
 
     def begin(self) -> None:
-        """An attempt begins."""
+        """Called when an attempt begins."""
         self._began = time.monotonic()
 
     def failed(self, error: RedlatchError) -> None:
-        """The attempt failed."""
+        """Called when the attempt has failed."""
         if not self._complained or time.monotonic() - self._began > OUTAGE:
             logger.warning("the candidate for %r goes on after: %s", self._name, error)
         self._complained = True
@@ -128,7 +128,7 @@ class Election:
         self._on_gain: Optional[Callback] = callback_of(on_gain, "on_gain")
         self._on_loss: Optional[Callback] = callback_of(on_loss, "on_loss")
         self._lock = Lock(client, lib.REDLATCH_MUTEX, name, None, None, None, "thread", "log")
-        self._cancel: Optional[Cancel] = None  # of the wait for the mutex
+        self._cancel: Optional[Cancel] = None  # cancels the wait for the mutex
         self._changed = threading.Event()  # wakes the candidate's thread
         self._resigned = False
         self._hold: Optional[Hold] = None

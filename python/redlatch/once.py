@@ -12,7 +12,7 @@ What a call does, and what is on the server:
     it returns or raises later        released, and waiters get a message  -
     it runs longer than at_most       free; another call may run           the hold is lost, as `on_lost` says
     the process dies                  held until at_most is over           -
-    the lease cannot be set           held until at_most is over           left all the same; the failure is raised
+    the lease cannot be set           held until at_most is over           the hold is left; the failure is raised
     the client is closed meanwhile    released, unless the client has      the function runs on without the lock
                                       release_on_close=False
 

@@ -8,7 +8,7 @@ What happens to the call of a cancelled task:
 
 - An acquire or another wait is cancelled in the core. The task goes on when the event of the call has come. If that is
   a grant, the grant is given back before the cancellation is raised.
-- A release is waited for to its end.
+- The task waits for the end of a release.
 - A query goes on without the task. Its result is dropped.
 
 A task that is destroyed, because its loop has ended, cannot wait. If its call is granted, the grant is given back when

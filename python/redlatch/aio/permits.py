@@ -401,7 +401,7 @@ class PermitSemaphore(Awaited, PermitHandle):
                 raise NotOwnedError(
                     f"permit semaphore {self.name!r} is in no `async with` block", lock_name=self.name
                 )
-            task = next(reversed(self._entered))  # entered by another task, as by a fixture
+            task = next(reversed(self._entered))  # another task entered the block, as in a fixture
         entered = self._entered[task]
         permit = entered.pop()
         if not entered:

@@ -38,7 +38,7 @@ class TrioLoop:
             while self._descriptor is not None:
                 try:
                     await trio.lowlevel.wait_readable(descriptor)
-                except trio.ClosedResourceError:  # by unwatch()
+                except trio.ClosedResourceError:  # unwatch() was called
                     return
                 call()
 

@@ -75,9 +75,9 @@ class Lock(BaseLock[Hold]):
         """Acquires the lock; arguments that are None are those of the lock.
 
         Args:
-            sleep: As of the lock.
-            blocking: As of the lock.
-            blocking_timeout: As of the lock.
+            sleep: None: that of the lock.
+            blocking: None: that of the lock.
+            blocking_timeout: None: that of the lock.
             token: None; any other value raises an UnsupportedError.
 
         Returns:

@@ -97,8 +97,8 @@ class Lock(BaseLock[_OwnHold]):
         """Acquires the lock; arguments that are None are those of the lock.
 
         Args:
-            blocking: As of the lock.
-            blocking_timeout: As of the lock.
+            blocking: None: that of the lock.
+            blocking_timeout: None: that of the lock.
             token: None; any other value raises an UnsupportedError.
 
         Returns:
