@@ -45,7 +45,8 @@ class CredentialProvider(Protocol):
     """
 
     def get_credentials(self) -> Union[Tuple[str], Tuple[str, str]]:
-        """Returns (password,) or (username, password). It may block. Its exceptions are logged; connect() raises them.
+        """Returns (password,) or (username, password). It may block. Its exceptions are logged; those during connect()
+        are raised.
 
         Example:
             >>> class Static:

@@ -298,7 +298,7 @@ class PermitSemaphore(PermitHandle):
         super().__init__(
             client, name, "permit_semaphore", timeout, lease_ms(lease, "lease"), limit, wait_for_creation
         )
-        self._entered: List[Tuple[int, Permit]] = []  # of the open `with` blocks: owner number, permit
+        self._entered: List[Tuple[int, Permit]] = []  # of the open `with` blocks: owner number, permit; innermost last
         client._losses.watch()
 
     def acquire(
