@@ -6,8 +6,9 @@
     with client.lock("orders:42"):
         ...
 
-A lock on Redis is a lease: a process that was paused may go on for a moment after its lease is over. `hold.lost`,
-`hold.lost_event` and LockLostError tell; only a fencing token checked by what is guarded can prevent.
+A lock on Redis is a lease: a process that was paused may go on for a moment after its lease has ended. `hold.lost`,
+`hold.lost_event` and LockLostError report that. Only a fencing token that the guarded resource checks can prevent a
+write in that moment.
 SPDX-License-Identifier: Apache-2.0
 """
 

@@ -1,4 +1,4 @@
-"""Loads the compiled module and converts the few things that cross it.
+"""Loads the compiled module, and converts strings and records of the core.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,7 +11,7 @@ from redlatch._core import ffi, lib
 
 __all__ = ["FOREVER", "LEASE_OF_LOCK", "RENEWED", "CData", "ffi", "lib", "new_record", "text"]
 
-# A value that cffi owns; it has no type that a checker could know.
+# A value of cffi. Type checkers know no type for it.
 CData = Any
 
 FOREVER: int = lib.REDLATCH_FOREVER
@@ -20,14 +20,14 @@ LEASE_OF_LOCK: int = lib.REDLATCH_LEASE_OF_LOCK
 
 
 def text(characters: CData) -> str:
-    """A NUL-terminated C string; bytes that are no UTF-8, as a lock's name may hold, are shown escaped. A field of a
-    record does not keep the record's memory: the caller has to."""
+    """Returns a NUL-terminated C string as str. Bytes that are not UTF-8, which a lock's name may contain, are escaped.
+    If the string is a field of a record, the caller must keep the record alive: the field does not."""
     value: bytes = ffi.string(characters)
     return value.decode("utf-8", "backslashreplace")
 
 
 def new_record(type_name: str) -> CData:
-    """A zeroed struct of the public header with its size filled in."""
+    """Returns a zeroed struct of the public header with its `struct_size` set."""
     record = ffi.new(type_name + " *")
     record.struct_size = ffi.sizeof(type_name)
     return record

@@ -1,4 +1,4 @@
-"""Client: the connection to one Redis server, from which locks are made.
+"""Client: a client of one Redis server or cluster. It makes locks, semaphores and latches.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -28,8 +28,8 @@ from redlatch.watching import wait_free
 
 class Client(Jobs):
     """A client of one server or cluster, made by connect(). Any number of threads may use it at the same time. A forked
-    child may use it, too: there it makes connections, a uuid and threads of its own at the first use, and has none of
-    the parent's holds. See `after_fork` of connect().
+    child may use it, too: there the client gets connections, a uuid and threads of its own at the first use, and has
+    none of the parent's holds. See `after_fork` of connect().
 
     Example:
         >>> with client.lock("orders:42"):
@@ -38,14 +38,15 @@ class Client(Jobs):
     """
 
     def __init__(self, handle: CData, renewal: Optional[Renewal] = None) -> None:
-        # Freed when nobody uses the memory any more, the watching thread included; closed before that, see below.
+        # Freed with its last reference, which the watching thread may have. It is closed before that, by close() or
+        # _end().
         self._handle: CData = ffi.gc(handle, lib.redlatch_client_free)
         self._url = text(lib.redlatch_client_url(self._handle))
         self._losses = Losses(self._handle, renewal)
-        # Runs at the latest when the interpreter ends, so that what is held is released then.
+        # Runs at the latest when the interpreter ends, so that all holds are released then.
         self._renewal = renewal
         self._end = weakref.finalize(self, _end, self._losses, renewal)
-        searched = "+" in self._url.partition("://")[0]  # for a master, of which there may be another one
+        searched = "+" in self._url.partition("://")[0]  # the client searches for its server, which may change
         if renewal is not None or searched:
             self._losses.watch()
         if renewal is not None:
@@ -64,20 +65,21 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> Lock:
-        """A mutex.
+        """Returns a mutex.
 
         Args:
-            name: 1 to 65 535 bytes, or text, which is taken as UTF-8. A name is to be used as one kind of lock only.
-            timeout: How long `with` and an acquire without one wait: None or -1 for ever, 0 tries once.
-            lease: None: it is renewed for as long as the lock is held. Seconds: it is fixed.
-            max_hold: The longest time for which the lease is renewed; None means without a limit.
-            owner: Who holds it, and may acquire it again: "thread", the calling one, or "handle", the returned object.
-            on_lost: What follows when a hold is lost, which is logged in any case: "raise" has the end of the `with`
-                raise a LockLostError, and "log" not. A callable is called once with the Hold, by another thread, and
-                the end of the `with` raises.
-            reentrant: False makes a second acquire by the owner an AlreadyHeldError.
-            confirm_release: False has a release, that at the end of the `with` too, not wait for the server's reply:
-                see Lock.release().
+            name: 1 to 65 535 bytes; a str is encoded as UTF-8. Use a name as one kind of lock only.
+            timeout: How long `with` waits, and an acquire without a timeout. None or -1: for ever. 0: tries once.
+            lease: None: the lease is renewed for as long as the lock is held. Seconds: a fixed lease.
+            max_hold: A hold is not renewed beyond this time. None: no limit.
+            owner: The owner of a hold, which may acquire again: "thread", the calling one, or "handle", the returned
+                object.
+            on_lost: What follows when a hold is lost. "raise": the end of the `with` raises a LockLostError. "log": it
+                does not. A callable: it is called once with the Hold, by the thread that finds the loss, usually one of
+                redlatch; the end of the `with` raises. In any case the loss is logged.
+            reentrant: False: a second acquire by the owner raises an AlreadyHeldError.
+            confirm_release: False: a release does not wait for the server's reply, nor does the end of the `with`. See
+                Lock.release().
 
         Example:
             >>> with client.lock("orders:42", timeout=5) as hold:
@@ -101,11 +103,12 @@ class Client(Jobs):
         confirm_release: bool = True,
         token_from_time: bool = False,
     ) -> Lock:
-        """A mutex whose holds have a fencing token, `hold.token`. Each token is greater than those of all holds before.
-        A resource that refuses smaller tokens than it has seen is protected from a holder whose lease is over.
+        """Returns a mutex whose holds have a fencing token, `hold.token`. Each token is greater than those of all
+        earlier holds. A resource that refuses smaller tokens than it has seen is protected from a holder whose lease is
+        over.
 
         Args:
-            name: As of lock(), like the others that are not explained here.
+            name: See lock(), also for the details of the other arguments.
             timeout: How long to wait.
             lease: Renewed or fixed.
             max_hold: The longest hold.
@@ -113,8 +116,8 @@ class Client(Jobs):
             on_lost: "raise", "log" or a callable.
             reentrant: Whether the owner may acquire again.
             confirm_release: Whether a release waits for the server's reply.
-            token_from_time: No token is smaller than the server's time in microseconds, so that tokens go on rising
-                when the server loses their counter. To be the same for all who use the name.
+            token_from_time: True: no token is smaller than the server's time in microseconds, so that tokens grow even
+                if the server loses their counter. All clients must use the same value for a name.
 
         Example:
             >>> lock = client.fenced_lock("ledger")
@@ -151,8 +154,8 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> Lock:
-        """A mutex that is granted in the order of arrival at the server, across all processes and threads. A waiter
-        leaves the queue when it gives up. It keeps its position until then, unless its client is not heard of for
+        """Returns a mutex that is granted in the order of arrival at the server, across all processes and threads. A
+        waiter keeps its position in the queue until it gives up, unless its client sends no heartbeat for
         `fair_timeout` (see connect()). The options are those of lock().
 
         Example:
@@ -180,11 +183,12 @@ class Client(Jobs):
         back_off_max: Seconds = 0.128,
         back_off_multiplier: int = 2,
     ) -> Lock:
-        """A mutex whose waiters poll instead of subscribing. It is for locks that are held for a very short time by so
-        many clients that a message to all of them costs more. In one process only the first waiter polls.
+        """Returns a mutex whose waiters poll instead of subscribing. Use it for a lock that is held for very short
+        times, and by so many clients that a message to all of them costs more than polling. In one process only the
+        first waiter polls.
 
         Args:
-            name: As of lock(), like the others that are not explained here.
+            name: See lock(), also for the details of the other arguments.
             timeout: How long to wait.
             lease: Renewed or fixed.
             max_hold: The longest hold.
@@ -193,7 +197,7 @@ class Client(Jobs):
             reentrant: Whether the owner may acquire again.
             confirm_release: Whether a release waits for the server's reply.
             back_off_initial: The first pause between two attempts.
-            back_off_max: The longest pause; as long as the first for pauses of one length.
+            back_off_max: The longest pause. If it equals back_off_initial, all pauses have the same length.
             back_off_multiplier: The factor by which each pause is longer than the pause before.
 
         Example:
@@ -230,14 +234,14 @@ class Client(Jobs):
         on_lost: OnLost = "raise",
         confirm_release: bool = True,
     ) -> Lock:
-        """A lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with the
-        owner as its value. It is not reentrant: a second acquire by the owner raises an AlreadyHeldError.
+        """Returns a lock in the format of redis-py, redsync, bsm/redislock, node-redlock and many others: a string with
+        the owner as its value. It is not reentrant: a second acquire by the owner raises an AlreadyHeldError.
 
         Those libraries publish no message at a release. While one of them holds the lock, a waiter polls every 0.1 s.
 
         Args:
-            name: As of lock(), like the others that are not explained here.
-            key_template: The key, with {name} in it once; "lock:{name}" is that of python-redis-lock.
+            name: See lock(), also for the details of the other arguments.
+            key_template: The key, with {name} in it once. python-redis-lock uses "lock:{name}".
             timeout: How long to wait.
             lease: Renewed or fixed.
             max_hold: The longest hold.
@@ -262,13 +266,13 @@ class Client(Jobs):
         limit: Optional[int] = None,
         wait_for_creation: bool = False,
     ) -> Semaphore:
-        """A semaphore: a number of permits, without owners.
+        """Returns a semaphore: a number of permits without owners.
 
         Args:
-            name: As of lock().
-            timeout: How long `with` and an acquire without one wait: None or -1 for ever, 0 tries once.
-            limit: The number of permits with which the first acquire makes the semaphore, if it does not exist.
-            wait_for_creation: `with` waits until the semaphore is made. Otherwise it raises a NotFoundError.
+            name: See lock().
+            timeout: How long `with` waits, and an acquire without a timeout. None or -1: for ever. 0: tries once.
+            limit: The first acquire makes the semaphore with this number of permits, if it does not exist.
+            wait_for_creation: True: `with` waits until somebody makes the semaphore. False: it raises a NotFoundError.
 
         Example:
             >>> with client.semaphore("gate", limit=2) as gate:
@@ -287,14 +291,14 @@ class Client(Jobs):
         limit: Optional[int] = None,
         wait_for_creation: bool = False,
     ) -> PermitSemaphore:
-        """A permit semaphore. Each permit has an id and a lease; it is free again when its lease ends.
+        """Returns a permit semaphore. Each permit has an id and a lease, and is available again when its lease ends.
 
         Args:
-            name: As of semaphore(), like the others that are not explained here.
+            name: See semaphore(), also for the details of the other arguments.
             timeout: How long to wait.
-            lease: The lease of each permit. None: it is renewed until the permit is released. Seconds: it is fixed.
-            limit: How many permits.
-            wait_for_creation: For `with`.
+            lease: The lease of each permit. None: it is renewed until the permit is released. Seconds: a fixed lease.
+            limit: The number of permits, if the first acquire makes the semaphore.
+            wait_for_creation: Whether `with` waits until somebody makes the semaphore.
 
         Example:
             >>> with client.permit_semaphore("slots", limit=3) as permit:
@@ -305,11 +309,11 @@ class Client(Jobs):
 
     @explain_other_names
     def latch(self, name: LockName, *, timeout: Optional[Seconds] = None) -> Latch:
-        """A count-down latch.
+        """Returns a count-down latch.
 
         Args:
-            name: As of lock().
-            timeout: How long a wait without one takes: None or -1 for ever, 0 checks once.
+            name: See lock().
+            timeout: How long a wait() without a timeout waits. None or -1: for ever. 0: checks once.
 
         Example:
             >>> client.latch("ready", timeout=5).wait()
@@ -330,10 +334,11 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> ReadWriteLock:
-        """A read-write lock: `.read` is for many owners at the same time, `.write` for one alone.
+        """Returns a read-write lock: `.read` is for many owners at the same time, `.write` for one alone.
 
         In this process waiters are granted in the order of arrival. Readers of other processes may overtake a writer
-        that waits here. It waits for as long as they overlap. The arguments are those of lock(), for both modes.
+        that waits in this one. The writer waits for as long as their holds overlap. The arguments are those of lock(),
+        for both modes.
 
         Example:
             >>> catalogue = client.read_write_lock("catalogue")
@@ -358,13 +363,13 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> Lock:
-        """A lock on values of a group: all of them, or none. Two sets with a common value exclude each other, even for
-        one owner. Other sets do not. It is Redisson's getMultiLock(group, values) with its StringCodec.
+        """Returns a lock on values of a group: it holds all of them, or none. Two sets with a common value exclude each
+        other, even for one owner. Other sets do not. It is Redisson's getMultiLock(group, values) with its StringCodec.
 
         Args:
-            group: A name, as of any lock; it is to be used for groups only.
-            values: 1 to 10 000, in any order; text is taken as UTF-8. Duplicates count once.
-            timeout: As of lock(), like the others.
+            group: The name of the group, as for lock(). Use the name for group locks only.
+            values: 1 to 10 000 values in any order; a str is encoded as UTF-8. Duplicates count once.
+            timeout: See lock(), also for the details of the other arguments.
             lease: Renewed or fixed.
             max_hold: The longest hold.
             owner: "thread" or "handle".
@@ -392,11 +397,12 @@ class Client(Jobs):
         )
 
     def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
-        """Asks the server about a name, whoever wrote its key: its holders, their leases, and the server queue.
+        """Asks the server about a name, whichever library wrote its key: its holders, their leases, and the server
+        queue.
 
         Args:
-            name: As of lock().
-            owner: An owner id, as Party.owner has it. If this owner holds the name, it is the first of the parties.
+            name: See lock().
+            owner: An owner id, as in Party.owner. If this owner holds the name, it is the first of the parties.
 
         Example:
             >>> with client.lock("orders:42"):
@@ -407,11 +413,11 @@ class Client(Jobs):
         return inspect(self._handle, name, name_bytes(name), owner)
 
     def scan(self, pattern: LockName = "*") -> Iterator[Report]:
-        """The locks on the server whose names match. It uses Redis's SCAN, which does not block the server for long. A
-        lock that exists all the time is found, perhaps more than once.
+        """Finds the locks on the server whose names match. It uses Redis's SCAN, which does not block the server for
+        long. A lock that exists during the whole scan is found, perhaps more than once.
 
         Args:
-            pattern: A glob of Redis, below the client's prefix.
+            pattern: A glob of Redis, for the names without the client's prefix.
 
         Example:
             >>> with client.lock("orders:42"), client.fenced_lock("orders:43"):
@@ -425,11 +431,11 @@ class Client(Jobs):
         owner may hold the name again when this returns.
 
         Args:
-            name: As of lock().
+            name: See lock().
             timeout: None or -1 waits for ever, 0 checks once.
 
         Returns:
-            False if it was held all the time.
+            True when the name was free; False if it was not until the timeout.
 
         Example:
             >>> client.wait_free("orders:42", timeout=5)
@@ -438,7 +444,7 @@ class Client(Jobs):
         return wait_free(self, name, name_bytes(name), wait_ms(timeout, "timeout"))
 
     def stats(self) -> Dict[str, int]:
-        """The client's counters since it was opened. redlatch_client.h describes each name.
+        """Returns the client's counters since it was opened. redlatch_client.h describes each name.
 
         Example:
             >>> with client.lock("orders:42"):
@@ -449,11 +455,11 @@ class Client(Jobs):
 
     def set_credentials(self, username: Optional[LockName], password: LockName) -> None:
         """Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If
-        the server refuses them, a warning is logged, and the connections keep the old ones.
+        the server refuses the new ones, a warning is logged, and the open connections keep the old ones.
 
         Args:
             username: None means the default user.
-            password: A password or a token; is never shown.
+            password: A password or a token. It is never shown.
 
         Example:
             >>> client.set_credentials("default", "any password: this server asks for none")
@@ -479,7 +485,7 @@ class Client(Jobs):
         return not self._end.alive
 
     def close(self) -> None:
-        """Releases what is held, unless `release_on_close` is False, and ends the client. Waits in progress raise a
+        """Releases all holds, unless `release_on_close` is False, and ends the client. Waits in progress raise a
         ClosedError. Takes at most the `close_timeout` of Tuning. Closing twice is harmless.
 
         Example:
@@ -515,7 +521,7 @@ class Client(Jobs):
 
 
 def stats_of(handle: CData) -> Dict[str, int]:
-    """The counters of a client."""
+    """Returns the counters of a client."""
     record = new_record("redlatch_stats")
     status: int = lib.redlatch_client_stats(handle, record)
     if status:
@@ -525,7 +531,7 @@ def stats_of(handle: CData) -> Dict[str, int]:
 
 
 def _end(losses: Losses, renewal: Optional[Renewal]) -> None:
-    """Closes a client that nobody closed. In a forked child that closes what the child has made itself."""
+    """Closes a client on which close() was not called. In a forked child it closes what the child itself has opened."""
     losses.close()
     if renewal is not None:
         renewal.stop()

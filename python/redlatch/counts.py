@@ -18,7 +18,7 @@ CountedKind = Literal["semaphore", "permit_semaphore", "latch"]
 
 
 class Counted:
-    """A name on a client with a handle of the core."""
+    """The base class of semaphores and latches, for threads and for tasks."""
 
     __slots__ = ("_client", "_handle", "_name", "_kind", "__weakref__")
 
@@ -46,7 +46,7 @@ class Counted:
 
     @property
     def kind(self) -> CountedKind:
-        """What it is: "semaphore", "permit_semaphore" or "latch"."""
+        """The kind: "semaphore", "permit_semaphore" or "latch"."""
         return self._kind
 
     def __repr__(self) -> str:
@@ -59,24 +59,24 @@ class Counted:
         )
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
-        """Makes a call that answers with nothing but its status."""
+        """Makes a call of the core that returns only its status."""
         status = function(self._handle, *arguments)
         if status:
             raise failure(status, self._name)
 
     def _number(self, function: Callable[..., int], *arguments: Any, kind: str = "int64_t *") -> int:
-        """Makes a call that hands out a number."""
+        """Makes a call of the core that hands out a number, and returns that."""
         number = ffi.new(kind)
         self._call(function, *arguments, number)
         return int(number[0])
 
     def _flag(self, function: Callable[..., int], *arguments: Any) -> bool:
-        """Makes a call that hands out yes or no."""
+        """Makes a call of the core that hands out 0 or 1, and returns it as a bool."""
         return bool(self._number(function, *arguments, kind="int32_t *"))
 
 
 class Limited(Counted):
-    """What both semaphores share: the options, and that somebody has to make them before they have permits."""
+    """The base class of both kinds of semaphores: their options, and the handle for `with`."""
 
     __slots__ = ("_wait_ms", "_scoped_handle")
 
@@ -97,13 +97,14 @@ class Limited(Counted):
         self._scoped_handle = self._handle if waits else self._must_exist(options)
 
     def _must_exist(self, options: CData) -> CData:
-        """A handle for `with`, which does not wait for a semaphore that nobody made."""
+        """Returns a handle for `with`. Its acquires fail with NOT_FOUND if nobody has made the semaphore."""
         options.must_exist = 1
         return self._new_handle(options)
 
 
 def whole(value: int, argument: str, least: Optional[int], most: int = lib.REDLATCH_PERMITS_MAX) -> int:
-    """A number of permits or counts: a whole number, no bool, within what Redisson can read."""
+    """Checks a number of permits or a count: a whole number, not a bool, in the range that Redisson can read. Returns
+    it."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected a whole number")
     low = -most if least is None else least

@@ -1,7 +1,7 @@
-"""Credentials that change: what a provider gives is pushed into the core ahead of time, since the core never runs
-Python code.
+"""Credentials that change. The core never runs Python code, so the credentials of a provider are pushed into the core
+ahead of time.
 
-A provider has the shape of redis-py's CredentialProvider or StreamingCredentialProvider; redis-py is not needed.
+A provider has the interface of redis-py's CredentialProvider or StreamingCredentialProvider; redis-py is not needed.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -20,18 +20,20 @@ from redlatch.options import c_string
 
 logger = logging.getLogger("redlatch")
 
-# A user, None for the default one, and a password.
+# A user, or None for the default user, and a password.
 Pair = Tuple[Optional[LockName], LockName]
 
-# How soon a provider is asked again that has failed: at first, in seconds. Each failure doubles it, up to the interval.
+# The pause after which a provider that failed is called again, in seconds. Each further failure doubles it, up to the
+# interval.
 FIRST_PAUSE = 1.0
 # How long close() waits for the end of the thread, in seconds.
 END = 1.0
 
 
 class CredentialProvider(Protocol):
-    """What connect() takes as `credentials`: the shape of redis-py's class of this name. One that also has on_next(),
-    on_error() and is_streaming() as redis-py's StreamingCredentialProvider has them tells of new credentials itself.
+    """The type of connect()'s argument `credentials`, with the interface of redis-py's class of this name. A provider
+    that also has on_next(), on_error() and is_streaming(), like redis-py's StreamingCredentialProvider, reports new
+    credentials by itself.
 
     Example:
         >>> class Token:
@@ -43,7 +45,8 @@ class CredentialProvider(Protocol):
     """
 
     def get_credentials(self) -> Union[Tuple[str], Tuple[str, str]]:
-        """(password,) or (username, password). It may block; its exceptions are logged, but for those of connect().
+        """Returns (password,) or (username, password). It may block. Its exceptions are logged; those during connect()
+        are raised.
 
         Example:
             >>> class Static:
@@ -55,15 +58,15 @@ class CredentialProvider(Protocol):
 
 
 def set_credentials(handle: CData, username: Optional[LockName], password: LockName) -> int:
-    """The status of the core's call."""
+    """Gives new credentials to the core. Returns the status of the call."""
     user = ffi.NULL if username is None else c_string(username, "username")
     status: int = lib.redlatch_client_set_credentials(handle, user, c_string(password, "password"))
     return status
 
 
 def pair_of(given: Any) -> Pair:
-    """The user and the password in what a provider gave: a tuple, or a token, whose user redis-py takes from the claim
-    oid. They are not shown in the error."""
+    """Returns the user and the password in what a provider gave: a tuple or a token. The user of a token is its claim
+    `oid`, as in redis-py. Errors do not show the values."""
     if isinstance(given, (tuple, list)) and len(given) in (1, 2):
         username, password = (None, *given) if len(given) == 1 else given
     elif callable(getattr(given, "get_value", None)) and callable(getattr(given, "try_get", None)):
@@ -80,8 +83,8 @@ def pair_of(given: Any) -> Pair:
 
 
 class Renewal:
-    """Pushes what one provider gives into one client: as soon as the provider tells, or at an interval, by a daemon
-    thread."""
+    """Pushes the credentials of one provider into one client: whenever the provider reports new ones, or at an
+    interval, by a daemon thread."""
 
     def __init__(self, provider: CredentialProvider, interval: Optional[Seconds]) -> None:
         if not callable(getattr(provider, "get_credentials", None)):
@@ -96,15 +99,16 @@ class Renewal:
         self._guard = threading.Lock()
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
-        self._inherited = False  # its thread is the parent's
+        self._inherited = False  # this is a forked child, and the parent had the thread
         self._resumed = False
         _everybody.add(self)
 
     def first(self) -> Pair:
-        """Asks for the credentials of the first connection, in the caller's thread, to whom all errors go."""
+        """Returns the credentials of the first connection. The provider is called in the caller's thread, and its
+        errors are raised."""
         tells = all(callable(getattr(self._provider, name, None)) for name in ("on_next", "on_error", "is_streaming"))
         provider: Any = self._provider
-        if tells:  # before the provider begins, which it may do in on_next(): it may tell at once, and fail at once
+        if tells:  # before get_credentials(): a provider may start in on_next(), and report, or fail, at once
             provider.on_error(_weakly(self, Renewal._failed))
             provider.on_next(_weakly(self, Renewal._next))
         first = pair_of(provider.get_credentials())
@@ -115,7 +119,7 @@ class Renewal:
         return first
 
     def start(self, handle: CData) -> None:
-        """Begins to push."""
+        """Starts to push credentials into the client."""
         with self._guard:
             self._handle = handle
             newest = self._newest
@@ -129,14 +133,15 @@ class Renewal:
         self._thread.start()
 
     def begin_child(self) -> None:
-        """In a forked child, which lacks the thread."""
+        """Called in a forked child, which lacks the thread."""
         self._guard = threading.Lock()
         self._stop = threading.Event()
         self._inherited = self._thread is not None or self._inherited
         self._thread = None
 
     def resume(self) -> None:
-        """The child uses its client: the provider is asked at once, as nobody knows when it was asked last."""
+        """Called when a forked child first uses its client. The provider is called at once, because it is not known
+        when it was called last."""
         if self._inherited:
             self._inherited = False
             self._resumed = True
@@ -158,15 +163,16 @@ class Renewal:
                 ready = self._handle is not None
             if ready:
                 self._push(pair)
-        except Exception as error:  # the provider's thread has to go on
+        except Exception as error:  # must not end the provider's thread
             self._failed(error)
 
     def _failed(self, error: Any) -> None:
-        # Its text only: a record that is kept would keep the client, by the frames of the error.
+        # Logs only the text of the error. A log record that is kept would keep the frames of the exception, and by them
+        # the client.
         logger.warning("no new credentials from %s: %s", type(self._provider).__name__, repr(error))
 
     def _push(self, pair: Pair) -> bool:
-        """False when the client is closed."""
+        """Returns False if the client is closed, or belongs to the parent process."""
         status = set_credentials(self._handle, *pair)
         if status in (lib.REDLATCH_CLOSED, lib.REDLATCH_FORKED):
             return False
@@ -183,12 +189,12 @@ class Renewal:
                 if not self._push(pair_of(self._provider.get_credentials())):
                     return
                 pause, failed = interval, FIRST_PAUSE
-            except Exception as error:  # whatever the provider raises: the old credentials may still do
+            except Exception as error:  # of any kind: the old credentials may still be valid
                 self._failed(error)
                 pause, failed = min(failed, interval), failed * 2
 
 
-# Of all clients, for a forked child.
+# Those of all clients, for a forked child.
 _everybody: weakref.WeakSet[Renewal] = weakref.WeakSet()
 
 
@@ -201,7 +207,7 @@ os.register_at_fork(after_in_child=_begin_child)
 
 
 def _weakly(renewal: Renewal, method: Callable[[Renewal, Any], None]) -> Callable[[Any], None]:
-    """A callback that does not keep the client: a provider may outlive it."""
+    """Returns a callback that does not keep the client alive, because a provider may outlive the client."""
     reference = weakref.ref(renewal)
 
     def call(given: Any) -> None:

@@ -1,4 +1,5 @@
-"""What the decorators of redlatch share: which functions they take, and names that are made from a call's arguments.
+"""What the decorators of redlatch share: which functions they accept, and lock names that are made from a call's
+arguments.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,8 +15,8 @@ from redlatch.errors import InvalidArgumentError, LockName
 
 
 def check_function(function: Callable[..., Any], decorator: str, statement: str) -> None:
-    """Refuses what is no function whose body has run when a call returns; `statement` is what a generator's body can
-    do instead."""
+    """Raises a TypeError unless `function` is a function whose body has run when a call returns. `statement` is what
+    the body of a generator can use instead."""
     if isinstance(function, type) or not callable(function):
         raise TypeError(
             f"{decorator} decorates functions; {function!r} is none (@staticmethod and the like go above it)"
@@ -31,7 +32,7 @@ def check_function(function: Callable[..., Any], decorator: str, statement: str)
 
 
 def check_coroutine_function(function: Callable[..., Any], decorator: str, statement: str) -> None:
-    """The same for an asynchronous client, which decorates coroutine functions."""
+    """Raises a TypeError unless `function` is a coroutine function, which an asynchronous client decorates."""
     if not inspect.iscoroutinefunction(function):
         raise TypeError(
             f"{decorator} of an asynchronous client decorates coroutine functions; {function!r} is none (use a client "
@@ -57,7 +58,7 @@ class NameOfCall:
                 )
 
     def of(self, arguments: Tuple[Any, ...], keywords: Mapping[str, Any]) -> str:
-        """The name for a call with these arguments."""
+        """Returns the name for a call with these arguments."""
         try:
             bound = self._signature.bind(*arguments, **keywords)
         except TypeError as error:
@@ -76,7 +77,7 @@ class NameOfCall:
 
 
 def check_template(template: LockName) -> str:
-    """A name with fields is text."""
+    """Checks that a name with fields is a str of valid format, and returns it."""
     if not isinstance(template, str):
         raise TypeError(f"name is of type {type(template).__name__}; expected str, such as 'user:{{user_id}}'")
     _fields(template)
@@ -84,7 +85,7 @@ def check_template(template: LockName) -> str:
 
 
 def _fields(template: str) -> List[str]:
-    """The arguments that a template names."""
+    """Returns the names of the arguments that a template uses."""
     try:
         parsed = list(string.Formatter().parse(template))
     except ValueError as error:

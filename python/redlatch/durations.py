@@ -1,4 +1,4 @@
-"""Seconds, as callers give them, to the milliseconds of the core.
+"""Converts seconds, as callers give them, to the milliseconds of the core.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,12 +13,12 @@ from typing import Optional, Union
 from redlatch._ffi import FOREVER, RENEWED
 from redlatch.errors import InvalidArgumentError
 
-# An int is welcome wherever a float is.
+# Type checkers accept an int for a float.
 Seconds = Union[float, timedelta]
 
 
 class LockTimeout(enum.Enum):
-    """The time to wait of a call that names none: that of its lock."""
+    """The default of a `timeout` argument: the timeout of the lock."""
 
     LOCK_TIMEOUT = "the timeout of the lock"
 
@@ -28,21 +28,22 @@ class LockTimeout(enum.Enum):
 
 LOCK_TIMEOUT = LockTimeout.LOCK_TIMEOUT
 
-# Ten years, as in the core, which would else refuse in its own words and unit.
+# Ten years, as in the core. It is checked here for a message that names the argument and has seconds.
 SECONDS_MAX = 10 * 365 * 86400
 
 
 def wait_ms(seconds: Optional[Seconds], argument: str) -> int:
-    """A time to wait: None or -1 waits for ever, as does the standard library's longest; 0 tries once."""
+    """Converts a time to wait. None, -1 and threading.TIMEOUT_MAX wait for ever; 0 tries once."""
     if _is_endless(seconds) or seconds == threading.TIMEOUT_MAX:
         return FOREVER
     return _milliseconds(seconds, argument, "None or -1 to wait for ever, 0 to try once, or seconds")
 
 
 def blocking_wait_ms(blocking: bool, timeout: Union[Seconds, LockTimeout, None], lock_wait_ms: int = FOREVER) -> int:
-    """How long an acquire waits, by the two arguments that threading's have; lock_wait_ms where it names no timeout."""
+    """Returns how long an acquire waits, by its arguments `blocking` and `timeout`, which are those of threading.
+    Returns lock_wait_ms if the call has no timeout."""
     if not isinstance(blocking, int) or blocking not in (0, 1):
-        # acquire(5) means a time-out, and taken for a yes it would wait for ever.
+        # The 5 of acquire(5) is meant as a timeout. Taken for True it would wait for ever.
         raise TypeError(f"blocking is {blocking!r}; expected True or False (did you mean timeout={blocking!r}?)")
     if isinstance(timeout, LockTimeout):
         return lock_wait_ms if blocking else 0
@@ -55,26 +56,26 @@ def blocking_wait_ms(blocking: bool, timeout: Union[Seconds, LockTimeout, None],
 
 
 def lease_ms(seconds: Optional[Seconds], argument: str) -> int:
-    """A lease: None or -1 means one that is renewed for as long as the lock is held."""
+    """Converts a lease. None or -1 means a lease that is renewed for as long as the lock is held."""
     if _is_endless(seconds):
         return RENEWED
     return _more_than_nothing(seconds, argument, "None for a lease that is renewed, or more than 0 seconds")
 
 
 def limit_ms(seconds: Optional[Seconds], argument: str) -> int:
-    """A limit: None or -1 means that there is none."""
+    """Converts a limit. None or -1 means that there is no limit."""
     if _is_endless(seconds):
         return FOREVER
     return _more_than_nothing(seconds, argument, "None for no limit, or more than 0 seconds")
 
 
 def span_ms(seconds: Seconds, argument: str) -> int:
-    """A stretch of time that must be one: more than nothing, and not for ever."""
+    """Converts a duration that must be more than 0, and not infinite."""
     return _more_than_nothing(seconds, argument, "more than 0 seconds")
 
 
 def delay_ms(seconds: Seconds, argument: str) -> int:
-    """A stretch of time that may be nothing, but not for ever."""
+    """Converts a duration that may be 0, but not infinite."""
     return _milliseconds(seconds, argument, "0 or more seconds")
 
 
@@ -99,5 +100,5 @@ def _milliseconds(seconds: Optional[Seconds], argument: str, expected: str) -> i
     count = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
     if not 0 <= count <= SECONDS_MAX:  # no comparison holds for NaN
         raise InvalidArgumentError(f"{argument} is {seconds!r}; expected {expected}, at most {SECONDS_MAX}")
-    # A moment too short to count is still more than nothing: 0 has a meaning of its own.
+    # A duration that would be rounded to 0 becomes 1 ms, because 0 has a meaning of its own.
     return max(round(count * 1000), 1) if count else 0

@@ -1,6 +1,7 @@
-"""Election: one of many candidates leads, in whatever process they are.
+"""Election: one of many candidates leads, whichever processes they are in.
 
-A candidate is a thread of its own. Leading is holding a mutex that is renewed. The states of a candidate:
+A candidate is a thread of its own. The candidate that holds a mutex, which is renewed, leads. The states of a
+candidate:
 
     state        on the server           is_leader   what ends it
     campaigning  waits for the mutex     False       a grant: leading, then on_gain() is called
@@ -19,9 +20,9 @@ lease is over or resign() is called, also while a callback still runs. A callbac
 mutex is released, and the exception is raised by resign() or the end of the block. If it was on_gain(), on_loss() is
 not called.
 
-An error may pass if a repetition may mend it, or somebody at the server: a replica becomes a master, a password is set,
-a rule is granted. A name that is used for something else is a mistake of the program, and so is whatever the server had
-no part in.
+An error may pass if a repeat may succeed, or if somebody can correct the cause at the server: a replica becomes the
+master, a password is set, a permission is granted. A name that is used for something else is a mistake of the program,
+and so are other errors that do not come from the server.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -65,20 +66,20 @@ _ACQUIRE = WaitCall(lib.redlatch_lock_begin_acquire, lib.redlatch_lock_start_acq
 
 # The pause after an error that may pass, in seconds.
 RETRY = 1.0
-# An attempt that fails after so many seconds met an outage of its own: in one that goes on it would have failed before,
-# after the `unreachable_timeout` of 30 s.
+# An attempt that fails after more than this time, in seconds, is in a new outage. In an outage that goes on it would
+# have failed earlier, after the `unreachable_timeout` of 30 s.
 OUTAGE = 60.0
 
 
 def callback_of(value: Any, argument: str) -> Any:
-    """A function without arguments, or None."""
+    """Checks that `value` is a function or None, and returns it."""
     if value is not None and not callable(value):
         raise InvalidArgumentError(f"{argument} is {value!r}; expected a function without arguments, or None")
     return value
 
 
 def may_pass(error: RedlatchError) -> bool:
-    """Whether a candidate goes on after an error."""
+    """Returns whether a candidate goes on after an error."""
     return error.retryable or (isinstance(error, ServerError) and not isinstance(error, WrongTypeError))
 
 
@@ -91,23 +92,24 @@ class Complaints:
         self._began = 0.0
 
     def begin(self) -> None:
-        """An attempt begins."""
+        """Called when an attempt begins."""
         self._began = time.monotonic()
 
     def failed(self, error: RedlatchError) -> None:
-        """It failed."""
+        """Called when the attempt has failed."""
         if not self._complained or time.monotonic() - self._began > OUTAGE:
             logger.warning("the candidate for %r goes on after: %s", self._name, error)
         self._complained = True
 
 
 def leader_of(report: Report) -> Optional[Party]:
-    """Who leads, as a report of the name says."""
+    """Returns the leader in a report of the name, or None."""
     return next((party for party in report.parties if party.role != "waiter"), None)
 
 
 class Election:
-    """A candidate in an election, made by Client.elect(), for one `with` block. Make another one to stand again.
+    """A candidate in an election, made by Client.elect(), for one `with` block. To be a candidate again, make another
+    Election.
 
     Example:
         >>> import threading
@@ -126,8 +128,8 @@ class Election:
         self._on_gain: Optional[Callback] = callback_of(on_gain, "on_gain")
         self._on_loss: Optional[Callback] = callback_of(on_loss, "on_loss")
         self._lock = Lock(client, lib.REDLATCH_MUTEX, name, None, None, None, "thread", "log")
-        self._cancel: Optional[Cancel] = None  # of the wait for the mutex
-        self._changed = threading.Event()  # there may be something to do
+        self._cancel: Optional[Cancel] = None  # cancels the wait for the mutex
+        self._changed = threading.Event()  # wakes the candidate's thread
         self._resigned = False
         self._hold: Optional[Hold] = None
         self._error: Optional[BaseException] = None
@@ -140,12 +142,14 @@ class Election:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate leads, as far as is known. Nothing is sent. False as soon as the lease is over."""
+        """Whether this candidate leads, as far as this process knows. Nothing is sent. False as soon as the lease is
+        over."""
         hold = self._hold
         return hold is not None and not self._resigned and hold._alive() is not None
 
     def leader(self) -> Optional[Party]:
-        """Asks the server for the leader, or None. `host` and `pid` are known for clients of redlatch.
+        """Asks the server for the leader. Returns None if nobody leads. `host` and `pid` are known for clients of
+        redlatch.
 
         Example:
             >>> print(client.elect("scheduler").leader())
@@ -154,8 +158,9 @@ class Election:
         return leader_of(self._client.inspect(self.name))
 
     def resign(self) -> None:
-        """Ends the candidacy. If it leads, on_loss() is called, and then the mutex released. Returns when that is done,
-        unless a callback calls it: then it is done after the callback. Resigning twice is harmless.
+        """Ends the candidacy. If this candidate leads, on_loss() is called, and then the mutex is released. Returns
+        when that is done. If a callback calls it, it returns at once, and the rest is done after the callback.
+        Resigning twice is harmless.
 
         Example:
             >>> with client.elect("scheduler") as election:
@@ -171,14 +176,15 @@ class Election:
     def __enter__(self) -> Election:
         if self._thread is not None or self._resigned:
             raise RuntimeError(f"the candidacy for {self.name!r} has begun before; expected another client.elect()")
-        # Here, not before: a child of a fork cannot use what its parent made, and gevent may patch in between.
+        # Made here, not in __init__(): a forked child cannot use the parent's cancel object, and gevent may patch the
+        # threads in between.
         self._cancel, self._changed = Cancel(), threading.Event()
         self._client._losses.watch()
         self._client._losses.wake_at_close(self._changed)
         self._thread = threading.Thread(target=self._run, name="redlatch-election", daemon=True)
         try:
             self._thread.start()
-        except BaseException:  # Ctrl-C, or the SystemExit of a SIGTERM: the block is never entered, nor left
+        except BaseException:  # Ctrl-C, or the SystemExit of a SIGTERM: __exit__() will not be called
             self._end()
             raise
         return self
@@ -192,14 +198,14 @@ class Election:
         if error is None:
             self.resign()
         else:
-            self._end()  # what went wrong there was logged
+            self._end()  # an error of the candidacy was logged
 
     def _end(self) -> None:
         self._resigned = True
         if self._cancel is not None:
             self._cancel.fire()
         self._changed.set()
-        # A thread that has not begun yet ends by itself.
+        # A thread that has not started yet ends by itself.
         if self._thread is not None and self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
 
@@ -218,7 +224,7 @@ class Election:
             self._error = error
 
     def _campaign(self) -> Optional[Hold]:
-        """Waits for the mutex; None when the candidacy is over."""
+        """Waits for the mutex. Returns None when the candidacy is over."""
         number, status = new_number(), new_status()
         complaints = Complaints(self.name)
         arguments = (self._lock._handle, number, LEASE_OF_LOCK, FOREVER)
@@ -237,7 +243,7 @@ class Election:
             except WaitCancelledError:
                 return None
             except RedlatchError as error:
-                if isinstance(error, LockLostError):  # it was granted, and over before the reply came
+                if isinstance(error, LockLostError):  # granted, but its lease ended before the reply came
                     lib.redlatch_lock_release_as(self._lock._handle, number)
                 elif not may_pass(error):
                     raise
@@ -248,7 +254,7 @@ class Election:
         return None
 
     def _lead(self, hold: Hold) -> None:
-        """From the grant to the loss or the release."""
+        """Leads, from the grant to the loss or the release."""
         losses = self._client._losses
         losses.expect(hold._serial, lambda _: self._changed.set(), hold)
         self._hold = hold

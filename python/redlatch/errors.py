@@ -1,4 +1,4 @@
-"""The exceptions, and the one place where a status of the core becomes one of them.
+"""The exceptions, and the conversion of the core's statuses to them.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,15 +17,15 @@ logger = logging.getLogger("redlatch")
 
 LockName = Union[str, bytes]
 
-# Why a hold was lost: its lease ran out; the server no longer knows it, as after a release by force; its max_hold is
-# over; the thread that held it ended.
+# Why a hold was lost: its lease ended; the server no longer has it, as after a forced release; its max_hold was
+# reached; its owner ended.
 LossReason = Literal["expired", "missing", "max_hold", "abandoned"]
 
 
 class RedlatchError(Exception):
     """The base class of all exceptions of redlatch."""
 
-    # What an instance stands for that was raised without a status.
+    # The status of an instance that is made without one.
     _usual_status: int = lib.REDLATCH_INTERNAL
 
     def __init__(
@@ -55,7 +55,7 @@ class RedlatchError(Exception):
         return _rebuild, (type(self), str(self), self.lock_name, self.status, kept)
 
 
-# What is pickled beside what an exception is made of.
+# The attributes that are pickled besides the arguments of __init__().
 _KEPT = ("__notes__", "reason")
 
 
@@ -84,7 +84,7 @@ class LockLostError(RedlatchError):
 
     _usual_status = lib.REDLATCH_LOST
 
-    # None if that is not known.
+    # Why the hold was lost; None if that is not known.
     reason: Optional[LossReason] = None
 
 
@@ -95,7 +95,7 @@ class AlreadyHeldError(RedlatchError, RuntimeError):
 
 
 class WouldDeadlockError(RedlatchError, RuntimeError):
-    """The caller holds the read lock and asked for the write lock: it would wait for itself."""
+    """The caller holds the read lock and tried to acquire the write lock: it would wait for itself."""
 
     _usual_status = lib.REDLATCH_WOULD_DEADLOCK
 
@@ -167,8 +167,8 @@ class WrongTypeError(ServerError):
 
 
 class NotReplicatedError(ServerError):
-    """Fewer than `min_replicas` replicas acknowledged it within the `replica_timeout`, or with `durable` the disk did
-    not. What was granted was given back."""
+    """Fewer than `min_replicas` replicas acknowledged the command within the `replica_timeout`, or with `durable` it
+    was not on disk by then. What was granted was given back."""
 
     _usual_status = lib.REDLATCH_NOT_REPLICATED
 
@@ -179,7 +179,7 @@ class ResourceError(RedlatchError):
     _usual_status = lib.REDLATCH_SYSTEM
 
 
-# The statuses that have a class of their own; of the others those of a group share one.
+# The statuses that have a class of their own. The other statuses of a group, such as -3xx, share a class.
 _BY_STATUS: Dict[int, Type[RedlatchError]] = {
     lib.REDLATCH_TIMEOUT: LockTimeoutError,
     lib.REDLATCH_NOT_OWNED: NotOwnedError,
@@ -202,32 +202,33 @@ _BY_STATUS: Dict[int, Type[RedlatchError]] = {
 _BY_GROUP: Dict[int, Type[RedlatchError]] = {3: UnreachableError, 4: ServerError}
 
 
-# A handle of the core is freed by Python alone: with other garbage, some of which has a finaliser that uses it.
+# Only Python's garbage collector frees handles of the core. It may free a handle together with other garbage whose
+# finaliser then uses the handle.
 _COLLECTED = "this object is closed: Python is ending, or has collected it as garbage together with what uses it"
 
 
 def program_ends() -> bool:
-    """Whether the program ends around the calling thread: a daemon, for which Python does not wait."""
+    """Returns whether the program is ending, and the calling thread is a daemon, for which Python does not wait."""
     main = threading.main_thread()
     return main is not None and not main.is_alive() and threading.current_thread().daemon
 
 
 def end_if_program_ends() -> None:
-    """Ends a daemon thread whose client was closed by the end of the program. Of all exceptions Python does not print
-    SystemExit alone, and none of its subclasses. The program waits for other threads after the main thread has ended,
-    so they get the exception of the failure."""
+    """Ends a daemon thread whose client was closed by the end of the program. It raises SystemExit itself, because this
+    is the only exception that Python does not print in a thread; Python prints subclasses. Other threads get the
+    exception of the failure, because the program waits for them after the main thread has ended."""
     if program_ends():
         raise SystemExit
 
 
 def class_of(status: int) -> Type[RedlatchError]:
-    """The exception class for a status."""
+    """Returns the exception class for a status."""
     return _BY_STATUS.get(status) or _BY_GROUP.get(-status // 100, RedlatchError)
 
 
 def failure(status: int, lock_name: Optional[LockName] = None) -> RedlatchError:
-    """The exception for a call that just failed. To be called by the thread that made the call, before it makes
-    another: the core keeps the words of a failure by thread."""
+    """Returns the exception for a call that just failed. The thread that made the call must call this before its next
+    call of the core, which keeps one error text for each thread."""
     if status == lib.REDLATCH_BAD_HANDLE:
         return ClosedError(_COLLECTED, lock_name=lock_name)
     if status == lib.REDLATCH_CLOSED:
@@ -236,7 +237,8 @@ def failure(status: int, lock_name: Optional[LockName] = None) -> RedlatchError:
 
 
 def error_of(status: int, message: str, reason: int, lock_name: Optional[LockName] = None) -> RedlatchError:
-    """The exception for a status of which the words are at hand, as of an event; `reason` is that of a loss."""
+    """Returns the exception for a status and its error text, such as those of an event. `reason` is the reason of a
+    loss."""
     error = class_of(status)(message, lock_name=lock_name, status=status)
     if isinstance(error, LockLostError):
         error.reason = reason_name(reason)
@@ -244,8 +246,9 @@ def error_of(status: int, message: str, reason: int, lock_name: Optional[LockNam
 
 
 def left_badly(what: str, failed: RedlatchError, error: Optional[BaseException]) -> None:
-    """The release at the end of a `with` failed. The exception of the block is not hidden by that, and the failure is
-    not silent: it is raised, or logged and added to the block's exception as a note. A loss is logged in any case."""
+    """Reports a failed release at the end of a `with` block. Without an exception of the block, the failure is raised.
+    Otherwise the failure must not hide that exception: it is logged, and added to the exception as a note. A loss is
+    not logged here, because it is logged in any case."""
     if error is None:
         raise failed
     message = f"while the block ran, or when it was left, {what} failed: {failed}"
@@ -257,5 +260,5 @@ def left_badly(what: str, failed: RedlatchError, error: Optional[BaseException])
 
 
 def reason_name(reason: int) -> Optional[LossReason]:
-    """Why a hold was lost, as LockLostError has it; None if that is not known."""
+    """Returns the name of a reason, as in LockLostError.reason. Returns None if the reason is not known."""
     return cast(LossReason, text(lib.redlatch_reason_name(reason))) if reason else None

@@ -1,4 +1,4 @@
-"""Expected: what is to be called when holds are lost, for threads and for tasks.
+"""Expected: the functions to call when holds are lost, for threads and for tasks.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 AnyHold = TypeVar("AnyHold", bound="BaseHold")
 
-# From this number of holds on, those that are over are forgotten now and then: a release through another lock of the
-# same name does not forget its hold.
+# From this number of holds on, ended holds are removed now and then. They remain if they were released through another
+# lock object of the same name.
 SWEEP = 64
 
 
 class Expected(Generic[AnyHold]):
-    """The calls of one client, by the serial of the hold. Any thread may use it, also in a signal handler."""
+    """The functions for the holds of one client, by the serial of the hold. Any thread may use it, also in a signal
+    handler."""
 
     def __init__(self) -> None:
         self._guard = threading.RLock()
@@ -33,7 +34,7 @@ class Expected(Generic[AnyHold]):
         return len(self._calls)
 
     def add(self, serial: int, call: Callable[[AnyHold], Any], hold: AnyHold) -> None:
-        """Adds a call to those of a hold, unless its lock has added it with a level before."""
+        """Adds a function for a hold, unless the same lock object has added it with an earlier acquire of this hold."""
         with self._guard:
             if len(self._calls) >= self._sweep_at:
                 # A copy: a signal handler in between may add and take.
@@ -46,12 +47,13 @@ class Expected(Generic[AnyHold]):
                 calls.append((call, hold))
 
     def take(self, serial: int) -> List[Tuple[Callable[[AnyHold], Any], AnyHold]]:
-        """The calls of a hold, which are forgotten."""
+        """Removes and returns the functions for a hold."""
         with self._guard:
             return self._calls.pop(serial, [])
 
     def released(self, serial: int, lock: LockHandle, number: int) -> None:
-        """An owner released one level of a hold: after the last one nothing is to be called."""
+        """Called when an owner has released one acquire of a hold. After the last one the functions for this hold are
+        dropped."""
         record = new_record("redlatch_hold")
         status: int = lib.redlatch_lock_hold_status(lock._handle, number, record)
         if status or record.serial != serial or record.state == lib.REDLATCH_NOT_HELD:

@@ -1,4 +1,4 @@
-"""A Hold: one acquire of a lock, until it is released or lost.
+"""Hold: the state of an owner's hold, and what the owner can do with it.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -32,9 +32,10 @@ _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
 
 class BaseHold:
-    """What a hold can be asked, by threads and by tasks."""
+    """The base class of Hold for threads and for tasks: the members that send nothing."""
 
-    # A hold is made for every acquire, and most are never asked anything: what the core said is kept as it came.
+    # An object is made for every acquire, and most are never queried. So the bytes of the core's record are kept as
+    # they are.
     __slots__ = ("_lock", "_number", "_record", "_caller", "_released", "__weakref__")
 
     PACKAGE = "redlatch"
@@ -43,8 +44,8 @@ class BaseHold:
         self._lock = lock
         self._number = number  # of the owner
         self._record = record  # a redlatch_hold
-        self._caller: Optional[Caller] = None  # who entered its `with`: an owner until that is left
-        self._released = False  # through this object
+        self._caller: Optional[Caller] = None  # entered the `with` block; kept alive, and so its owner, until the end
+        self._released = False  # whether it was released through this object
 
     @property
     def token(self) -> Optional[int]:
@@ -53,10 +54,10 @@ class BaseHold:
 
     @property
     def owner(self) -> str:
-        """The owner id of this hold as it stands in Redis, "uuid:number". An extend() whose reply was lost may change
-        it; once the hold is over it is the one that acquire() got."""
+        """The owner id of this hold in Redis, "uuid:number". An extend() whose reply was lost may change it. After the
+        release it is the id that the hold had when this object was made."""
         now = self._now()
-        record = self._first() if now is None else now  # whose memory the text is in
+        record = self._first() if now is None else now  # keeps the memory of the text
         return text(record.owner)
 
     @property
@@ -66,8 +67,8 @@ class BaseHold:
         return 0 if now is None else now.count
 
     def remaining(self) -> float:
-        """The safe time in seconds: nobody else can hold the lock before it ends. 0.0 when the hold is over. A lease
-        that is renewed is never longer than the watchdog lease.
+        """Returns the rest of the safe time, in seconds. Nobody else can hold the lock before it ends. 0.0 when the
+        hold is over. A renewed hold has at most the watchdog lease, unless extend() made it longer.
 
         Example:
             >>> with client.lock("orders:42") as hold:
@@ -87,15 +88,15 @@ class BaseHold:
 
     @property
     def lost_reason(self) -> Optional[LossReason]:
-        """Why the hold was lost, as LockLostError.reason; None if it was not."""
+        """Why the hold was lost, as LockLostError.reason; None if it was not lost."""
         return self._lock._client._losses.reason(self._serial) if self.lost else None
 
     def check(self) -> None:
         """Raises when the hold is over, as far as this process knows. Nothing is sent.
 
         Raises:
-            LockLostError: It was lost.
-            NotOwnedError: It was released.
+            LockLostError: The hold was lost.
+            NotOwnedError: The hold was released.
 
         Example:
             >>> with client.lock("orders:42") as hold:
@@ -106,7 +107,7 @@ class BaseHold:
             self._raise_over()
 
     def __repr__(self) -> str:
-        first = self._first()  # it is shown in a forked child, too, where nothing can be asked
+        first = self._first()  # _now() would fail in a forked child
         return f"<{self.PACKAGE}.Hold of {self._lock.name!r} by {text(first.owner)}>"
 
     def __reduce__(self) -> NoReturn:
@@ -118,14 +119,14 @@ class BaseHold:
         return serial
 
     def _first(self) -> CData:
-        """What the core said when the hold began."""
+        """Returns the core's record from the time when this object was made."""
         record = ffi.new("redlatch_hold *")
         ffi.memmove(record, self._record, len(self._record))
         return record
 
     def _now(self) -> CData:
-        """What the core says of this hold now, or None if it is over and another may have taken its place, as in a
-        forked child."""
+        """Returns the core's record of this hold now. Returns None if the client is closed, or if the owner no longer
+        has this hold; it may have a newer one, also in a forked child."""
         record = new_record("redlatch_hold")
         status: int = lib.redlatch_lock_hold_status(self._lock._handle, self._number, record)
         if status == lib.REDLATCH_CLOSED:
@@ -143,7 +144,7 @@ class BaseHold:
 
     def _raise_over(self) -> NoReturn:
         name = self._lock.name
-        record = self._first()  # whose memory the text is in
+        record = self._first()  # keeps the memory of the text
         owner = text(record.owner)
         if owner and not owner.startswith(self._lock._client.uuid):
             raise ForkedError(f"this hold of lock {name!r} belongs to the parent process", lock_name=name)
@@ -160,11 +161,11 @@ class BaseHold:
 
 
 class Hold(BaseHold):
-    """What `with lock as hold:` and `lock.held()` give.
+    """The hold that `with lock as hold:` and `lock.held()` return.
 
-    A Hold belongs to the hold during which it was made: when the lock was released, or lost, and taken again, the old
-    object knows nothing of the new hold. It may be handed to other threads, which can ask and release on the owner's
-    behalf.
+    The object stands for the hold during which it was made. When the lock was released, or lost, and acquired again,
+    the old object does not describe the new hold. Other threads may use the object: they can query the hold, and
+    release it on the owner's behalf.
 
     Example:
         >>> with client.fenced_lock("ledger") as hold:
@@ -181,12 +182,12 @@ class Hold(BaseHold):
 
     @property
     def lost_event(self) -> threading.Event:
-        """An event that is set when the hold is lost: when its lease ends, or with the next renewal after the server
-        has lost it, as by a forced release."""
-        self._now()  # refuses in a forked child before any lock of the parent's is touched
+        """A threading.Event that is set when the hold is lost: when its lease ends, or at the next renewal if the
+        server no longer has the hold, as after a forced release."""
+        self._now()  # raises in a forked child, before it uses a lock of the parent
         if self._lost_event is None:
             self._lost_event = self._lock._client._losses.event(self._serial)
-            if self.lost:  # it may have been lost before anybody watched
+            if self.lost:  # the loss may have come before the event was made
                 self._lost_event.set()
         return self._lost_event
 
@@ -194,7 +195,7 @@ class Hold(BaseHold):
         """Releases one acquire. The end of a `with` block does not release it again.
 
         Args:
-            confirm: As of Lock.release().
+            confirm: See Lock.release().
 
         Example:
             >>> with client.lock("orders:42") as hold:

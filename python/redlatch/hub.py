@@ -1,6 +1,7 @@
-"""The dispatcher of a client whose threads are greenlets: that of redlatch.aio, in gevent's hub.
+"""HubDispatcher: the dispatcher of a client whose threads are greenlets. It is like that of redlatch.aio, but in
+gevent's hub.
 
-Its coroutines never suspend here. What they wait for they wait for in the hub, so one step runs each to its end.
+Its coroutines never suspend here, because they wait in the hub. So one step runs each coroutine to its end.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-READABLE = 1  # as gevent's loops have it
+READABLE = 1  # the number of this event in gevent's loops
 
 
 class GeventLoop:
-    """The hub of the thread that makes this."""
+    """The Loop of gevent: the hub of the thread that makes this object."""
 
     def __init__(self) -> None:
         self._hub: Any = gevent.get_hub()
@@ -39,13 +40,13 @@ class GeventLoop:
         self._waiting = 0  # how many greenlets wait
 
     def runs_here(self) -> bool:
-        """As of Loop, like the others."""
+        """See Loop, also for the other methods."""
         return hub_here() is self._hub
 
     def watch(self, descriptor: int, call: Callable[[], None]) -> None:
-        """A greenlet of its own makes the calls: what logs may wait for a lock, which a hub cannot. What a signal
-        raises in it is raised in the main greenlet, and the calls go on."""
-        self._watcher = self._hub.loop.io(descriptor, READABLE, ref=False)  # alone it keeps no hub running
+        """A greenlet of its own makes the calls, because logging may wait for a lock, and the hub cannot wait. If a
+        signal handler raises in this greenlet, the exception is raised in the main greenlet, and the calls go on."""
+        self._watcher = self._hub.loop.io(descriptor, READABLE, ref=False)  # alone it does not keep the hub running
         self._taker = gevent.spawn(self._take, self._watcher, call)
 
     def _take(self, watcher: Any, call: Callable[[], None]) -> None:
@@ -69,13 +70,13 @@ class GeventLoop:
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.stop()
-            self._taker.kill(block=False)  # what is in the stack of a greenlet that waits is never collected
+            self._taker.kill(block=False)  # the stack of a waiting greenlet is never garbage-collected
 
     def wake(self, waiter: Waiter) -> None:
         self._hub.loop.run_callback(waiter.switch, None)
 
     def post(self, call: Callable[[], object]) -> bool:
-        if self._hub.loop is None:  # it was destroyed
+        if self._hub.loop is None:  # the hub was destroyed
             return False
         self._hub.loop.run_callback_threadsafe(call)
         return True
@@ -83,7 +84,7 @@ class GeventLoop:
     checks = False
 
     async def check(self) -> None:
-        """A greenlet learns of a Timeout, or of its end, when it waits."""
+        """Does nothing: a Timeout or kill() is raised in a greenlet only when it waits."""
 
     async def wait(
         self,
@@ -91,7 +92,8 @@ class GeventLoop:
         cancel: Optional[Callable[[AnyWaiting], object]],
         desert: Callable[[AnyWaiting], object],
     ) -> Optional[Cancellation]:
-        """A Timeout or kill() ends the wait at once, as another one may follow."""
+        """A Timeout or kill() ends the wait at once. It is not held back, because a second exception may come, and one
+        of them would be lost."""
         self._count(1)
         try:
             while not waiting.done:
@@ -105,14 +107,15 @@ class GeventLoop:
         return None
 
     def _count(self, more: int) -> None:
-        """Has the hub run on while somebody waits: else gevent takes that for a wait without an end."""
+        """Keeps the hub running while a greenlet waits. Otherwise gevent would take the wait for one that never ends,
+        and raise."""
         self._waiting += more
         if self._watcher is not None:
             self._watcher.ref = self._waiting > 0
 
 
 class HubDispatcher(AnyDispatcher[GeventLoop]):
-    """That of a client whose threads are greenlets. Only greenlets of its hub use it, close() excepted."""
+    """The dispatcher of a client whose threads are greenlets. Only greenlets of its hub use it, except for close()."""
 
     losses: Losses
 
@@ -124,7 +127,7 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
         return GeventLoop()
 
     def is_here(self) -> bool:
-        """Whether the caller is a greenlet of its hub, which is that of the first caller."""
+        """Returns whether the caller is a greenlet of the dispatcher's hub, which is the hub of the first caller."""
         loop = self.loop
         if loop is None:
             loop = self._begin()
@@ -140,8 +143,8 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
         cancel: Optional[Cancel] = None,
         undo: Optional[Undo] = None,
     ) -> Call:
-        """Makes a call that waits, and ends with OK or TIMEOUT. An exception that comes meanwhile leaves nothing held
-        or queued; `undo` starts to give back what the call was granted."""
+        """Makes a call that waits. Its status is OK or TIMEOUT when this returns. If an exception comes meanwhile,
+        nothing stays held or queued: `undo` starts to give back a grant."""
         self.bind()
         call = self.start(
             start, *arguments, name=name, kept=kept, undo=None if undo is None else lambda call: undo(self, call)
@@ -154,7 +157,7 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
         return call
 
     def _cancel_from_anywhere(self, call: Call) -> None:
-        """The dispatcher is used in its hub alone."""
+        """Cancels a call from any thread: in the hub, because the dispatcher may only be used there."""
         loop = self.loop
         if loop is None or loop.runs_here():
             self.cancel(call)
@@ -164,16 +167,16 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
     def release(
         self, lock: LockHandle, number: int, confirmed: int = lib.REDLATCH_CONFIRM_OF_LOCK
     ) -> Tuple[int, Optional[RedlatchError]]:
-        """Releases an owner's hold of a lock, to its end although an exception comes meanwhile.
+        """Releases an owner's hold of a lock. If an exception comes meanwhile, the release goes on.
 
         Returns:
-            The serial of the hold, and what failed.
+            The serial of the hold, and the error or None.
         """
         self.bind()
         start = lib.redlatch_lock_start_release_with
         try:
             call = self.start(start, lock._handle, number, confirmed, name=lock.name, kept=lock)
-        except RedlatchError as error:  # of a client that is closed, or a hold of the parent process
+        except RedlatchError as error:  # the client is closed, or the hold belongs to the parent process
             return 0, error
         if lock._ends_at_once(confirmed):
             self.collect()
@@ -181,16 +184,17 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
         return call.serial, call.failure(lock.name) if call.status else None
 
     def begin_child(self) -> None:
-        """In a forked child, which has copies of the greenlets that wait: their waits are the parent's."""
+        """Called in a forked child. It has copies of the waiting greenlets. Their calls end with FORKED, because they
+        belong to the parent."""
         if self.loop is not None:
             self.end(lib.REDLATCH_FORKED)
 
     def close(self) -> int:
-        """Closes the client, whose waits get a ClosedError; the status of the core."""
+        """Closes the client. Its waits raise a ClosedError. Returns the status of the core."""
         loop = self.loop
         here = loop is not None and loop.runs_here()
         if loop is not None and here:
-            loop.unwatch()  # before its descriptor is that of something else
+            loop.unwatch()  # before the descriptor is closed, and its number reused
         status: int = lib.redlatch_client_close(self.handle)
         if here:
             self.end(lib.REDLATCH_CLOSED)

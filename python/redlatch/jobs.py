@@ -1,5 +1,5 @@
-"""What a Client has for whole jobs: a function that runs once in a period, one that holds a lock which its arguments
-name, and an election of a leader.
+"""The methods of Client for whole jobs: once(), a function that runs at most once in a period; locked(), a function
+that holds a lock named by its arguments; elect(), the election of a leader.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -29,27 +29,27 @@ Returned = TypeVar("Returned")
 
 
 def _client(jobs: Jobs) -> Client:
-    return cast("Client", jobs)  # whose part it is
+    return cast("Client", jobs)  # Jobs is a base class of Client alone
 
 
 class Jobs:
-    """A part of Client."""
+    """The part of Client for whole jobs."""
 
     @explain_other_names
     def once(
         self, name: LockName, *, at_most: Seconds, at_least: Seconds = 0, on_lost: OnLost = "raise"
     ) -> Once:
-        """A decorator for a job that many processes start at the same time, and only one of them is to run, like
-        ShedLock. A call is skipped and returns None if another process runs the job, or if it comes before `at_least`
-        is over.
+        """Returns a decorator for a job that many processes start at the same time, but only one of them should run, as
+        with ShedLock. A call is skipped and returns None if another process runs the job, or if it comes before
+        `at_least` is over.
 
         Args:
-            name: As of lock(). Others see a mutex.
+            name: See lock(). For other clients it is a mutex.
             at_most: The fixed lease. A process that dies holds the lock for this long. The job must take less: after
                 this time another process may run it.
             at_least: How long the lock stays held from the start of the job, even if the job ends earlier or raises.
                 Choose more than the difference of the machines' clocks, and less than the period.
-            on_lost: As of lock(), for a job that takes longer than at_most.
+            on_lost: See lock(). A job that takes longer than at_most loses its hold.
 
         Example:
             >>> @client.once("report", at_least=300, at_most=3600)
@@ -71,16 +71,16 @@ class Jobs:
         on_lost: OnLost = "raise",
         reentrant: bool = True,
     ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-        """A decorator: each call holds a mutex whose name is made of its arguments.
+        """Returns a decorator: each call of the function holds a mutex whose name is made from the call's arguments.
 
         Args:
             name: A template of str.format(). Each field names an argument: "user:{user_id}", "{order.id:08}". A doubled
                 brace is one brace.
-            timeout: As of lock(): how long a call waits before it raises a LockTimeoutError.
+            timeout: How long a call waits before it raises a LockTimeoutError. For details of the options see lock().
             lease: Renewed or fixed.
             max_hold: The longest hold.
             on_lost: "raise", "log" or a callable.
-            reentrant: Whether a call may call it again with the same arguments.
+            reentrant: Whether the function may call itself with the same arguments.
 
         Example:
             >>> @client.locked("user:{user_id}", timeout=5)
@@ -121,15 +121,16 @@ class Jobs:
         on_gain: Optional[Callback] = None,
         on_loss: Optional[Callback] = None,
     ) -> Election:
-        """An election: within its `with` block this process is a candidate, and one candidate of all processes leads.
-        When a leader dies, another one leads after the `watchdog_lease` (see connect()).
+        """Returns an election. Within its `with` block this process is a candidate, and of the candidates in all
+        processes one leads. When a leader dies, another candidate leads after the `watchdog_lease` (see connect()).
 
         Args:
-            name: As of lock(). Others see a mutex.
-            on_gain: Is called when it leads, by a thread of the election. It should start what a leader does, and
-                return soon.
-            on_loss: Is called when it leads no longer, by the same thread: before the lock is released if it resigns,
-                but after a loss when another one may lead already. It should return when the work has stopped.
+            name: See lock(). For other clients it is a mutex.
+            on_gain: Called when this candidate becomes the leader, by a thread of the election. It should start the
+                work of a leader, and return soon.
+            on_loss: Called when this candidate no longer leads, by the same thread. If the candidate resigns, this is
+                before the lock is released; after a loss another candidate may lead already. It should return when the
+                work has stopped.
 
         Example:
             >>> with client.elect("scheduler", on_gain=lambda: print("leads")) as election:

@@ -46,7 +46,7 @@ class Latch(Counted):
             count: 1 or more.
 
         Returns:
-            False if it is closed already, which changes nothing.
+            True if the latch was open; False if it was closed already, and nothing changed.
 
         Example:
             >>> ready = client.latch("ready")
@@ -56,7 +56,7 @@ class Latch(Counted):
         return self._flag(lib.redlatch_latch_try_set_count, whole(count, "count", 1))
 
     def count_down(self) -> None:
-        """Counts down by one. At zero the latch is open; of an open one it changes nothing.
+        """Counts down by one. At zero the latch opens. An open latch does not change.
 
         Example:
             >>> client.latch("ready").count_down()
@@ -76,10 +76,10 @@ class Latch(Counted):
         """Waits until the latch is open.
 
         Args:
-            timeout: Without it the latch's; None or -1 wait for ever, 0 checks once.
+            timeout: The default is the latch's timeout. None or -1: for ever. 0: checks once.
 
         Returns:
-            False if it was closed all the time.
+            True when the latch is open; False if it was closed until the timeout.
 
         Example:
             >>> client.latch("ready").wait(timeout=0)
@@ -93,7 +93,7 @@ class Latch(Counted):
         return True
 
     def delete(self) -> bool:
-        """Deletes the latch, which opens it for who waits with redlatch.
+        """Deletes the latch. This opens it for waiters of redlatch; those of Redisson continue to wait.
 
         Returns:
             False if it was open.

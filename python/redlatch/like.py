@@ -1,5 +1,5 @@
-"""connect_like(): a client for the server that a redis-py client is for. redis-py is never imported here: what it has
-is read from the attributes of the object that the caller brings.
+"""connect_like(): a client for the server of a redis-py client. redis-py is never imported here: all is read from the
+attributes of the caller's object.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,8 +13,8 @@ from redlatch.client import Client
 from redlatch.errors import InvalidArgumentError, UnsupportedError
 from redlatch.opening import connect
 
-# redis-py's connection classes whose addresses are understood, with whether they use TLS. A subclass by somebody else
-# may lead anywhere, so it is none of them.
+# redis-py's connection classes whose addresses are understood, and whether they use TLS. A subclass that is not
+# redis-py's is not among them, because it may connect to anything.
 _TLS_OF_CLASS = {
     "Connection": False,
     "SSLConnection": True,
@@ -22,30 +22,32 @@ _TLS_OF_CLASS = {
     "SentinelManagedConnection": False,
     "SentinelManagedSSLConnection": True,
 }
-# Of redis-py's options for TLS, those with a counterpart that takes the same value.
+# redis-py's options of TLS whose counterpart takes the same value.
 _TLS_OPTIONS = {
     "ssl_ca_certs": "tls_ca_file",
     "ssl_ca_path": "tls_ca_dir",
     "ssl_certfile": "tls_cert_file",
     "ssl_keyfile": "tls_key_file",
 }
-# And those that are read by _tls().
+# These, and the other options that _tls() reads.
 _TLS_READ = (*_TLS_OPTIONS, "ssl_cert_reqs", "ssl_check_hostname", "ssl_min_version")
-# By the names of ssl.VerifyMode and by redis-py's own. For a client "optional" verifies as "required" does.
+# Whether the certificate is verified, by the names of ssl.VerifyMode and of redis-py. A client verifies the same with
+# "optional" as with "required".
 _VERIFIES = {"cert_none": False, "none": False, "cert_optional": True, "optional": True, "cert_required": True,
              "required": True}  # fmt: skip
-# The versions of ssl.TLSVersion by their numbers; what is older than 1.2 is never used.
+# The number of TLS 1.3 in ssl.TLSVersion. Versions before 1.2 are never used.
 _TLS_1_3 = 0x0304
 
 
 def connect_like(redis_client: Any, **options: Any) -> Client:
-    """Opens a client for the server of a redis-py client: with its address, database, credentials, TLS and time-outs.
-    The two share no connection. What cannot be taken over, such as a connection class of the caller's own, is an error.
+    """Opens a client for the server of a redis-py client: with its address, database, credentials, TLS options and
+    timeouts. The two clients share no connection. A setting that cannot be taken over, such as a connection class of
+    the caller's own, is an error.
 
     Args:
         redis_client: A redis.Redis or redis.asyncio.Redis, also of Sentinel.master_for(), or a connection pool of one,
             or a RedisCluster of either. Its client_name becomes the label.
-        options: Those of connect() except `url`; they win over what is taken.
+        options: Those of connect() except `url`. They override what is taken over.
 
     Raises:
         UnsupportedError: Something cannot be taken over; the message names it.
@@ -61,7 +63,7 @@ def connect_like(redis_client: Any, **options: Any) -> Client:
 
 
 def options_like(redis_client: Any, options: Mapping[str, Any]) -> Dict[str, Any]:
-    """The arguments of connect() for the server of a redis-py client, with some that win."""
+    """Returns the arguments of connect() for the server of a redis-py client. `options` override them."""
     if "url" in options:
         raise InvalidArgumentError("connect_like() takes the address from the redis-py client; expected no url")
     if hasattr(redis_client, "nodes_manager"):
@@ -70,7 +72,7 @@ def options_like(redis_client: Any, options: Mapping[str, Any]) -> Dict[str, Any
 
 
 def pool_of(given: Any) -> Any:
-    """The connection pool of a client, or the object itself if it is one."""
+    """Returns the connection pool of a client, or the object itself if it is a pool."""
     if hasattr(given, "discover_master"):
         raise TypeError(f"redis_client is a {type(given).__name__}; expected its master_for(service)")
     pool = getattr(given, "connection_pool", given)
@@ -82,7 +84,7 @@ def pool_of(given: Any) -> Any:
 
 
 def _taken(pool: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
-    """The arguments of connect() that a pool amounts to. What the caller gives needs no counterpart."""
+    """Returns the arguments of connect() for a connection pool. Settings that `given` overrides need no counterpart."""
     settings: Mapping[str, Any] = pool.connection_kwargs
     if settings.get("redis_connect_func") is not None:
         raise UnsupportedError("redis_connect_func is set, and redlatch cannot run it on its connections")
@@ -98,8 +100,8 @@ def _taken(pool: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _of_cluster(cluster: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
-    """The arguments of connect() that a client of a cluster amounts to. It has a function of its own run on new
-    connections, and that of the caller apart."""
+    """Returns the arguments of connect() for a client of a cluster. Its redis_connect_func is a method of its own; the
+    function that the program gave is in user_on_connect_func."""
     settings: Mapping[str, Any] = getattr(cluster, "connection_kwargs", None) or cluster.nodes_manager.connection_kwargs
     on_connect = settings.get("redis_connect_func")
     if getattr(on_connect, "__self__", cluster) is not cluster or getattr(cluster, "user_on_connect_func", None):
@@ -114,7 +116,7 @@ def _of_cluster(cluster: Any, given: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def _common(settings: Mapping[str, Any], given: Mapping[str, Any], tls: bool) -> Dict[str, Any]:
-    """The arguments that do not depend on how the server is found."""
+    """Returns the arguments that do not depend on how the server is found."""
     taken: Dict[str, Any] = {"database": int(settings.get("db") or 0), "label": settings.get("client_name") or None}
     taken.update(_credentials(settings, given))
     timeout = settings.get("socket_timeout")
@@ -131,7 +133,7 @@ def _common(settings: Mapping[str, Any], given: Mapping[str, Any], tls: bool) ->
 
 
 def _uses_tls(kind: Any) -> bool:
-    """Whether connections of a class are encrypted."""
+    """Returns whether connections of a class use TLS."""
     name = getattr(kind, "__name__", repr(kind))
     of_redis_py = str(getattr(kind, "__module__", "")).partition(".")[0] == "redis"
     if not of_redis_py or name not in _TLS_OF_CLASS:
@@ -143,7 +145,7 @@ def _uses_tls(kind: Any) -> bool:
 
 
 def _credentials(settings: Mapping[str, Any], given: Mapping[str, Any]) -> Dict[str, Any]:
-    """User and password, or the provider of both."""
+    """Returns the user and the password, or the provider of both. Returns nothing if `given` has any of them."""
     if any(given.get(argument) is not None for argument in ("username", "password", "credentials")):
         return {}
     provider = settings.get("credential_provider")
@@ -156,7 +158,8 @@ def _credentials(settings: Mapping[str, Any], given: Mapping[str, Any]) -> Dict[
 
 
 def _tls(settings: Mapping[str, Any], given: Mapping[str, Any]) -> Dict[str, Any]:
-    """The options of TLS; what the caller gives is not looked at."""
+    """Returns the options of TLS. `ssl_ca_data`, which has no counterpart, is ignored if `given` has a CA file or
+    folder."""
     unknown = [
         name for name, value in settings.items() if name.startswith("ssl_") and name not in _TLS_READ and value
     ]
@@ -173,7 +176,7 @@ def _tls(settings: Mapping[str, Any], given: Mapping[str, Any]) -> Dict[str, Any
 
 
 def _verify(wanted: Any, name_too: bool) -> str:
-    """What is verified of the server's certificate."""
+    """Returns the value of tls_verify: what is verified of the server's certificate."""
     word = "none" if wanted is None else str(getattr(wanted, "name", wanted)).lower()
     if word not in _VERIFIES:
         raise InvalidArgumentError(f"ssl_cert_reqs is {wanted!r}; expected 'required', 'optional' or 'none'")
@@ -181,13 +184,13 @@ def _verify(wanted: Any, name_too: bool) -> str:
 
 
 def _endpoint(host: Any, port: Any) -> str:
-    """host:port, as a URL has it."""
+    """Returns host:port, as in a URL."""
     host = str(host or "localhost")
     return f"{f'[{host}]' if ':' in host else host}:{int(port or 6379)}"
 
 
 def _sentinels(pool: Any, tls: bool, master: Mapping[str, Any]) -> Dict[str, Any]:
-    """The URL of the sentinels of a pool, with their user, password and options of TLS."""
+    """Returns the URL of a pool's sentinels, with their user, password and options of TLS."""
     manager = pool.sentinel_manager
     if not pool.is_master:
         raise UnsupportedError("the client is for replicas (slave_for), and locks are on the master; use master_for")
@@ -214,7 +217,7 @@ def _sentinels(pool: Any, tls: bool, master: Mapping[str, Any]) -> Dict[str, Any
 
 
 def _for_sentinel(pool: Any, tls: bool) -> Tuple[Dict[str, Optional[str]], Dict[str, Any]]:
-    """User and password for a sentinel, by the names of connect(), and its options of TLS."""
+    """Returns the user and the password for a sentinel, by the names of connect(), and its options of TLS."""
     settings: Mapping[str, Any] = pool.connection_kwargs
     if _uses_tls(pool.connection_class) != tls:
         raise UnsupportedError("of sentinels and master only one uses TLS; redlatch uses it for both or neither")

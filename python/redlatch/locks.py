@@ -1,4 +1,4 @@
-"""Lock: a lock of any kind, with the manners of threading.Lock and threading.RLock.
+"""Lock: a lock of any kind, used like threading.Lock and threading.RLock.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -37,23 +37,24 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# What a Lock may be.
+# The kinds of a Lock.
 LockKind = Literal["mutex", "fenced", "fair", "spin", "read", "write", "plain", "group", "multi", "redlock"]
-# Those of several names: the owner id of a hold is that of its first member.
+# The kinds with several names. The owner id of such a hold is that of its first member's hold.
 SEVERAL = ("multi", "redlock")
 
 
 @dataclass(frozen=True)
 class LockState:
-    """What Lock.state() found on the server, when it was asked.
+    """The state of a lock on the server, as Lock.state() found it.
 
     Attributes:
         locked: Whether anybody holds the lock.
         ttl: Seconds left of the holder's lease; 0.0 if nobody holds the lock, infinity if the hold has no lease.
-        owner: The owner id of the holder, "uuid:number", or None; of several holders that of one.
+        owner: The owner id of the holder, "uuid:number"; of several holders the id of one. None if nobody holds the
+            lock.
         count: The hold count of that owner; 0 if nobody holds the lock.
-        holders: How many hold the lock at the same time; a read lock may have several.
-        waiters: How many queue on the server for a fair lock, in all processes; 0 for other kinds.
+        holders: The number of holders; only a read lock may have several.
+        waiters: The number of waiters in the server queue of a fair lock, from all processes; 0 for other kinds.
     """
 
     locked: bool
@@ -65,7 +66,7 @@ class LockState:
 
 
 def state_of(record: CData) -> LockState:
-    """What a record of the core says."""
+    """Converts a record of the core."""
     return LockState(
         locked=bool(record.locked),
         ttl=math.inf if record.ttl_ms == -1 else record.ttl_ms / 1000,
@@ -76,7 +77,7 @@ def state_of(record: CData) -> LockState:
     )
 
 
-# Looked up once: these are on the way of every acquire and release.
+# Looked up once, because every acquire and every release uses them.
 _acquire = lib.redlatch_python_acquire
 _abandon = lib.redlatch_python_abandon
 _release_as = lib.redlatch_lock_release_as
@@ -86,7 +87,7 @@ _IDLE: int = lib.REDLATCH_PYTHON_IDLE
 
 
 class LockHandle:
-    """A lock's handle, and what can be asked without the server, by threads and by tasks."""
+    """The base class of Lock for threads and for tasks: the handle, and the methods that send nothing."""
 
     __slots__ = (
         "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_confirms", "_on_lost", "_noted", "_entered",
@@ -96,7 +97,7 @@ class LockHandle:
     _on_lost: object  # an OnLost of threads or of tasks
 
     PACKAGE = "redlatch"
-    ACTOR = "thread"  # what owns it unless this object does
+    ACTOR = "thread"  # the owner, unless this object is the owner
 
     def __init__(
         self,
@@ -139,11 +140,11 @@ class LockHandle:
         self._wait_ms = wait_ms
         self._by_handle = owner == "handle"
         self._confirms = True  # whether a release waits for the server's reply
-        self._noted = callable(self._on_lost) or kind in SEVERAL  # whether grants are noted
-        self._entered: List[BaseHold] = []  # of the `with` blocks that are open, the innermost last
+        self._noted = callable(self._on_lost) or kind in SEVERAL  # whether to note each grant; see _note_granted()
+        self._entered: List[BaseHold] = []  # the holds of the open `with` blocks, the innermost last
 
     def _ends_at_once(self, confirmed: int) -> bool:
-        """Whether a started release has ended as soon as its command was written."""
+        """Returns whether a started release completes as soon as its command is written."""
         return confirmed == 0 or (confirmed == lib.REDLATCH_CONFIRM_OF_LOCK and not self._confirms)
 
     @property
@@ -153,11 +154,11 @@ class LockHandle:
 
     @property
     def kind(self) -> LockKind:
-        """What kind of lock it is, such as "mutex" or "fenced"."""
+        """The kind of the lock, such as "mutex" or "fenced"."""
         return self._kind
 
     def owned(self) -> bool:
-        """Whether the caller holds the lock, as far as this process knows. Nothing is sent.
+        """Returns whether the caller holds the lock, as far as this process knows. Nothing is sent.
 
         Example:
             >>> with client.lock("orders:42") as hold:
@@ -167,7 +168,7 @@ class LockHandle:
         return self.hold_count() > 0
 
     def hold_count(self) -> int:
-        """The number of acquires that the caller has to release. It is 0 when the lock is lost. Nothing is sent.
+        """Returns how many acquires the caller has to release. It is 0 when the hold is lost. Nothing is sent.
 
         Example:
             >>> lock = client.lock("orders:42")
@@ -188,8 +189,9 @@ class LockHandle:
         )
 
     def _innermost(self, number: int) -> Optional[BaseHold]:
-        """That of the block which an owner leaves: its innermost. One that entered none leaves the innermost of
-        another: the two ends of a block may be on two threads or tasks, as those of a fixture."""
+        """Returns the hold of the block that an owner leaves: the innermost block that the owner entered. If it entered
+        none, the innermost block of another owner: one thread or task may enter a block and another one leave it, as in
+        a fixture. Returns None if no block is open."""
         entered = self._entered[:]
         for hold in reversed(entered):
             if hold._number == number:
@@ -199,7 +201,7 @@ class LockHandle:
     def _left_badly(
         self, failed: RedlatchError, hold: Optional[BaseHold], error: Optional[BaseException]
     ) -> None:
-        """The release at the end of a `with` failed."""
+        """Handles a failed release at the end of a `with` block."""
         if isinstance(failed, LockLostError):
             if hold is not None:
                 hold._found_lost(failed.reason)
@@ -208,11 +210,11 @@ class LockHandle:
         left_badly(f"the lock {self._name!r}", failed, error)
 
     def _number(self) -> int:
-        """The owner to act for: 0 is this object."""
+        """Returns the owner number to act for; 0 stands for this object."""
         raise NotImplementedError
 
     def _standing(self, number: int) -> CData:
-        """How an owner stands with this lock, as far as this process knows."""
+        """Returns the state of an owner's hold, as far as this process knows."""
         record = new_record("redlatch_hold")
         status: int = lib.redlatch_lock_hold_status(self._handle, number, record)
         if status:
@@ -223,8 +225,9 @@ class LockHandle:
 class Lock(LockHandle):
     """A lock, made by Client.lock() and similar methods. No command is sent until it is used.
 
-    The owner is the calling thread, which may acquire again (unless the lock is not reentrant) and has to release as
-    often, through any Lock of that name and kind; or, with owner="handle", this object, which any thread may release.
+    The owner is the calling thread. It may acquire again, unless the lock is not reentrant, and has to release as
+    often. It may use any Lock of that client, name and kind for this. With owner="handle" the owner is this object, and
+    any thread may release it.
 
     Example:
         >>> lock = client.lock("orders:42", timeout=5)
@@ -276,7 +279,7 @@ class Lock(LockHandle):
         Args:
             blocking: False tries once.
             timeout: How long to wait. The default is the lock's own timeout. None or -1 waits for ever.
-            lease: The seconds of a fixed lease, or -1 for a lease that is renewed. None: as the lock's own.
+            lease: The seconds of a fixed lease, or -1 for a lease that is renewed. None: the lock's own lease.
 
         Returns:
             True if the lock was obtained, else False.
@@ -296,14 +299,15 @@ class Lock(LockHandle):
         """Releases one acquire.
 
         Args:
-            confirm: False does not wait for the server's reply: the call returns when the command was written. What
-                the reply says is logged if it is not good, on the logger `redlatch`. This thread may acquire again at
-                once. Whoever learns in another way that this was called may find the lock held. Client.close() and
-                the end of the process wait for the reply. None is as the lock's `confirm_release` says.
+            confirm: False: does not wait for the server's reply. The call returns when the command is queued on its
+                connection, where it is normally written at once. If the reply is an error, the logger `redlatch` logs
+                it. This thread may acquire again at once. Others who learn of this call before the server ran the
+                command may find the lock held. Client.close() and the end of the process wait for the reply, within the
+                `close_timeout`. None: as the lock's `confirm_release`.
 
         Raises:
             NotOwnedError: The caller does not hold the lock.
-            LockLostError: It did, and lost it.
+            LockLostError: The caller held the lock and lost it.
 
         Example:
             >>> lock = client.lock("orders:42")
@@ -331,7 +335,7 @@ class Lock(LockHandle):
         """Asks the server about the lock, whoever holds it.
 
         Returns:
-            What it found by one round trip; of a lock over several servers by one to each at the same time.
+            The state, found by one round trip; of a lock over several servers by one to each, at the same time.
 
         Example:
             >>> lock = client.lock("orders:42")
@@ -348,8 +352,8 @@ class Lock(LockHandle):
         return state_of(record)
 
     def held(self) -> Optional[Hold]:
-        """The caller's Hold, or None if it holds nothing, as far as this process knows. A lost hold is returned until
-        it is released. Nothing is sent.
+        """Returns the caller's Hold, or None if the caller does not hold the lock, as far as this process knows. A lost
+        hold is returned until it is released. Nothing is sent.
 
         Example:
             >>> lock = client.fenced_lock("ledger")
@@ -365,8 +369,8 @@ class Lock(LockHandle):
 
     @explain_other_names
     def extend(self, seconds: Seconds) -> None:
-        """Sets the lease of the caller's hold to end this many seconds from now. It may end earlier than before. A lock
-        that is renewed is renewed further.
+        """Sets the lease of the caller's hold to end this many seconds from now. It may end earlier than before. A
+        renewed hold continues to be renewed.
 
         Args:
             seconds: The new time to the end of the lease; more than 0.
@@ -383,8 +387,8 @@ class Lock(LockHandle):
             raise failure(status, self._name)
 
     def force_release(self) -> bool:
-        """Deletes the lock whoever holds it, and wakes who waits. The holder learns of it from its next call or
-        renewal, which comes after a third of the watchdog lease (10 s of 30 s).
+        """Deletes the lock, whoever holds it, and wakes its waiters. The holder learns of it from its next call on the
+        lock, or from the next renewal, which comes after a third of the watchdog lease (10 s of 30 s).
 
         Returns:
             Whether there was a lock.
@@ -424,13 +428,14 @@ class Lock(LockHandle):
                     hold = None  # another thread is leaving that block
         except BaseException as interrupt:
             if isinstance(interrupt, RedlatchError):
-                raise  # no dispatcher is to be had: the client is closed, or the parent's
-            # Ctrl-C came on the way out, and the release is still to be done.
+                raise  # there is no dispatcher: the client is closed, or belongs to the parent process
+            # Ctrl-C interrupted the end of the block before the release.
             if hold is None or hold in entered:
                 self.__exit__(type(interrupt), interrupt, None)
                 raise
             error = interrupted = interrupt
-        # From here to the release nothing that Ctrl-C can come in between.
+        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
+        # between.
         number = number if hold is None else hold._number
         failed: Optional[RedlatchError] = None
         if hold is None or not hold._released:
@@ -449,7 +454,7 @@ class Lock(LockHandle):
             raise interrupted
 
     def _explained(self, error: RedlatchError) -> RedlatchError:
-        """The error of a release."""
+        """Returns the error of a release, with a hint about the owner added."""
         if isinstance(error, NotOwnedError) and not self._by_handle:
             error.args = (f'{error} (the calling thread is the owner; with owner="handle" any thread may release)',)
         return error
@@ -466,16 +471,16 @@ class Lock(LockHandle):
         return cast(Function, locked)
 
     def _obtain(self, wait_ms: int, lease_ms: int, entering: bool, owner: Optional[int] = None) -> Optional[Hold]:
-        """Acquires for an owner, usually the lock's own. After a time-out it returns None, or raises if a block was to
-        be entered. Whatever exception comes in between, Ctrl-C above all, leaves nothing held or queued, so a grant is
-        in a caller's hands only after the last line of the `try`."""
+        """Acquires for `owner`, or for the lock's own owner if it is None. After a timeout it returns None, or raises
+        if `entering` a `with` block. If an exception comes in between, such as that of Ctrl-C, nothing stays held or
+        queued. For that reason the last line of the `try` is the one that returns the hold."""
         caller = current()
         losses = self._client._losses
         number = (0 if self._by_handle else caller.number) if owner is None else owner
         dispatcher = losses.dispatcher()
         if dispatcher is not None:
             return self._obtain_in_hub(dispatcher, number, (lease_ms, wait_ms), caller if entering else None)
-        if losses._thread is None:  # in a forked child
+        if losses._thread is None:  # a forked child has no watching thread yet
             losses.watch()
         wait = caller.idle_wait
         if wait is None:
@@ -505,7 +510,7 @@ class Lock(LockHandle):
     def _obtain_in_hub(
         self, dispatcher: HubDispatcher, number: int, times: Tuple[int, int], entering: Optional[Caller]
     ) -> Optional[Hold]:
-        """The same where threads are greenlets; `times` are those of the lease and of the wait."""
+        """Does the same where threads are greenlets. `times` are the lease and the wait, in milliseconds."""
 
         def undo(dispatcher: HubDispatcher, _call: Call) -> None:
             dispatcher.give_back(lib.redlatch_lock_start_release, self._handle, number, kept=self)
@@ -527,7 +532,7 @@ class Lock(LockHandle):
             raise
 
     def _granted(self, hold: Hold, entering: Optional[Caller]) -> None:
-        """Notes a hold that has begun, and who enters a block with it."""
+        """Notes a new hold, and the Caller that enters a `with` block with it, if one does."""
         if entering is not None:
             hold._caller = entering
             self._entered.append(hold)
@@ -539,12 +544,12 @@ class Lock(LockHandle):
             self._entered.remove(hold)
 
     def _note_granted(self, hold: Hold) -> None:
-        """For what is to be logged and called when the hold is lost."""
+        """Notes what has to be logged and called when the hold is lost."""
         if self._kind in SEVERAL:
             self._client._losses.note_owner(hold._serial, hold.owner)
         if callable(self._on_lost):
             self._client._losses.expect(hold._serial, self._on_lost, hold)
 
     def _number(self) -> int:
-        """The owner to act for: 0 is this object."""
+        """Returns the owner number to act for; 0 stands for this object."""
         return 0 if self._by_handle else current().number

@@ -1,8 +1,8 @@
-"""Which holds of a client were lost or renewed late, who is to be told, and what is logged of it; also that the client
-moved to another server, and that a server refused its credentials.
+"""The losses of a client: what is remembered and logged of them, and who is notified. Also logs late renewals, failed
+unconfirmed releases, a move to another server, and refused credentials.
 
-The core says that a hold is lost for as long as it is not released. A Hold object may be asked later, so what was seen
-to be lost is remembered here by the hold's serial number.
+The core reports a hold as lost until it is released. A Hold object may be queried after that, so known losses are
+remembered here, by the serial of the hold.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -29,52 +29,54 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("redlatch")
 
-# What is called when a hold is lost, and what a lock may have as `on_lost`.
+# A function that is called when a hold is lost, and the values of a lock's option `on_lost`.
 Call = Callable[["Hold"], object]
 OnLost = Union[Literal["raise", "log"], Call]
 
-# Losses remembered for Hold objects that somebody may still ask; far more than any program looks back.
+# How many losses are remembered for Hold objects: far more than a program queries afterwards.
 REMEMBERED = 4096
 # How long close() waits for the end of the watching thread, in seconds.
 END = 1.0
-# A call that finds a lease over leaves it to the watching thread to log that, which knows since when; so long, in
-# seconds.
+# How long a call that finds a lease over waits for the watching thread to log the loss, in seconds. The watching thread
+# knows since when the lease is over.
 LEFT_TO_WATCH = 0.2
 
 
 class KnownLosses:
-    """The losses of one client that were seen and logged."""
+    """The losses of one client that are known, and those that were logged."""
 
-    ACTOR = "thread"  # what owns locks that no handle owns
+    ACTOR = "thread"  # the owner of locks without owner="handle", for messages
 
     def __init__(self, uuid: str) -> None:
         self._uuid = uuid
         self._reasons: OrderedDict[int, Optional[LossReason]] = OrderedDict()  # by serial
-        self._owners: OrderedDict[int, str] = OrderedDict()  # of holds of several names, whose serials are no owner ids
+        self._owners: OrderedDict[int, str] = OrderedDict()  # owner ids of holds with several names, by serial
         self._logged: OrderedDict[int, None] = OrderedDict()  # the serials of losses that were logged
         self._logging = threading.Condition()
 
     def begin(self, loop: Any, uuid: str) -> None:
-        """From now on a loop takes the events. The uuid is another one than at first in a forked child."""
+        """Called when a loop begins to collect the events. `uuid` is that of the client in this process: a forked child
+        has another one."""
         self._uuid = uuid
 
     def closed(self) -> None:
-        """The client was closed."""
+        """Called after the client was closed."""
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
-        """Remembers that a hold is lost, and why. Any thread, any number of times."""
+        """Remembers that a hold is lost, and why. Any thread may call it, any number of times."""
         self._reasons[serial] = reason
         if len(self._reasons) > REMEMBERED:
             self._reasons.popitem(last=False)
 
     def found(self, serial: int, what: str, name: LockName, reason: Optional[LossReason]) -> None:
-        """A call has found a hold lost. What the last release finds is told to nobody else, so it is logged here."""
+        """Called when a call has found a hold lost. The loss is logged here, because no event reports a loss that the
+        last release has found."""
         self.note(serial, reason)
         self.log(serial, what, name, reason, "was not over" if reason == "missing" else "was over")
         self.act(serial)
 
     def log(self, serial: int, what: str, name: LockName, reason: Optional[LossReason], lease: str) -> None:
-        """Logs a loss, unless it was."""
+        """Logs a loss, unless it was logged before. `lease` is the part of the message on the lease."""
         with self._logging:
             if serial in self._logged:
                 return
@@ -85,29 +87,29 @@ class KnownLosses:
         logger.warning("%s %r was lost (%s): owner %s, its lease %s", what, name, reason, self.owner(serial), lease)
 
     def act(self, serial: int) -> None:
-        """Does what follows a loss beside what note() does: nothing here."""
+        """Carries out what follows a loss besides note(). Nothing in this class."""
 
     def knows(self, serial: int) -> bool:
-        """Whether this hold was seen to be lost."""
+        """Returns whether this hold is known to be lost."""
         return serial in self._reasons
 
     def reason(self, serial: int) -> Optional[LossReason]:
-        """Why this hold was lost; None if it was not, as far as was seen."""
+        """Returns why this hold was lost. Returns None if the reason, or a loss, is not known."""
         return self._reasons.get(serial)
 
     def note_owner(self, serial: int, owner: str) -> None:
-        """Remembers the owner id of a hold of several names: that of its first member."""
+        """Remembers the owner id of a hold with several names: the id of its first member's hold."""
         self._owners[serial] = owner
         if len(self._owners) > REMEMBERED:
             self._owners.popitem(last=False)
 
     def owner(self, serial: int) -> str:
-        """The owner id of a hold."""
+        """Returns the owner id of a hold."""
         return self._owners.get(serial) or f"{self._uuid}:{serial}"
 
 
 class Opened(Protocol):
-    """What the objects of a client need of it."""
+    """What locks, semaphores and latches need of their client."""
 
     @property
     def _handle(self) -> CData: ...
@@ -117,24 +119,24 @@ class Opened(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether close() was called."""
 
     @property
     def uuid(self) -> str:
-        """The first part of its owner ids, in this process."""
+        """The first part of the client's owner ids, in this process."""
 
 
 class Losses(KnownLosses):
-    """The losses of a client that threads use. A daemon thread waits for them from the first lock on, from the first
-    new credentials on, or where the server may become another one, from the beginning. Where threads are greenlets, a
-    dispatcher in the hub takes their place."""
+    """The losses of a client for threads. A daemon thread waits for their events. It starts with the first lock, permit
+    semaphore or change of credentials; if the client searches for its server or has a credential provider, it starts
+    with the client. Where threads are greenlets, a dispatcher in the hub takes the place of this thread."""
 
     def __init__(self, handle: CData, renewal: Optional[Renewal] = None) -> None:
         super().__init__(text(lib.redlatch_client_uuid(handle)))
         self._handle = handle
-        self._renewal = renewal  # whose thread a forked child lacks, too
+        self._renewal = renewal  # its thread is missing in a forked child, too
         self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
-        self._guard = threading.RLock()  # a signal handler, or a finaliser, may come in between and make a lock, too
+        self._guard = threading.RLock()  # reentrant: a signal handler or finaliser in between may make a lock
         self._starting = False
         self._thread: Optional[threading.Thread] = None
         self._dispatcher: Optional[HubDispatcher] = None
@@ -143,20 +145,21 @@ class Losses(KnownLosses):
         _everybody.add(self)
 
     def begin_child(self) -> None:
-        """In a forked child: the thread is not there, and any of the others may have had what it locks. The thread, and
-        that of the credentials, start at the first use."""
+        """Called in a forked child. The watching thread is missing there, and another thread of the parent may have
+        held the mutexes. The watching thread and the thread of the credentials start at the first use."""
         self._logging = threading.Condition()
         self._guard = threading.RLock()
         self._starting = False
         self._thread = None
-        self._expected = Expected()  # without what is to be called of the parent's holds
+        self._expected = Expected()  # without the functions for the parent's holds
         if self._dispatcher is not None:
             self._dispatcher.begin_child()
             self._dispatcher = None
 
     def dispatcher(self) -> Optional[HubDispatcher]:
-        """What makes the calls of a greenlet; None if the caller is a thread, or of another hub (see green.py)."""
-        if "gevent.monkey" not in sys.modules or hub_here() is None:  # the first is quick, and suffices mostly
+        """Returns the dispatcher for the calling greenlet. Returns None if the caller is a thread, or a greenlet of
+        another hub (see green.py)."""
+        if "gevent.monkey" not in sys.modules or hub_here() is None:  # the first test is quick, and mostly decides
             return None
         dispatcher = self._dispatcher
         if dispatcher is None:
@@ -169,14 +172,15 @@ class Losses(KnownLosses):
         return dispatcher if dispatcher.is_here() else None
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
-        """Also tells who waits for that."""
+        """Also sets the event of the hold."""
         super().note(serial, reason)
         event = self._events.get(serial)
         if event is not None:
             event.set()
 
     def found(self, serial: int, what: str, name: LockName, reason: Optional[LossReason]) -> None:
-        """Leaves it for a moment to whoever watches to log since when a lease is over."""
+        """First gives the watching thread or the dispatcher a moment to log the loss: they know since when the lease is
+        over."""
         self.note(serial, reason)
         dispatcher = self.dispatcher()
         if dispatcher is not None:
@@ -187,7 +191,7 @@ class Losses(KnownLosses):
         super().found(serial, what, name, reason)
 
     def event(self, serial: int) -> threading.Event:
-        """The event of a hold: one, however often it is asked for."""
+        """Returns the event of a hold, the same one at each call."""
         with self._guard:
             self._watch()
             event = self._events.get(serial)
@@ -198,29 +202,30 @@ class Losses(KnownLosses):
         return event
 
     def watch(self) -> None:
-        """Waits from now on, unless Python is ending, when no thread starts any more."""
+        """Starts the watching thread, unless Python is ending: then no thread can start any more."""
         if self._thread is None:
             try:
                 with self._guard:
                     self._watch()
-            except RuntimeError as error:  # but not one of a signal handler
+            except RuntimeError as error:  # a RuntimeError of a signal handler is raised
                 if "new thread" not in str(error):
                     raise
 
     def expect(self, serial: int, call: Call, hold: Hold) -> None:
-        """Has something called when a hold is lost, by the thread that finds it out."""
+        """Has a function called when a hold is lost, by the thread that finds the loss."""
         self._expected.add(serial, call, hold)
-        if self.knows(serial):  # it was lost before anybody expected it
+        if self.knows(serial):  # the loss came first
             self.act(serial)
 
     def released(self, serial: int, lock: Lock, number: int) -> None:
-        """An owner released one level of a hold: after the last one nothing is to be called."""
+        """Called when an owner has released one acquire of a hold. After the last one the functions for this hold are
+        dropped."""
         self._expected.released(serial, lock, number)
 
     def act(self, serial: int) -> None:
-        """Calls what is to be called of a hold that is lost; once."""
+        """Calls the functions for a lost hold, each once."""
         calls = self._expected.take(serial)
-        if calls and hub_here() is not None:  # they may wait, and the dispatcher must not
+        if calls and hub_here() is not None:  # the functions may wait, and the dispatcher must not
             threading.Thread(target=self._make, args=(calls,), daemon=True).start()
         else:
             self._make(calls)
@@ -238,20 +243,20 @@ class Losses(KnownLosses):
             self._at_close.add(event)
 
     def closed(self) -> None:
-        """The client was closed."""
+        """Called after the client was closed."""
         with self._guard:
             events = list(self._at_close)
         for event in events:
             event.set()
 
     def close(self) -> int:
-        """Closes the client; the status of the core."""
+        """Closes the client. Returns the status of the core."""
         dispatcher = self._dispatcher
         status: int = lib.redlatch_client_close(self._handle) if dispatcher is None else dispatcher.close()
         return status
 
     def join(self) -> None:
-        """Lets the thread end, after the client was closed; at most for a moment."""
+        """Waits for the end of the watching thread after the client was closed, at most END."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(END)
@@ -259,7 +264,7 @@ class Losses(KnownLosses):
     def _watch(self) -> None:
         if self._thread is not None or self._starting:
             return
-        if patched():  # a thread would be a greenlet, and halt the hub in the core
+        if patched():  # a thread would be a greenlet, and its wait in the core would block the hub
             self.dispatcher()
             return
         refuse_eventlet()
@@ -274,12 +279,12 @@ class Losses(KnownLosses):
                 target=_watch, args=(self._handle, weakref.ref(self)), name="redlatch-losses", daemon=True
             )
             thread.start()
-            self._thread = thread  # not before: a signal handler may raise in start(), and the next call starts another
+            self._thread = thread  # only now: if a signal handler raises in start(), the next call starts another
         finally:
             self._starting = False
 
 
-# Of all clients, for a forked child.
+# Those of all clients, for a forked child.
 _everybody: weakref.WeakSet[Losses] = weakref.WeakSet()
 
 
@@ -292,8 +297,8 @@ os.register_at_fork(after_in_child=_begin_child)
 
 
 def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
-    """Waits until the client is closed, or collected: that closes it. The handle is kept, not the client. Every loss
-    wakes it, and the client's end."""
+    """Takes a client's events until the client is closed or garbage-collected; collection closes it. The thread keeps
+    the handle alive, not the client. Each event wakes it, and so does the end of the client."""
     record = new_record("redlatch_event")
     while True:
         status: int = lib.redlatch_client_wait_lost(handle, FOREVER, record)
@@ -326,9 +331,9 @@ def take_event(record: CData, losses: KnownLosses) -> None:
         logger.warning("%s: owner %s, which did not wait for the reply", text(record.message), owner)
         return
     reason = reason_name(record.reason)
-    losses.note(serial, reason)  # before a handler of the log takes its time
+    losses.note(serial, reason)  # before logging, whose handlers may take long
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
-        # Nobody renews it any more: whoever works under it has to stop, though its last lease is not over yet.
+        # The hold is no longer renewed. Work under it has to stop, although its last lease is not over yet.
         actor = losses.ACTOR
         logger.warning("lock %r is no longer renewed: owner %s, the %s that held it has ended", name, owner, actor)
     else:

@@ -17,10 +17,11 @@ from redlatch.other_names import explain_other_names
 
 
 class MultiLock(Lock):
-    """Several locks that are acquired all or none, made by redlatch.multi_lock(). None is held during a wait.
+    """Several locks that are acquired together or not at all, made by redlatch.multi_lock(). No member is held during a
+    wait.
 
-    It has all that a Lock has. An owner that holds one of the members already re-enters it. A member that is lost makes
-    the whole lost; release() says so, and gives back what is left.
+    It has all methods of a Lock. An owner that already holds a member re-enters it. If a member is lost, the multi lock
+    is lost: release() raises a LockLostError, and releases the other members.
 
     Example:
         >>> both = redlatch.multi_lock(client.lock("stock:7"), client.lock("invoice:7"))
@@ -42,17 +43,17 @@ class MultiLock(Lock):
     ) -> None:
         self._on_lost = on_lost_option(on_lost)
         compose(self, Lock, members, None, timeout, lease, max_hold, owner)
-        self._members = members  # their clients live as long as this does
+        self._members = members  # keeps the members' clients alive
 
     @property
     def members(self) -> Tuple[Lock, ...]:
-        """The locks it stands for, in the order in which they were given."""
+        """The members, in the order in which they were given."""
         return self._members
 
 
 class RedLock(MultiLock):
-    """A lock on a majority of independent servers, made by redlatch.redlock(). It goes on being held, and renewed,
-    while a majority of its members is.
+    """A lock on a majority of independent servers, made by redlatch.redlock(). It stays held, and is renewed, while a
+    majority of its members is held.
 
     Example:
         >>> lock = redlatch.redlock(client.lock("payroll"), allow_few=True)
@@ -88,17 +89,17 @@ def multi_lock(
     owner: Literal["thread", "handle"] = "thread",
     on_lost: OnLost = "raise",
 ) -> MultiLock:
-    """Locks that are held all together or not at all.
+    """Returns a lock that holds all its members or none.
 
     Args:
-        members: Up to 100 locks of one name each, of any client and of any kind but fair. Members of one client are
-            acquired by one script, which is fastest. The client of the first member reports losses. Each member keeps
-            its own options for re-entry and tokens.
-        timeout: As of Client.lock(), like the others.
-        lease: Of all members.
-        max_hold: Of all members.
+        members: Up to 100 locks of one name each, of any clients and of any kinds except fair. Members of one client
+            are acquired by one script, which is fastest. The client of the first member reports losses. Each member
+            keeps its own options for re-entry and tokens.
+        timeout: See Client.lock(), also for the details of the other arguments.
+        lease: The lease of all members.
+        max_hold: The longest hold of all members.
         owner: The owner of the hold: "thread" or "handle".
-        on_lost: As of Client.lock().
+        on_lost: "raise", "log" or a callable.
 
     Example:
         >>> with redlatch.multi_lock(client.lock("stock:7"), client.fenced_lock("invoice:7"), timeout=10):
@@ -118,17 +119,17 @@ def redlock(
     owner: Literal["thread", "handle"] = "thread",
     on_lost: OnLost = "raise",
 ) -> RedLock:
-    """A lock on a majority of independent servers. It stays held when a minority of them is lost.
+    """Returns a lock on a majority of independent servers. It stays held when a minority of them is lost.
 
     Args:
-        members: Locks of any kind but fair, one for each server, each of a client of its own. Open the clients with
+        members: Locks of any kinds except fair, one for each server, each of a client of its own. Open the clients with
             lazy=True: without it connect() fails for a server that is down, and a minority may be down.
         allow_few: Allows fewer than three members. Then none of them may fail.
-        timeout: As of Client.lock(), like the others.
-        lease: Of all members.
-        max_hold: Of all members.
+        timeout: See Client.lock(), also for the details of the other arguments.
+        lease: The lease of all members.
+        max_hold: The longest hold of all members.
         owner: The owner of the hold: "thread" or "handle".
-        on_lost: As of Client.lock().
+        on_lost: "raise", "log" or a callable.
 
     Example:
         >>> clients = [redlatch.connect(client.url, lazy=True)]  # better of three servers
@@ -150,7 +151,7 @@ def compose(
     max_hold: Optional[Seconds],
     owner: str,
 ) -> None:
-    """Makes a lock one of its members: a multi lock, or a RedLock if `allow_few` is given."""
+    """Sets up `lock` with its members: as a multi lock if `allow_few` is None, else as a RedLock."""
     for member in members:
         if not isinstance(member, member_type):
             expected = f"{member_type.PACKAGE}.Lock"

@@ -1,23 +1,23 @@
-"""Once: a function that runs at most once in a period, whoever calls it, in whatever process. What ShedLock does.
+"""Once: a function that runs at most once in a period, whichever process calls it, as with ShedLock.
 
-What a call does, and what stands on the server:
+What a call does, and what is on the server:
 
     step                              on the server                        in this process
     the call begins                   acquire without a wait, with the     -
                                       fixed lease at_most
     held by another owner             untouched                            skipped: the call returns None
     granted                           held, until at_most is over          the function runs; nothing is renewed
-    it returns or raises, at_least    held, for the rest of at_least: the  the hold is left: nobody releases it, nor the
-    is not over                       lease is set to that                 client's end
+    it returns or raises, at_least    held, for the rest of at_least: the  the hold is left: nobody releases it, not
+    is not over                       lease is set to that                 even the end of the client
     it returns or raises later        released, and waiters get a message  -
     it runs longer than at_most       free; another call may run           the hold is lost, as `on_lost` says
     the process dies                  held until at_most is over           -
-    the lease cannot be set           held until at_most is over           left all the same; the failure is raised
+    the lease cannot be set           held until at_most is over           the hold is left; the failure is raised
     the client is closed meanwhile    released, unless the client has      the function runs on without the lock
                                       release_on_close=False
 
-at_least counts from the grant. Others see a mutex that is held, Redisson included. A call within a call of the same
-function is skipped, too: each call is an owner of its own.
+at_least counts from the grant. For other clients, Redisson included, the name is a mutex that is held. A call within a
+call of the same function is skipped, too, because each call is an owner of its own.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -48,7 +48,7 @@ Returned = TypeVar("Returned")
 
 
 def period_ms(at_least: Seconds, at_most: Seconds) -> Tuple[int, int]:
-    """Both times, of which the first must not be the longer one."""
+    """Converts both times, and checks that at_least is not longer than at_most."""
     least, most = delay_ms(at_least, "at_least"), span_ms(at_most, "at_most")
     if least > most:
         raise InvalidArgumentError(f"at_least is {at_least!r}, at_most {at_most!r}; expected at_least <= at_most")
@@ -56,13 +56,13 @@ def period_ms(at_least: Seconds, at_most: Seconds) -> Tuple[int, int]:
 
 
 def rest_ms(at_least_ms: int, granted_at: float) -> int:
-    """What is left of at_least, if it is more than nothing."""
+    """Returns the rest of at_least; 0 or less if it is over."""
     return at_least_ms - int((time.monotonic() - granted_at) * 1000)
 
 
 class _Turn(NamedTuple):
-    thread: int  # the number of who entered
-    hold: Optional[Hold]  # None: skipped
+    thread: int  # the owner number of the thread that entered
+    hold: Optional[Hold]  # None: the job is skipped
     granted_at: float
 
 
@@ -85,7 +85,7 @@ class Once:
     ) -> None:
         self._at_least_ms, _ = period_ms(at_least, at_most)
         self._lock = Lock(client, lib.REDLATCH_MUTEX, name, 0, at_most, None, "thread", on_lost)
-        self._turns: List[_Turn] = []  # of the `with` blocks that are open, the innermost last
+        self._turns: List[_Turn] = []  # of the open `with` blocks, the innermost last
 
     @property
     def name(self) -> LockName:
@@ -123,8 +123,8 @@ class Once:
         traceback: Optional[TracebackType],
     ) -> None:
         number = current().number
-        # A block may be left on another thread. Where it may be one of several, a job that runs keeps its lock: those
-        # that were skipped are left first.
+        # The thread that leaves a block need not be the one that entered it. If several blocks are open, a block whose
+        # job was skipped is taken first, so that a running job keeps its lock.
         turn = max(self._turns, key=lambda each: (each.hold is None, each.thread == number, each.granted_at))
         self._turns.remove(turn)
         self._finish(turn, error)
@@ -146,8 +146,8 @@ class Once:
             lock._left_badly(failed, hold, error)
 
     def _end(self, hold: Hold, rest: int) -> Optional[RedlatchError]:
-        """Ends a turn on the server, and says what failed. An interrupt in between leaves the lock held for longer,
-        not shorter."""
+        """Ends a turn on the server. Returns the error or None. An interrupt in between leaves the lock held for
+        longer, never for less time."""
         handle, number, name = self._lock._handle, hold._number, self._lock.name
         status: int
         failed: Optional[RedlatchError] = None
@@ -160,7 +160,7 @@ class Once:
         finally:
             lib.redlatch_lock_leave(handle, number)
         if isinstance(failed, LockLostError):
-            lib.redlatch_lock_release_as(handle, number)  # nobody else knows the owner
+            lib.redlatch_lock_release_as(handle, number)  # only this call knows the owner
         return failed
 
     def __repr__(self) -> str:

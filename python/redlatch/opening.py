@@ -50,35 +50,40 @@ def connect(
     tls_min_version: Optional[Literal["1.2", "1.3"]] = None,
     tuning: Optional[Tuning] = None,
 ) -> Client:
-    """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas. Options win over the URL.
+    """Opens a client and connects, unless `lazy`. Times are seconds or timedeltas. Options override the URL.
 
     Args:
         url: redis[s]://[user[:password]@]host[:port][/database], unix:///path, redis[s]+sentinel://host,.../service,
             redis[s]+replicas://host,..., redis[s]+cluster://host,...; None: $REDIS_URL, else redis://127.0.0.1:6379/0.
         watchdog_lease: The lease of a lock that is renewed.
-        name_prefix: Is put before every name.
-        label: Says to others who holds or leads, such as "billing": see Party.label. 1 to 64 visible ASCII characters.
-        lazy: Connects at the first use, for servers that may be down now.
+        name_prefix: The prefix of every name.
+        label: Tells others whose locks these are, such as "billing": see Party.label. 1 to 64 visible ASCII characters.
+        lazy: True: connects at the first use, for servers that may be down now.
         username: For the server.
-        password: For the server; is never shown.
-        credentials: In place of both, a provider like redis-py's CredentialProvider or StreamingCredentialProvider.
-        credentials_interval: How often the provider is asked; needed unless it tells of new credentials by itself.
+        password: For the server. It is never shown.
+        credentials: In place of user and password, a provider like redis-py's CredentialProvider or
+            StreamingCredentialProvider.
+        credentials_interval: How often the provider is called; required unless it reports new credentials by itself.
         sentinel_username: For the sentinels of a redis+sentinel URL.
-        sentinel_password: For these sentinels; is never shown.
+        sentinel_password: For these sentinels. It is never shown.
         database: The number of the database.
         connect_timeout: The longest time to open a connection.
         command_timeout: The longest time of a call that does not wait for other owners.
         unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
-        fair_timeout: Waiters of a fair lock whose client is silent for this long lose their places; the same for all.
-        min_replicas: A grant counts only when so many replicas acknowledged it; None means the URL's, else 0.
+        fair_timeout: A waiter of a fair lock loses its position if its client sends no heartbeat for this long. Use the
+            same value in all processes.
+        min_replicas: A grant or renewal counts only when this many replicas acknowledged it. None: the URL's value,
+            else 0.
         replica_timeout: The longest wait for replicas; less than command_timeout, at most a third of watchdog_lease.
-        durable: A grant counts only when the append-only file on disk has it; Redis 7.2 and newer. None: as the URL.
+        durable: True: a grant or renewal counts only when the append-only file on disk has it; Redis 7.2 and newer.
+            None: the URL's value, else False.
         release_on_close: Whether close() releases all holds. False: their leases run out.
-        after_fork: In a forked child: "reopen", usable with connections of its own; "refuse", calls raise ForkedError.
+        after_fork: "reopen": a forked child may use the client, with connections of its own. "refuse": its calls raise
+            a ForkedError.
         tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
-        tls_ca_dir: A folder of them, as `openssl rehash` makes it.
+        tls_ca_dir: A folder of CA certificates, as `openssl rehash` makes it.
         tls_cert_file: The client's certificate chain in PEM.
-        tls_key_file: Its private key in PEM; None means that tls_cert_file has it.
+        tls_key_file: The client's private key in PEM; None means that tls_cert_file has it.
         tls_server_name: The name in the server's certificate; None means the URL's host.
         tls_verify: "full", "ca" (the CA, not the name) or "none"; None means "full".
         tls_min_version: The oldest version of TLS; None means "1.2".
@@ -91,7 +96,8 @@ def connect(
 
 
 def open_handle(given: Dict[str, Any]) -> Tuple[CData, Optional[Renewal]]:
-    """The core's client for the arguments of connect(), and what renews its credentials."""
+    """Opens a client of the core with the arguments of connect(). Returns it, and what renews its credentials, if
+    anything."""
     url, tuning = given["url"], given["tuning"]
     if url is not None and not isinstance(url, str):
         raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
@@ -108,7 +114,8 @@ def open_handle(given: Dict[str, Any]) -> Tuple[CData, Optional[Renewal]]:
 
 
 def _renewal(given: Dict[str, Any]) -> Optional[Renewal]:
-    """Of the provider among the arguments, if there is one, whose first credentials replace it there."""
+    """Returns the Renewal of the provider among the arguments, or None without one. Adds the provider's first
+    credentials to the arguments."""
     provider, interval = given["credentials"], given["credentials_interval"]
     if provider is None:
         if interval is not None:

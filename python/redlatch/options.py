@@ -1,4 +1,4 @@
-"""What callers pass, checked and put into the option structs of the core.
+"""Checks the arguments of callers, and puts them into the option structs of the core.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -20,7 +20,7 @@ FilePath = Union[str, "os.PathLike[str]"]
 
 
 def name_bytes(name: LockName, argument: str = "name") -> bytes:
-    """A lock's name as bytes, of the size that the core allows."""
+    """Returns a lock's name as bytes, and checks its size."""
     data = _encoded(name, argument)
     if not 1 <= len(data) <= lib.REDLATCH_NAME_SIZE_MAX:
         raise InvalidArgumentError(
@@ -30,7 +30,7 @@ def name_bytes(name: LockName, argument: str = "name") -> bytes:
 
 
 def values_of_group(values: Iterable[LockName]) -> List[bytes]:
-    """The values of a group as bytes."""
+    """Returns the values of a group as bytes."""
     if isinstance(values, (str, bytes)):
         raise TypeError(f"values is {values!r}; expected an iterable of str or bytes, such as [{values!r}]")
     if not isinstance(values, Iterable):
@@ -41,14 +41,14 @@ def values_of_group(values: Iterable[LockName]) -> List[bytes]:
 
 
 def value_list(values: List[bytes]) -> Tuple[CData, List[CData]]:
-    """The values as the core wants them, and what must live for as long as they do."""
+    """Returns the values as the core takes them, and the objects that must live as long as they do."""
     alive = [ffi.new("char[]", value) for value in values]
     listed = ffi.new("redlatch_value[]", [(text, len(value)) for text, value in zip(alive, values)])
     return listed, alive
 
 
 def pattern_bytes(pattern: LockName) -> bytes:
-    """A glob of Redis, for names that the core allows."""
+    """Returns a glob of Redis as bytes, and checks its size."""
     data = _encoded(pattern, "pattern")
     if len(data) > lib.REDLATCH_NAME_SIZE_MAX:
         raise InvalidArgumentError(
@@ -58,7 +58,8 @@ def pattern_bytes(pattern: LockName) -> bytes:
 
 
 def c_string(value: LockName, argument: str) -> bytes:
-    """A string for C, which ends at the first NUL. The value is not shown in the error: it may hold a password."""
+    """Returns a string for C, and checks that it has no NUL. The error does not show the value, which may be a
+    password."""
     data = _encoded(value, argument)
     if b"\0" in data:
         raise InvalidArgumentError(f"{argument} holds a NUL byte; expected a string without one")
@@ -79,14 +80,14 @@ def _encoded(value: LockName, argument: str) -> bytes:
 
 
 def flag(value: bool, argument: str) -> int:
-    """Yes or no, as the core says it."""
+    """Checks a bool, and returns it as 1 or 0 for the core."""
     if not isinstance(value, bool):
         raise TypeError(f"{argument} is {value!r}, of type {type(value).__name__}; expected True or False")
     return int(value)
 
 
 def _whole(least: int, most: int) -> Callable[[Any, str], int]:
-    """What makes a whole number fit that has bounds."""
+    """Returns a function that checks a whole number and its bounds."""
 
     def fit(value: int, argument: str) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
@@ -105,7 +106,7 @@ def _after_fork(value: Any, argument: str) -> int:
     return int(known[value])
 
 
-# The names of connect()'s options, with the field that each one fills and what makes its value fit.
+# The options of connect() that are numbers in the core, each with its field and the function that converts its value.
 _NUMBERS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "lazy": ("lazy", flag),
     "watchdog_lease": ("watchdog_lease_ms", span_ms),
@@ -134,7 +135,7 @@ _OF_URL = (*_STRINGS, "database", "min_replicas", "durable")
 
 _CONFIRM_OF_LOCK: int = lib.REDLATCH_CONFIRM_OF_LOCK
 
-# The settings that only some kinds of locks have, with the field that each one fills and what makes its value fit.
+# The options that only some kinds of locks have, each with its field and the function that converts its value.
 _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
     "reentrant": ("reentrant", flag),
     "confirm_release": ("confirm_release", flag),
@@ -147,13 +148,14 @@ _LOCK_SETTINGS: Dict[str, Tuple[str, Callable[[Any, str], int]]] = {
 
 
 def confirmation(confirm: Optional[bool]) -> int:
-    """Whether a release is confirmed, as the core says it; None is as the lock says."""
+    """Converts the argument `confirm` of a release for the core. None stands for the lock's option."""
     return _CONFIRM_OF_LOCK if confirm is None else flag(confirm, "confirm")
 
 
 def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
-    """The core's options for those of connect(), and what must live for as long as they do. Arguments that are none of
-    the core's options are left out. None of a text or a number, and a UrlDefault, leave the option to the URL."""
+    """Returns the core's options for the arguments of connect(), and the objects that must live as long as they do.
+    Skips arguments that are not options of the core. A UrlDefault, and None for an option that the URL may have, leave
+    the option to the URL."""
     options = ffi.new("redlatch_client_options *")
     status: int = lib.redlatch_client_options_init(options, ffi.sizeof("redlatch_client_options"))
     if status:
@@ -180,7 +182,7 @@ def client_options(given: Mapping[str, Any]) -> Tuple[CData, List[CData]]:
 
 
 def on_lost_option(value: OnLost) -> OnLost:
-    """What is to be done when a hold is lost."""
+    """Checks the option `on_lost` of a lock, and returns it."""
     if value in ("raise", "log"):
         return value
     if not callable(value):
@@ -193,8 +195,9 @@ def on_lost_option(value: OnLost) -> OnLost:
 def lock_options(
     owner: str, lease_ms: int, max_hold_ms: int, settings: Mapping[str, Any], actor: str = "thread"
 ) -> Tuple[CData, List[CData]]:
-    """The core's options of one lock, and what must live for as long as they do; `settings` are those that only some
-    kinds have, and `actor` is what owns a lock that its handle does not own."""
+    """Returns the core's options of one lock, and the objects that must live as long as they do. `settings` are the
+    options that only some kinds have. `actor` is the value of `owner` that makes the caller the owner: "thread" or
+    "task"."""
     modes = {actor: lib.REDLATCH_OWNER_THREAD, "handle": lib.REDLATCH_OWNER_HANDLE}
     if not isinstance(owner, str) or owner not in modes:
         raise InvalidArgumentError(f"owner is {owner!r}; expected {actor!r} or 'handle'")
@@ -219,7 +222,8 @@ def lock_options(
 
 
 def semaphore_options(lease_ms: int, limit: int) -> CData:
-    """The core's options of a semaphore of either kind; a limit of 0 makes none."""
+    """Returns the core's options of a semaphore of either kind. With a limit of 0 an acquire does not make the
+    semaphore."""
     options = ffi.new("redlatch_semaphore_options *")
     status: int = lib.redlatch_semaphore_options_init(options, ffi.sizeof("redlatch_semaphore_options"))
     if status:

@@ -1,4 +1,4 @@
-"""What an option of another library is called here, for the TypeError of a call that has it.
+"""Options of other libraries, and what they are called in redlatch: for the TypeError of a call with such an option.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,7 +11,8 @@ from typing import Any, Callable, Dict, NoReturn, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# The options of redis-py's locks and client, then those of other lock libraries. {value} is what was given.
+# The options of redis-py's locks and client, then those of other lock libraries. {value} stands for the value in the
+# call.
 _ADVICE: Dict[str, str] = {
     "blocking_timeout": "did you mean timeout={value}?",
     "blocking": "did you mean timeout=0, which tries once? An acquire has blocking",
@@ -54,8 +55,9 @@ _ADVICE: Dict[str, str] = {
 
 
 def refuse_other_names(function: str, others: Dict[str, Any]) -> NoReturn:
-    """The same of a function that takes all options, as nothing may come in between its end and its caller: an
-    interrupt there would lose what it has acquired."""
+    """Raises the TypeError of explain_other_names() for a function that takes unknown options as `others`. Such a
+    function acquires. The decorator would run between its end and its caller, and an interrupt there would lose what
+    was acquired."""
     name, value = next(iter(others.items()))
     if name in _ADVICE:
         raise TypeError(f"{function}() has no option {name!r}: {_ADVICE[name].format(value=repr(value))}")
@@ -63,7 +65,8 @@ def refuse_other_names(function: str, others: Dict[str, Any]) -> NoReturn:
 
 
 def explain_other_names(function: Function) -> Function:
-    """As a decorator: a call with an option of another library gets the name of ours in its TypeError."""
+    """Decorates a function: if a call has an option of another library, the TypeError says what it is called in
+    redlatch."""
 
     @functools.wraps(function)
     def explained(*arguments: Any, **keywords: Any) -> Any:

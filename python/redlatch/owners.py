@@ -1,7 +1,7 @@
-"""Who owns: a number of our own for every thread, since the system's thread numbers repeat.
+"""The owner numbers of threads. They are issued by the core, because the system's thread ids repeat.
 
-The number lives in a threading.local(). gevent replaces that, so a greenlet is an owner as a thread is. The number is
-passed with every call; the core is never left to find out by itself which thread calls.
+The number is kept in a threading.local(). gevent replaces that class, so a greenlet is an owner in the same way as a
+thread. The number is passed with every call: the core never determines the calling thread by itself.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -15,11 +15,12 @@ from typing import Callable, Optional
 from redlatch._ffi import FOREVER, CData, ffi, lib
 from redlatch.errors import failure
 
-# Python runs signal handlers in the main thread, between two calls into the core; Ctrl-C must be seen within 100 ms.
+# Python runs signal handlers in the main thread only, between two calls of the core. Ctrl-C must take effect within 100
+# ms.
 MAX_BLOCK_MS = 50
 
 def new_number() -> int:
-    """The number of an owner, which never was one and never will be one again."""
+    """Returns a new owner number. No number is issued twice in a process."""
     number = ffi.new("uint64_t *")
     status: int = lib.redlatch_owner_new(number)
     if status:
@@ -42,7 +43,7 @@ class Wait:
 
 
 class Caller:
-    """What the calling thread brings along: its owner number, and a record for its next acquire."""
+    """What belongs to one thread: its owner number, and a record for its next acquire."""
 
     __slots__ = ("number", "max_block_ms", "idle_wait", "_pid")
 
@@ -50,27 +51,28 @@ class Caller:
         self._pid = os.getpid()
         self.number = number or new_number()
         self.max_block_ms = max_block_ms()
-        # None while it is in use, further down the stack for a signal handler or finaliser that acquires, too; and when
-        # the last one was abandoned.
+        # None while an acquire uses the record: a signal handler or finaliser that interrupts this acquire, and
+        # acquires, makes another record. Also None before the first acquire, and after the record was abandoned.
         self.idle_wait: Optional[Wait] = None
 
     def __del__(self, getpid: Callable[[], int] = os.getpid, owner_end: CData = lib.redlatch_owner_end) -> None:
-        # The thread has ended. In a forked child the parent's threads seem to end, too; they live on in the parent.
+        # The thread has ended. In a forked child this also runs for the parent's other threads, which live on in the
+        # parent.
         if getattr(self, "number", 0) and getpid() == self._pid:
             owner_end(self.number)
 
 
 def max_block_ms() -> int:
-    """How long the calling thread may stay inside the core while it waits."""
+    """Returns how long one call of the core may block the calling thread."""
     return MAX_BLOCK_MS if threading.current_thread() is threading.main_thread() else FOREVER
 
 
 _local = threading.local()
-_unpatched: Optional[threading.local] = None  # what that was before gevent patched the threads
+_unpatched: Optional[threading.local] = None  # the value of _local before gevent patched the threads
 
 
 def current() -> Caller:
-    """The calling thread's record."""
+    """Returns the Caller of the calling thread."""
     global _local, _unpatched
     if type(_local) is not threading.local:
         _unpatched, _local = _local, threading.local()
@@ -82,15 +84,16 @@ def current() -> Caller:
 
 
 def _from_before() -> Optional[Caller]:
-    """The record that the thread had before it was patched is that of its first greenlet."""
+    """Returns the Caller that the thread had before gevent patched the threads, if the thread's first greenlet calls;
+    else None."""
     if _unpatched is None or sys.modules["greenlet"].getcurrent().parent is not None:
         return None
     return getattr(_unpatched, "caller", None)
 
 
 def _begin_child() -> None:
-    # The thread that forked is the main thread of the child, whatever it was in the parent. It stays the same owner: so
-    # the core knows which holds of the parent it would take for its own.
+    # The thread that forked is the main thread of the child, whatever it was in the parent. It keeps its owner number:
+    # by this the core knows on which holds of the parent its calls must return FORKED.
     global _local, _unpatched
     caller: Optional[Caller] = getattr(_local, "caller", None)
     _local, _unpatched = threading.local(), None

@@ -1,4 +1,4 @@
-"""PermitSemaphore: permits that have an id and a lease each.
+"""PermitSemaphore: a number of permits that have an id and a lease each.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -40,12 +40,12 @@ _ALIVE = (lib.REDLATCH_HELD, lib.REDLATCH_SUSPECT)
 
 
 class PermitHandle(Limited):
-    """A permit semaphore's handle, and what can be asked without the server, by threads and by tasks."""
+    """The base class of PermitSemaphore for threads and for tasks: the handle, and the methods that send nothing."""
 
     __slots__ = ()
 
     def _standing(self, serial: int) -> CData:
-        """How a permit of this client stands, as far as this process knows."""
+        """Returns the state of a permit of this client, as far as this process knows."""
         record = new_record("redlatch_permit")
         status: int = lib.redlatch_permit_semaphore_permit_status(self._handle, serial, record)
         if status:
@@ -53,12 +53,12 @@ class PermitHandle(Limited):
         return record
 
     def _id_of(self, serial: int) -> str:
-        record = self._standing(serial)  # has to live while its id is read
+        record = self._standing(serial)  # has to live while the id is read
         return text(record.id)
 
 
 class BasePermit:
-    """What a permit can be asked, by threads and by tasks."""
+    """The base class of Permit for threads and for tasks: the members that send nothing."""
 
     __slots__ = ("_semaphore", "_serial", "_id", "_encoded_id", "_released", "__weakref__")
 
@@ -73,12 +73,12 @@ class BasePermit:
 
     @property
     def id(self) -> str:
-        """The id by which any process may release it: 32 hexadecimal digits."""
+        """The id, by which any process may release the permit: 32 hexadecimal digits."""
         return self._id
 
     def remaining(self) -> float:
-        """The safe time in seconds: nobody else can have the permit before it ends. 0.0 when it is over. Nothing is
-        sent.
+        """Returns the rest of the safe time, in seconds. Nobody else can have the permit before it ends. 0.0 when the
+        permit is over. Nothing is sent.
 
         Example:
             >>> with client.permit_semaphore("slots", limit=3, lease=60) as permit:
@@ -90,7 +90,7 @@ class BasePermit:
 
     @property
     def lost(self) -> bool:
-        """Whether the permit ended without being released: its time ran out, or the server forgot it."""
+        """Whether the permit was lost: its lease ended, or the server no longer has it."""
         now = self._semaphore._standing(self._serial)
         if now.state == lib.REDLATCH_GONE:
             self._semaphore._client._losses.note(self._serial, reason_name(now.reason))
@@ -98,15 +98,15 @@ class BasePermit:
 
     @property
     def lost_reason(self) -> Optional[LossReason]:
-        """Why the permit was lost, as LockLostError.reason; None if it was not."""
+        """Why the permit was lost, as LockLostError.reason; None if it was not lost."""
         return self._semaphore._client._losses.reason(self._serial) if self.lost else None
 
     def check(self) -> None:
         """Raises when the permit is over, as far as this process knows. Nothing is sent.
 
         Raises:
-            LockLostError: It was lost.
-            NotOwnedError: It was released.
+            LockLostError: The permit was lost.
+            NotOwnedError: The permit was released.
 
         Example:
             >>> with client.permit_semaphore("slots", limit=3) as permit:
@@ -138,8 +138,8 @@ class BasePermit:
 class Permit(BasePermit):
     """One permit of a permit semaphore, until it is released or lost. Any thread may release it.
 
-    `with semaphore.acquire() as permit:` gives it back at the end; LockLostError, if it was lost, unless the block
-    raised.
+    `with semaphore.acquire() as permit:` releases the permit at the end. If the permit was lost, this raises a
+    LockLostError, unless the block raised.
 
     Example:
         >>> slots = client.permit_semaphore("slots", limit=3)
@@ -157,19 +157,19 @@ class Permit(BasePermit):
 
     @property
     def lost_event(self) -> threading.Event:
-        """Is set when the permit is lost."""
+        """A threading.Event that is set when the permit is lost."""
         if self._lost_event is None:
             self._lost_event = self._semaphore._client._losses.event(self._serial)
-            if self.lost:  # it may have been lost before anybody watched
+            if self.lost:  # the loss may have come before the event was made
                 self._lost_event.set()
         return self._lost_event
 
     def release(self) -> None:
-        """Gives the permit back.
+        """Releases the permit.
 
         Raises:
-            LockLostError: Its lease was over.
-            NotOwnedError: It was released before.
+            LockLostError: The permit's lease had ended.
+            NotOwnedError: The permit was released before.
 
         Example:
             >>> permit = client.permit_semaphore("slots", limit=3).acquire()
@@ -182,15 +182,15 @@ class Permit(BasePermit):
             raise self._failed(status)
 
     def extend(self, seconds: Seconds) -> None:
-        """Sets the lease to end this many seconds from now. It may end earlier than before. A permit that is renewed is
-        renewed further.
+        """Sets the lease to end this many seconds from now. It may end earlier than before. A renewed permit continues
+        to be renewed.
 
         Args:
             seconds: The new time to the end of the lease; more than 0.
 
         Raises:
-            LockLostError: Its lease was over.
-            NotOwnedError: It was released before.
+            LockLostError: The permit's lease had ended.
+            NotOwnedError: The permit was released before.
 
         Example:
             >>> with client.permit_semaphore("slots", limit=3, lease=5) as permit:
@@ -214,27 +214,26 @@ class Permit(BasePermit):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        # Nothing that Ctrl-C can come in between: no call before the one that gives the permit back.
+        # Nothing is called before the release, so Python runs no signal handler, and Ctrl-C cannot come in between.
         status: int = 0 if self._released else _release(self._semaphore._handle, self._encoded_id)
         self._released = True
         if status:
             self._left_badly(status, error)
 
     def _failed(self, status: int) -> RedlatchError:
-        """The exception for a release that failed."""
+        """Returns the exception for a failed release."""
         error = failure(status, self._semaphore.name)
         if isinstance(error, LockLostError):
             self._found_lost(error.reason)
         return error
 
     def _left_badly(self, status: int, error: Optional[BaseException]) -> None:
-        """The release at the end of a `with` failed."""
+        """Handles a failed release at the end of a `with` block."""
         left_badly(f"the permit {self._id} of semaphore {self._semaphore.name!r}", self._failed(status), error)
 
 
 class NoPermit:
-    """What PermitSemaphore.acquire() returns after a time-out. It counts as False, and `with` raises the
-    LockTimeoutError that says so.
+    """The result of PermitSemaphore.acquire() after a timeout. It is false, and its `with` raises the LockTimeoutError.
 
     Example:
         >>> slots = client.permit_semaphore("slots", limit=1)
@@ -260,7 +259,7 @@ class NoPermit:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        """Is never reached."""
+        """Never called, because __enter__() raises."""
 
     def __repr__(self) -> str:
         return f"<redlatch.NoPermit: {self._timeout}>"
@@ -268,15 +267,14 @@ class NoPermit:
 
 class PermitSemaphore(PermitHandle):
     """Permits by name, each with an id and a lease, made by Client.permit_semaphore(); Redisson's
-    RPermitExpirableSemaphore. Whoever knows the id may give a permit back, in any process; one that nobody gives
-    back is free again when its lease is over. In one client waiters are served strictly first come, first served. A
-    semaphore that nobody has made, by try_set_permits() or `limit`, has no permits: acquire() waits until somebody
-    makes it.
+    RPermitExpirableSemaphore. Any process that knows the id of a permit may release it. A permit that nobody releases
+    is available again when its lease ends. The waiters of one client are served in the order of arrival. A semaphore
+    that nobody has made, by try_set_permits() or `limit`, has no permits: acquire() waits until somebody makes it.
 
-    `with semaphore as permit:` takes a permit and gives it back; LockLostError, if it was lost, unless the block
-    raised. After the semaphore's timeout it raises a LockTimeoutError. If nobody made the semaphore it raises a
-    NotFoundError, unless `wait_for_creation` is True. With a time-out or a lease of its own: `with
-    semaphore.acquire(timeout=5) as permit:`.
+    `with semaphore as permit:` takes a permit, and releases it at the end. If the permit was lost, this raises a
+    LockLostError, unless the block raised. After the semaphore's timeout `with` raises a LockTimeoutError. If nobody
+    made the semaphore it raises a NotFoundError, unless `wait_for_creation` is True. For another timeout or lease use
+    `with semaphore.acquire(timeout=5) as permit:`.
 
     Example:
         >>> slots = client.permit_semaphore("slots", limit=3, timeout=5)
@@ -300,7 +298,7 @@ class PermitSemaphore(PermitHandle):
         super().__init__(
             client, name, "permit_semaphore", timeout, lease_ms(lease, "lease"), limit, wait_for_creation
         )
-        self._entered: List[Tuple[int, Permit]] = []  # by `with`, each with who entered, the innermost last
+        self._entered: List[Tuple[int, Permit]] = []  # of the open `with` blocks: owner number, permit; innermost last
         client._losses.watch()
 
     def acquire(
@@ -315,12 +313,12 @@ class PermitSemaphore(PermitHandle):
 
         Args:
             blocking: False tries once.
-            timeout: Without it the semaphore's; None or -1 wait for ever, 0 tries once.
-            lease: Seconds mean a fixed one, -1 one that is renewed until the permit is released; None is the
+            timeout: The default is the semaphore's timeout. None or -1: for ever. 0: tries once.
+            lease: Seconds: a fixed lease. -1: a lease that is renewed until the permit is released. None: the
                 semaphore's.
 
         Returns:
-            The permit, or after a time-out a NoPermit, which counts as False.
+            The permit, or after a timeout a NoPermit, which is false.
 
         Example:
             >>> slots = client.permit_semaphore("slots", limit=3)
@@ -344,16 +342,16 @@ class PermitSemaphore(PermitHandle):
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
         lease: Optional[Seconds] = None,
     ) -> List[Permit]:
-        """Takes so many permits at once, all or none.
+        """Takes several permits at once, all or none.
 
         Args:
             permits: 1 to 1000.
-            blocking: As of acquire(), like the others.
+            blocking: See acquire(), also for the details of the other arguments.
             timeout: How long to wait.
-            lease: Of each permit.
+            lease: The lease of each permit.
 
         Returns:
-            The permits; an empty list after a time-out.
+            The permits; an empty list after a timeout.
 
         Example:
             >>> slots = client.permit_semaphore("slots", limit=3)
@@ -373,7 +371,7 @@ class PermitSemaphore(PermitHandle):
         return lib.REDLATCH_LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease")
 
     def _take(self, handle: CData, count: int, wait: int, lease_of_each: int) -> List[Permit]:
-        self._client._losses.watch()  # in a forked child, from the first use on
+        self._client._losses.watch()  # a forked child has no watching thread yet
         status, serial = new_status(), ffi.new("uint64_t *")
         arguments = (handle, count, lease_of_each, wait)
 
@@ -392,10 +390,10 @@ class PermitSemaphore(PermitHandle):
             raise
 
     def release(self, permit: Union[Permit, str]) -> None:
-        """Gives back a permit, or the one with an id, whoever took it.
+        """Releases a permit, given as an object or by its id, whoever took it.
 
         Raises:
-            LockLostError: Its lease was over.
+            LockLostError: The permit's lease had ended.
             NotOwnedError: There is no such permit, or it was lost so long ago that others may have had it since.
 
         Example:
@@ -408,15 +406,15 @@ class PermitSemaphore(PermitHandle):
             self._call(lib.redlatch_permit_semaphore_release, id_bytes(permit))
 
     def extend(self, permit: Union[Permit, str], seconds: Seconds) -> None:
-        """Sets a permit's lease to end this many seconds from now. It may end earlier than before. A permit that is
-        renewed is renewed further.
+        """Sets a permit's lease to end this many seconds from now. It may end earlier than before. A renewed permit
+        continues to be renewed.
 
         Args:
-            permit: It, or its id.
+            permit: The permit, or its id.
             seconds: The new time to the end of the lease; more than 0.
 
         Raises:
-            LockLostError: Its lease was over.
+            LockLostError: The permit's lease had ended.
             NotOwnedError: There is no such permit.
 
         Example:
@@ -433,7 +431,8 @@ class PermitSemaphore(PermitHandle):
             self._call(lib.redlatch_permit_semaphore_update_lease, id_bytes(permit), lease)
 
     def lease_of(self, permit: Union[Permit, str]) -> float:
-        """Asks the server for the rest of a permit's lease in seconds: 0.0 if it is free, infinity without a lease.
+        """Asks the server for the rest of a permit's lease in seconds: 0.0 if nobody has the permit, infinity if it has
+        no lease.
 
         Example:
             >>> client.permit_semaphore("slots").lease_of("00" * 16)
@@ -446,7 +445,7 @@ class PermitSemaphore(PermitHandle):
         """Makes the semaphore with this number of permits, if it does not exist.
 
         Returns:
-            False if it exists.
+            True if the semaphore was made; False if it existed already.
 
         Example:
             >>> slots = client.permit_semaphore("slots")
@@ -456,7 +455,8 @@ class PermitSemaphore(PermitHandle):
         return self._flag(lib.redlatch_permit_semaphore_try_set_permits, whole(permits, "permits", 0))
 
     def set_permits(self, permits: int) -> None:
-        """Sets the total number of permits, including those that are taken. If more are taken, the rest is owed.
+        """Sets the total number of permits, including those that are taken. If more are taken, the semaphore is in
+        debt.
 
         Example:
             >>> slots = client.permit_semaphore("slots", limit=3)
@@ -479,7 +479,7 @@ class PermitSemaphore(PermitHandle):
         self._call(lib.redlatch_permit_semaphore_add_permits, whole(permits, "permits", None))
 
     def available(self) -> int:
-        """Asks the server for the number of available permits. It is negative if some are owed.
+        """Asks the server for the number of available permits. It is negative if the semaphore is in debt.
 
         Example:
             >>> client.permit_semaphore("slots").available()
@@ -506,7 +506,7 @@ class PermitSemaphore(PermitHandle):
         return self._number(lib.redlatch_permit_semaphore_permits)
 
     def delete(self) -> bool:
-        """Deletes the semaphore and all leases. Waits for permits go on.
+        """Deletes the semaphore and all leases. Waiters continue to wait.
 
         Returns:
             False if there was none.
@@ -553,12 +553,13 @@ class PermitSemaphore(PermitHandle):
         except NotOwnedError:
             raise
         except BaseException as interrupt:
-            # Ctrl-C came on the way out, and the permit is still to be given back.
+            # Ctrl-C interrupted the end of the block before the release.
             if entry is None or entry in entered:
                 self.__exit__(type(interrupt), interrupt, None)
                 raise
             error = interrupted = interrupt
-        # From here to the release nothing that Ctrl-C can come in between.
+        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
+        # between.
         permit = entry[1]
         status: int = 0 if permit._released else _release(self._handle, permit._encoded_id)
         permit._released = True
@@ -568,8 +569,8 @@ class PermitSemaphore(PermitHandle):
             raise interrupted
 
     def _innermost(self, number: int) -> Tuple[int, Permit]:
-        """The permit of the block that a thread leaves: its innermost. A thread that entered none leaves the innermost
-        of another: the two ends of a block may be on two threads."""
+        """Returns the entry of the block that a thread leaves: the innermost block that it entered. If it entered none,
+        the innermost block of another thread, because one thread may enter a block and another one leave it."""
         entered = self._entered[:]
         if not entered:
             raise NotOwnedError(f"permit semaphore {self.name!r}: no `with` block of it is open", lock_name=self.name)
@@ -580,7 +581,7 @@ class PermitSemaphore(PermitHandle):
 
 
 def id_bytes(permit: Union[BasePermit, str]) -> bytes:
-    """The id of a permit as the core wants it."""
+    """Returns the id of a permit as bytes for the core."""
     if isinstance(permit, BasePermit):
         permit = permit.id
     if not isinstance(permit, str):

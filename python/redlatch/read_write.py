@@ -40,7 +40,7 @@ class Modes(Generic[AnyLock]):
         settings: Dict[str, Any],
     ) -> None:
         if owner == "handle":
-            settings = {**settings, "owner_number": new_number()}  # by which both modes have one owner
+            settings = {**settings, "owner_number": new_number()}  # so that both modes have the same owner
         self._read = make(client, lib.REDLATCH_READ, name, timeout, lease, max_hold, owner, **settings)
         self._write = make(client, lib.REDLATCH_WRITE, name, timeout, lease, max_hold, owner, **settings)
 
@@ -51,12 +51,12 @@ class Modes(Generic[AnyLock]):
 
     @property
     def read(self) -> AnyLock:
-        """The lock that many may hold while nobody writes."""
+        """The read lock. Many owners may hold it while nobody else holds the write lock."""
         return self._read
 
     @property
     def write(self) -> AnyLock:
-        """The lock that one may hold while nobody else reads."""
+        """The write lock. One owner may hold it while nobody else holds either lock."""
         return self._write
 
     def __repr__(self) -> str:
@@ -72,10 +72,10 @@ class Modes(Generic[AnyLock]):
 class ReadWriteLock(Modes[Lock]):
     """Many readers or one writer, made by Client.read_write_lock().
 
-    `read` and `write` are Locks of one owner: the calling thread, or with owner="handle" this object, either lock of
-    which any thread may release. Each may be acquired again, and has to be released as often. An owner that writes may
-    also read, and reads on after releasing `write`. One that reads and asks for `write` gets a WouldDeadlockError at
-    once.
+    `read` and `write` are Locks of the same owner: the calling thread, or with owner="handle" this object; then any
+    thread may release them. Each may be acquired again, and has to be released as often. The holder of `write` may also
+    acquire `read`, and keeps it after releasing `write`. An owner that holds only `read` and acquires `write` gets a
+    WouldDeadlockError at once.
 
     Example:
         >>> catalogue = client.read_write_lock("catalogue")

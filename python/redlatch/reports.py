@@ -1,4 +1,4 @@
-"""Reports: what the server knows of a name, whoever wrote it, Redisson included. Nothing here takes or changes a lock.
+"""Reports: what the server knows of a name, whichever library wrote its key. Nothing here acquires or changes a lock.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,11 +12,11 @@ from typing import Any, Dict, Iterator, List, Literal, Optional, Tuple, cast
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.errors import LockName, failure
 
-# What somebody in a report does: holds the lock, or one mode of a read-write lock, or queues for it.
+# What a party of a report does: it holds the lock, or one mode of a read-write lock, or waits in the server queue.
 Role = Literal["holder", "reader", "writer", "waiter"]
 
 # What the data of a name show: no key at all; a lock of some kind; a number, which a semaphore, a latch or any counter
-# may be; something that is no lock. A spin lock, and a fair lock that nobody queues for, are as a mutex.
+# may be; something that is no lock. A spin lock, and a fair lock without waiters, look like a mutex.
 DetectedKind = Literal[
     "nothing", "mutex", "fenced", "fair", "read_write", "group", "plain", "permit_semaphore", "count", "unknown"
 ]
@@ -35,13 +35,13 @@ class Party:
 
     Attributes:
         role: "holder"; of a read-write lock "reader" or "writer"; "waiter".
-        owner: The owner id as it stands in Redis; of a permit its id.
+        owner: The owner id in Redis; of a permit its id.
         count: The hold count; 0 for a waiter.
-        host: The machine of an owner whose client of redlatch is connected; None if it is not known. Of inspect() only.
-        pid: The process there, or None.
-        value: Of a group the value that is held, as it stands in Redis, a digest; else None.
-        ttl: Of a group's value and of a permit the seconds left of its lease; None if it has no lease of its own.
-        label: The `label` of connect() that the owner's client was given; None without, or where `host` is None.
+        host: The machine of the owner, if it is connected with redlatch; else None. Reports of scan() do not have it.
+        pid: The owner's process on that machine, or None.
+        value: Of a group lock the digest of the value that is held, as in Redis; else None.
+        ttl: Of a permit, or a value of a group lock: the seconds left of its lease; None if it has no lease of its own.
+        label: The `label` that the owner's client was given, see connect(). None if it has none, or if `host` is None.
     """
 
     role: Role
@@ -64,10 +64,10 @@ class Report:
         type: The server's word for the type of the key, such as "hash"; "none" if there is no key.
         ttl: Seconds left of the lease; infinity if it has none, 0.0 if there is nothing.
         token: Of a fenced lock the token that was issued last; else 0.
-        holders: How many hold it; of a permit semaphore how many permits are taken.
-        waiters: How many queue on the server; 0 where the data do not show it.
-        parties: Holders and waiters, holders first; of very many only some.
-        count: Of "count" the number, of a permit semaphore the available permits; else 0.
+        holders: The number of holders; of a permit semaphore the number of permits that are taken.
+        waiters: The number of waiters in the server queue; 0 if the data do not show it.
+        parties: Holders and waiters, holders first. If there are very many, only some.
+        count: Of the detected kind "count" the number, of a permit semaphore the available permits; else 0.
         node: host:port of the server that the name is on, or the path of its socket; in a cluster one of the masters.
     """
 
@@ -84,12 +84,12 @@ class Report:
 
     @property
     def locked(self) -> Optional[bool]:
-        """Whether anybody holds it. None of what is counted: `count` and `holders` tell of a semaphore, not this."""
+        """Whether anybody holds the name. None for semaphores and latches: they have `count` and `holders` instead."""
         return None if self.detected_kind in ("count", "permit_semaphore") else self.holders > 0
 
 
 def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) -> Report:
-    """The report of one name, which tells of an owner first."""
+    """Returns the report of one name. If `owner` holds it, it is the first party."""
     report_out = ffi.new("redlatch_report **")
     status: int = lib.redlatch_client_inspect(client, data, len(data), sought(owner), report_out)
     if status:
@@ -98,19 +98,19 @@ def inspect(client: CData, name: LockName, data: bytes, owner: Optional[str]) ->
 
 
 def sought(owner: Optional[str]) -> Any:
-    """An owner id as the core wants it."""
+    """Returns an owner id as the core takes it."""
     if not isinstance(owner, (str, type(None))):
         raise TypeError(f"owner is of type {type(owner).__name__}; expected str or None")
     return ffi.NULL if owner is None else owner.encode("utf-8", "surrogateescape")
 
 
 def scan(client: CData, pattern: bytes) -> Iterator[Report]:
-    """The reports of all locks whose names match."""
+    """Returns an iterator over the reports of all locks whose names match."""
     return _walk(new_scan(client, pattern))
 
 
 def new_scan(client: CData, pattern: bytes) -> CData:
-    """A scan of the core."""
+    """Makes a scan of the core."""
     scan_out = ffi.new("redlatch_scan **")
     status: int = lib.redlatch_scan_new(client, pattern, len(pattern), scan_out)
     if status:
@@ -130,12 +130,12 @@ def _walk(walk: CData) -> Iterator[Report]:
 
 
 def own_report(handle: CData) -> CData:
-    """A report that is freed with the last who uses it."""
+    """Returns a report that is freed with its last reference."""
     return ffi.gc(handle, lib.redlatch_report_free)
 
 
 def read_report(report: CData) -> Report:
-    """What a report of the core says."""
+    """Converts a report of the core."""
     facts = new_record("redlatch_facts")
     status: int = lib.redlatch_report_facts(report, facts)
     if status:

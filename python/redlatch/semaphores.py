@@ -25,15 +25,15 @@ _ACQUIRE = WaitCall(lib.redlatch_semaphore_begin_acquire, lib.redlatch_semaphore
 
 
 class Semaphore(Limited):
-    """A semaphore, made by Client.semaphore(). It is used like threading.Semaphore, and is Redisson's RSemaphore.
+    """A semaphore, made by Client.semaphore(); Redisson's RSemaphore. It is used like threading.Semaphore.
 
-    Permits have no owner: anybody may give one back. The permits of a process that died stay taken; those of a permit
-    semaphore do not. The waiters of one client are served in the order of arrival: one that waits for many permits
-    holds back those behind it. A semaphore that was not made, by try_set_permits() or `limit`, has no permits:
-    acquire() waits until it is made.
+    Permits have no owner: anybody may release them. The permits of a process that died stay taken; those of a permit
+    semaphore do not. The waiters of one client are served in the order of arrival: a waiter for many permits delays
+    those behind it. A semaphore that nobody has made, by try_set_permits() or `limit`, has no permits: acquire() waits
+    until somebody makes it.
 
-    `with semaphore:` takes one permit and gives it back. After the semaphore's timeout it raises a LockTimeoutError. If
-    nobody made the semaphore it raises a NotFoundError, unless `wait_for_creation` is True.
+    `with semaphore:` takes one permit, and releases it at the end. After the semaphore's timeout it raises a
+    LockTimeoutError. If nobody made the semaphore it raises a NotFoundError, unless `wait_for_creation` is True.
 
     Example:
         >>> gate = client.semaphore("gate", limit=2, timeout=5)
@@ -60,10 +60,10 @@ class Semaphore(Limited):
 
         Args:
             permits: 0 or more.
-            ttl: It vanishes after so many seconds; None means never.
+            ttl: The seconds after which the semaphore vanishes; None means never.
 
         Returns:
-            False if it exists.
+            True if the semaphore was made; False if it existed already.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -87,10 +87,10 @@ class Semaphore(Limited):
         Args:
             permits: 0 or more.
             blocking: False tries once.
-            timeout: Without it the semaphore's; None or -1 wait for ever, 0 tries once.
+            timeout: The default is the semaphore's timeout. None or -1: for ever. 0: tries once.
 
         Returns:
-            True if they were obtained.
+            True if the permits were obtained, else False.
 
         Example:
             >>> gate = client.semaphore("gate", limit=3)
@@ -122,7 +122,7 @@ class Semaphore(Limited):
             raise
 
     def release(self, permits: int = 1) -> None:
-        """Adds so many permits, and wakes who waits. Makes the semaphore if it does not exist.
+        """Adds this number of permits, and wakes waiters. Makes the semaphore if it does not exist.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -133,7 +133,7 @@ class Semaphore(Limited):
         self._call(lib.redlatch_semaphore_release, whole(permits, "permits", 0))
 
     def release_if_exists(self, permits: int = 1) -> bool:
-        """Adds so many permits, unless the semaphore does not exist.
+        """Adds this number of permits if the semaphore exists.
 
         Returns:
             False if it does not exist.
@@ -159,7 +159,7 @@ class Semaphore(Limited):
         """Takes all available permits.
 
         Returns:
-            The number of permits taken. It is negative if that many were owed; then none is owed afterwards.
+            The number of permits taken. It is negative if the semaphore was in debt; this ends the debt.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -170,7 +170,8 @@ class Semaphore(Limited):
         return self._number(lib.redlatch_semaphore_drain)
 
     def available(self) -> int:
-        """Asks the server for the number of available permits: 0 without a semaphore, negative if some are owed.
+        """Asks the server for the number of available permits: 0 if the semaphore does not exist, negative if it is in
+        debt.
 
         Example:
             >>> client.semaphore("gate").available()
@@ -179,7 +180,7 @@ class Semaphore(Limited):
         return self._number(lib.redlatch_semaphore_available)
 
     def delete(self) -> bool:
-        """Deletes the semaphore. Waits for permits go on.
+        """Deletes the semaphore. Waiters continue to wait.
 
         Returns:
             False if there was none.
@@ -200,7 +201,7 @@ class Semaphore(Limited):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        # Nothing that Ctrl-C can come in between: no call before the one that gives the permit back.
+        # Nothing is called before the release, so Python runs no signal handler, and Ctrl-C cannot come in between.
         status: int = _release(self._handle, 1)
         if status:
             left_badly(f"the semaphore {self._name!r}", failure(status, self._name), error)

@@ -1,11 +1,11 @@
-"""release_on_sigterm(): a SIGTERM ends the program as sys.exit() does, so that what it holds is released.
+"""release_on_sigterm(): a SIGTERM ends the program as sys.exit() does, so that its holds are released.
 
-    SIGTERM is                                 the call               then a SIGTERM
-    the system's own, which ends the process   takes it, gives True   raises SystemExit(143) in the main thread
-    ignored, or the program handles it         gives False            does what it did before
+    SIGTERM is                                 the call                        then a SIGTERM
+    the system's own, which ends the process   sets a handler, returns True    raises SystemExit(143) in the main thread
+    ignored, or the program handles it         changes nothing, returns False  does what it did before
 
-A lock is not released by the handler itself: the work that it guards would go on. The exception leaves the work of the
-main thread first.
+The handler does not release locks itself, because the work that they guard would go on. The exception first ends the
+work of the main thread.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -16,10 +16,11 @@ import threading
 import time
 from typing import Optional
 
-# What a process that was ended by SIGTERM is reported with by a shell.
+# The exit status by which a shell reports a process that was ended by SIGTERM.
 STATUS = 128 + signal.SIGTERM
 
-# `timeout`, for one, signals a process and its group: so soon after the first a SIGTERM is the same one, in seconds.
+# A SIGTERM that comes within this time after another one is ignored, in seconds. Some programs, such as `timeout`,
+# signal a process and also its group.
 SAME = 1.0
 
 _raised_at: Optional[float] = None
@@ -27,17 +28,17 @@ _raised_at: Optional[float] = None
 
 def release_on_sigterm() -> bool:
     """From now on a SIGTERM raises SystemExit(143) in the main thread, as Ctrl-C raises KeyboardInterrupt: blocks are
-    left, and `with` releases. What is held without a block is released when Python ends, which closes the clients.
+    left, and `with` releases. Other holds are released when Python ends, which closes the clients.
 
-    To be called at the start of a program, in the main thread. Python ends when all threads have ended that are not
-    daemons. A program that has a handler of its own keeps it. In asyncio and trio there is
-    redlatch.aio.release_on_sigterm() instead.
+    Call it at the start of a program, in the main thread. Python ends when all threads that are not daemons have ended.
+    A program that has a handler of its own keeps it. For asyncio and trio use redlatch.aio.release_on_sigterm()
+    instead.
 
     Returns:
-        Whether SIGTERM is handled so; False if the program ignores it or handles it already.
+        True if SIGTERM is now handled in this way; False if the program ignores it or handles it already.
 
     Raises:
-        RuntimeError: It is called in another thread.
+        RuntimeError: The call is not in the main thread.
 
     Example:
         >>> redlatch.release_on_sigterm()
@@ -50,7 +51,7 @@ def release_on_sigterm() -> bool:
 
 
 def may_be_taken() -> bool:
-    """Whether nobody else handles SIGTERM."""
+    """Returns whether SIGTERM is neither ignored nor handled by the program."""
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("release_on_sigterm() is called in another thread; expected the main thread")
     return signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, _end)

@@ -1,4 +1,4 @@
-"""Status: what a call of the core ended with, by number and name.
+"""Status: the statuses of the core's calls, by number and name.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -7,8 +7,8 @@ import enum
 
 
 class Status(enum.IntEnum):
-    """The status of a failed call, as RedlatchError.status has it. Numbers and names are those of the C header, which
-    says what each means; Status.NO_REPLY is REDLATCH_NO_REPLY."""
+    """The status of a failed call, as in RedlatchError.status. Numbers and names are those of the C header, which
+    describes each: Status.NO_REPLY is REDLATCH_NO_REPLY."""
 
     OK = 0
     TIMEOUT = -101

@@ -12,7 +12,8 @@ from redlatch.durations import Seconds
 
 
 class UrlDefault(float):
-    """The default of an option that the URL may set. It is shown, and not passed on: so the URL wins over it."""
+    """The default of an option that the URL may set. It is shown in signatures, but not passed to the core, so that the
+    URL overrides it."""
 
     def __repr__(self) -> str:
         return f"{self:g}"
@@ -31,15 +32,16 @@ class Tuning:
 
     Attributes:
         busy_poll: Whether a caller polls its socket briefly before it sleeps, where that is faster.
-        linger: A subscription outlives its last waiter by this.
-        dead_peer_timeout: A connection that owes a reply for this long is closed. The URL may set it.
+        linger: How long a subscription stays after its last waiter.
+        dead_peer_timeout: A connection that waits for replies and gets none for this long is closed. The URL may set
+            it.
         dns_interval: While anything is held or waited for, the URL's host name is looked up again this often, and the
-            master of redis+replicas searched for. The URL may set it.
+            master of redis+replicas or the topology of redis+cluster is searched for. The URL may set it.
         close_timeout: Client.close() waits at most this long.
-        sharded_messages: With a redis+cluster:// URL: "on" if messages stay within a shard, by SPUBLISH; "off" if
-            they go to all nodes; "auto" for "on" where the node has it, since Redis 7. The same for all clients of a
-            name; None means the URL's, else "auto".
-        claim_timeout: An asynchronous grant whose event is not collected for this long is given back.
+        sharded_messages: With a redis+cluster:// URL only. "on": messages stay within a shard, by SPUBLISH, which Redis
+            7 and newer have. "off": they go to all nodes. "auto": as "on" if the node has SPUBLISH. All clients of a
+            name must use the same. None: the URL's value, else "auto".
+        claim_timeout: A grant of an asynchronous call is released if its event is not collected for this long.
     """
 
     busy_poll: bool = True

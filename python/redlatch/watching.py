@@ -1,4 +1,4 @@
-"""Waits for what is no lock - a name that is free, permits, a latch - so that Ctrl-C ends them at once.
+"""Waits for a free name, for permits, for a latch, and for the mutex of an election. Ctrl-C ends them at once.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,10 +24,10 @@ class WaitCall(NamedTuple):
     """A call of the core that waits."""
 
     begin: Callable[..., int]  # makes a resumable wait
-    start: Callable[..., int]  # starts the same; of its arguments only the last one is another one
+    start: Callable[..., int]  # starts the same call; takes a tag in place of the last two arguments
 
 
-# Starts to give back what a call was granted and nobody takes.
+# Starts to give back a grant that nobody takes.
 Undo = Callable[["HubDispatcher", "Call"], object]
 
 
@@ -41,24 +41,25 @@ class Cancel:
             raise failure(status)
         self.handle: CData = ffi.gc(cancel_out[0], lib.redlatch_cancel_free)
         self._fired = False
-        self._end: Optional[Callable[[], object]] = None  # of a wait in the hub
+        self._end: Optional[Callable[[], object]] = None  # ends a wait in the hub
 
     def fire(self) -> None:
-        """Ends the wait, or else the next one."""
+        """Ends the wait in progress, or else the next one."""
         self._fired = True
         lib.redlatch_cancel_fire(self.handle)
         if self._end is not None:
             self._end()
 
     def expect(self, end: Callable[[], object]) -> None:
-        """A wait in the hub has begun, which this ends."""
+        """Called when a wait in the hub has begun. `end` ends it."""
         self._end = end
         if self._fired:
             end()
 
 
 def new_status() -> CData:
-    """Where a wait leaves its last status, whatever exception comes after it."""
+    """Returns a C variable for the last status of a wait. It keeps the status even if an exception follows the call at
+    once."""
     return ffi.new("int32_t *", _AGAIN)
 
 
@@ -73,12 +74,13 @@ def wait_for(
     cancel: Optional[Cancel] = None,
     undo: Optional[Undo] = None,
 ) -> None:
-    """Makes a wait and goes on with it to its end: in the hub where threads are greenlets, else in short calls where
-    Python has to see its signals in between. `kept` is what has the handle. Whatever exception comes, Ctrl-C above all,
-    the wait is over; a grant is the caller's to give back if `status` is 0.
+    """Makes a wait, and goes on with it until it ends: in the hub if threads are greenlets, else in calls of the core,
+    which in the main thread are short, so that Python can run signal handlers in between. `kept` is the object with the
+    handle. If an exception comes, such as that of Ctrl-C, the wait has ended; if `status` is 0 then, the caller has to
+    give back the grant.
 
     Raises:
-        LockTimeoutError: After a time-out.
+        LockTimeoutError: The wait reached its deadline.
     """
     dispatcher = client._losses.dispatcher()
     if dispatcher is not None:
@@ -94,7 +96,7 @@ def wait_for(
     if begun:
         raise failure(begun, name)
     max_block = max_block_ms()
-    with ffi.gc(wait_out[0], lib.redlatch_wait_drop) as wait:  # the end of which ends the wait
+    with ffi.gc(wait_out[0], lib.redlatch_wait_drop) as wait:  # the end of this block ends the wait
         while _continue(status, wait, max_block, serial) == _AGAIN:
             pass
     if status[0]:
@@ -105,7 +107,7 @@ _WAIT_FREE = WaitCall(lib.redlatch_client_begin_wait_free, lib.redlatch_client_s
 
 
 def wait_free(client: Client, name: LockName, data: bytes, wait_ms: int) -> bool:
-    """Whether the name became free in time."""
+    """Returns whether the name became free in time."""
     arguments = (client._handle, data, len(data), wait_ms)
     try:
         wait_for(client, name, new_status(), _WAIT_FREE, *arguments, kept=client)

@@ -6,15 +6,15 @@
         async with client.lock("orders:42", timeout=5) as held:
             ...
 
-The kinds, names, options and errors are those of `redlatch`; what sends something is awaited.
+The kinds, names, options and errors are those of `redlatch`. Calls that send something are awaited.
 
-A client belongs to the first event loop that it is used in. That loop watches the client's one descriptor; the calls of
-the core are started, and their events wake the tasks. There is no thread for each call or client beside the core's own,
-which renews the leases also while the loop is blocked; opening and closing run in a short-lived thread.
+A client belongs to the first event loop that it is used in. That loop watches the client's one descriptor. Calls of the
+core are started, and their events wake the tasks. The only thread is the core's background thread of the client, which
+renews leases also while the loop is blocked; opening and closing run in a short-lived thread.
 
-A task owns what it acquires, and not what the task that started it holds. `owner="handle"` makes the lock object the
-owner, for holds that wander between tasks. A cancelled acquire holds nothing and queues nowhere when the cancellation
-is raised. A release is done to its end before the cancellation is raised.
+A task is the owner of what it acquires. A task that it starts is another owner. `owner="handle"` makes the lock object
+the owner, for holds that are passed between tasks. When the cancellation of an acquire is raised, nothing of it is held
+or queued. A cancelled release is completed before the cancellation is raised.
 
 asyncio and trio are imported by the program that uses them, and not by this package.
 SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-"""Opening and closing a client, which have no form that is started: each runs once, in a thread of its own.
+"""Runs the opening and the closing of a client in a thread of its own, because the core has no started call for them.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -25,7 +25,8 @@ class _Aside:
 
 
 async def run_aside(loop: Loop, work: Callable[[], Result], discard: Callable[[Result], object]) -> Result:
-    """Does the work in a thread. A task that is cancelled leaves it; its result is then discarded, in a thread."""
+    """Does the work in a thread, and returns its result. A cancelled task does not wait for the work; `discard` is
+    called with the result when the work is done."""
     aside = _Aside()
 
     def arrive() -> None:
@@ -63,10 +64,10 @@ async def run_aside(loop: Loop, work: Callable[[], Result], discard: Callable[[R
 
 
 async def finish_aside(loop: Loop, work: Callable[[], Result]) -> Optional[Cancellation]:
-    """Does the work in a thread, to its end although the task is cancelled.
+    """Does the work in a thread, and waits for its end even if the task is cancelled.
 
     Returns:
-        The cancellation, which is to be raised.
+        The cancellation, which the caller has to raise, or None.
     """
     aside = _Aside()
 

@@ -1,4 +1,4 @@
-"""asyncio, and uvloop: a reader of the loop, and futures.
+"""AsyncioLoop: the event loops of asyncio and uvloop, with a reader and futures.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,7 +16,7 @@ from redlatch.aio.loops import AnyWaiting, Cancellation, Event
 
 
 class AsyncioLoop:
-    """The loop that runs where this is made."""
+    """The loop that runs where this object is made."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -24,7 +24,7 @@ class AsyncioLoop:
         self._tasks: Set[asyncio.Task[None]] = set()
 
     def runs_here(self) -> bool:
-        """As of Loop, like the others."""
+        """See Loop, also for the other methods."""
         try:
             return asyncio.get_running_loop() is self._loop
         except RuntimeError:
@@ -44,7 +44,7 @@ class AsyncioLoop:
             self.unwatch()
             close()
 
-        # A loop that is halted lets others change it.
+        # A loop that does not run may be changed by another thread.
         if self.runs_here() or not self._loop.is_running() or not self.post(end):
             end()
 
@@ -55,13 +55,13 @@ class AsyncioLoop:
     def post(self, call: Callable[[], object]) -> bool:
         try:
             self._loop.call_soon_threadsafe(call)
-        except RuntimeError:  # it is closed
+        except RuntimeError:  # the loop is closed
             return False
         return True
 
     def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         task = self._loop.create_task(function())
-        self._tasks.add(task)  # the loop itself keeps no task
+        self._tasks.add(task)  # the loop itself does not keep the task alive
         task.add_done_callback(self._tasks.discard)
 
     async def wait_event(self, event: Event, seconds: float) -> None:
@@ -77,7 +77,7 @@ class AsyncioLoop:
         return _Guard()
 
     def shield(self, seconds: float) -> ContextManager[object]:
-        return nullcontext()  # a cancellation strikes once
+        return nullcontext()  # a cancellation is raised once only
 
     def on_signal(self, number: int, call: Callable[[], object]) -> Callable[[], None]:
         before = signal.getsignal(number)
@@ -92,7 +92,7 @@ class AsyncioLoop:
     checks = False
 
     async def check(self) -> None:
-        """A task learns that it is cancelled when it waits."""
+        """Does nothing: a cancellation is raised in a task only when it waits."""
 
     async def wait(
         self,
@@ -114,17 +114,18 @@ class AsyncioLoop:
             desert(waiting)
             raise
         raising = None if first is None else _raising(first)
-        first = None  # its traceback has this frame, and would keep all that is in it
+        first = None  # its traceback refers to this frame, and would keep all its variables alive
         return raising
 
 
 class _Guard:
-    """As asyncio.timeout() does it, by counting the cancellations of the task. Before Python 3.11 they are not counted:
-    there one of somebody else that comes together with ours is taken for ours."""
+    """Works like asyncio.timeout(): it counts the cancellations of the task. Before Python 3.11 asyncio does not count
+    them. There a cancellation by somebody else that comes together with the guard's is taken for the guard's."""
 
     def __init__(self) -> None:
         task: Any = asyncio.current_task()
-        # Not kept: what a task holds whose loop was closed around it ends with the task.
+        # A weak reference, so that the task can be deleted if its loop is closed before it ends. Its holds then end
+        # with it.
         self._task: Callable[[], Any] = weakref.ref(task)
         self._before = task.cancelling() if hasattr(task, "cancelling") else 0
         self._cancelled = self._over = False
@@ -143,7 +144,7 @@ class _Guard:
         late: Optional[asyncio.CancelledError] = None
         if not isinstance(error, asyncio.CancelledError):
             try:
-                await asyncio.sleep(0)  # where it strikes if it has not struck yet
+                await asyncio.sleep(0)  # the cancellation is raised here, if it was not raised yet
             except asyncio.CancelledError as cancelled:
                 late = cancelled
         task = self._task()
@@ -158,7 +159,7 @@ def _raising(error: asyncio.CancelledError) -> Cancellation:
         try:
             raise error
         finally:
-            del error  # for the same reason: its traceback has the caller's frame, which has this function
+            del error  # its traceback refers to the caller's frame, which refers to this function: a cycle
 
     return raise_it
 

@@ -1,4 +1,4 @@
-"""Client: the connection of one event loop to one Redis server, from which locks are made.
+"""Client: a client of one Redis server or cluster for one event loop. It makes locks, semaphores and latches.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -52,7 +52,8 @@ Returned = TypeVar("Returned")
 
 
 def _with_options_of(model: Callable[Options, Any]) -> Callable[[Callable[..., Returned]], Callable[Options, Returned]]:
-    """The parameters of a function are those of another one, and reach it as a dict of all of them."""
+    """Decorates a function, which gets the parameters of `model`. The function itself is called with a dict of the
+    arguments."""
     signature = python_inspect.signature(model)
 
     def decorate(function: Callable[..., Returned]) -> Callable[Options, Returned]:
@@ -71,10 +72,11 @@ def _with_options_of(model: Callable[Options, Any]) -> Callable[[Callable[..., R
 @explain_other_names
 @_with_options_of(opening.connect)
 def connect(given: Dict[str, Any]) -> Client:
-    """A client for asyncio or trio. The options are those of redlatch.connect().
+    """Returns a client for asyncio or trio. The options are those of redlatch.connect().
 
-    It is to be entered by `async with`, or awaited, which connects. One that is `lazy` may be used at once, and be made
-    outside of any event loop: it connects at its first use. It belongs to the first loop that it is used in.
+    Enter the client by `async with`, or await it; this connects. A `lazy` client may be used without that, and may be
+    made outside of any event loop: it connects at its first use. A client belongs to the first loop in which it is
+    used.
 
     Example:
         >>> async with redlatch.aio.connect(client.url, command_timeout=2) as other:
@@ -87,8 +89,8 @@ def connect(given: Dict[str, Any]) -> Client:
 
 
 class Client(Jobs):
-    """What connect() returns. The tasks of one event loop use it; another loop opens its own. In a forked child its
-    calls raise ForkedError, unless it was made with lazy=True and no loop had used it before the fork.
+    """A client, made by connect(), for the tasks of one event loop. Another loop needs a client of its own. In a forked
+    child its calls raise ForkedError, unless it was made with lazy=True and no loop had used it before the fork.
 
     Example:
         >>> async with client.lock("orders:42"):
@@ -105,12 +107,12 @@ class Client(Jobs):
             self._begin(*opening.open_handle(given))
 
     def _begin(self, handle: CData, renewal: Optional[Renewal]) -> None:
-        # Freed when nobody uses the memory any more; closed before that, see below.
+        # Freed with its last reference. It is closed before that, by close() or _end().
         self._open = Dispatcher(ffi.gc(handle, lib.redlatch_client_free), renewal)
-        self._given = None  # with it the password
+        self._given = None  # which has the password
         self._url = text(lib.redlatch_client_url(handle))
         self._renewal = renewal
-        # Runs at the latest when the interpreter ends, so that what is held is released then.
+        # Runs at the latest when the interpreter ends, so that all holds are released then.
         self._end = weakref.finalize(self, _end, self._open, renewal)
         if renewal is not None:
             renewal.start(self._open.handle)
@@ -159,23 +161,24 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> Lock:
-        """A mutex.
+        """Returns a mutex.
 
         Args:
-            name: 1 to 65 535 bytes, or text, which is taken as UTF-8. A name is to be used as one kind of lock only.
-            timeout: How long `async with` and an acquire without one wait: None or -1 for ever, 0 tries once.
-            lease: None: it is renewed for as long as the lock is held. Seconds: it is fixed.
-            max_hold: The longest time for which the lease is renewed; None means without a limit.
-            owner: Who holds it, and may acquire it again: "task", the calling one, or "handle", the returned object,
-                which any task may release.
-            on_lost: What follows when a hold is lost, which is logged in any case: "raise" has the end of the `async
-                with` block raise a LockLostError, and "log" not. "cancel" cancels what is left of the block, which then
-                raises the LockLostError. Before Python 3.11 a cancellation by somebody else that comes together with a
-                loss is taken for that of the loss. A function is called once with the Hold, in the loop, which it must
-                not block; the call of a coroutine function is a task of its own. The end of the block raises.
-            reentrant: False makes a second acquire by the owner an AlreadyHeldError.
-            confirm_release: False has a release, that at the end of the block too, not wait for the server's reply:
-                see Lock.release().
+            name: 1 to 65 535 bytes; a str is encoded as UTF-8. Use a name as one kind of lock only.
+            timeout: How long `async with` waits, and an acquire without a timeout. None or -1: for ever. 0: tries once.
+            lease: None: the lease is renewed for as long as the lock is held. Seconds: a fixed lease.
+            max_hold: A hold is not renewed beyond this time. None: no limit.
+            owner: The owner of a hold, which may acquire again: "task", the calling one, or "handle", the returned
+                object, which any task may release.
+            on_lost: What follows when a hold is lost. "raise": the end of the `async with` block raises a
+                LockLostError. "log": it does not. "cancel": the rest of the block is cancelled, and its end raises the
+                LockLostError; before Python 3.11, if somebody else cancels the task at the same time, that cancellation
+                is taken for the one of the loss. A function: it is called once with the Hold, in the loop, which it
+                must not block; the call of a coroutine function becomes a task of its own. The end of the block raises.
+                In any case the loss is logged.
+            reentrant: False: a second acquire by the owner raises an AlreadyHeldError.
+            confirm_release: False: a release does not wait for the server's reply, nor does the end of the block. See
+                Lock.release().
 
         Example:
             >>> async with client.lock("orders:42", timeout=5) as hold:
@@ -200,7 +203,7 @@ class Client(Jobs):
         confirm_release: bool = True,
         token_from_time: bool = False,
     ) -> Lock:
-        """A mutex whose holds have a fencing token; see redlatch.Client.fenced_lock().
+        """Returns a mutex whose holds have a fencing token; see redlatch.Client.fenced_lock().
 
         Example:
             >>> async with client.fenced_lock("ledger") as hold:
@@ -224,8 +227,8 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> Lock:
-        """A mutex that is granted in the order in which those who wait for it came to the server, whatever process or
-        task they are in; see redlatch.Client.fair_lock().
+        """Returns a mutex that is granted in the order of arrival at the server, across all processes and tasks; see
+        redlatch.Client.fair_lock().
 
         Example:
             >>> async with client.fair_lock("printer", timeout=60) as hold:
@@ -252,7 +255,7 @@ class Client(Jobs):
         back_off_max: Seconds = 0.128,
         back_off_multiplier: int = 2,
     ) -> Lock:
-        """A mutex whose waiters ask again and again instead of listening; see redlatch.Client.spin_lock().
+        """Returns a mutex whose waiters poll instead of subscribing; see redlatch.Client.spin_lock().
 
         Example:
             >>> async with client.spin_lock("moment", back_off_max=0.01):
@@ -288,7 +291,8 @@ class Client(Jobs):
         on_lost: OnLost = "raise",
         confirm_release: bool = True,
     ) -> Lock:
-        """A lock in the format of redis-py, redsync, bsm/redislock and node-redlock; see redlatch.Client.plain_lock().
+        """Returns a lock in the format of redis-py, redsync, bsm/redislock and node-redlock; see
+        redlatch.Client.plain_lock().
 
         Example:
             >>> async with client.plain_lock("shared", key_template="lock:{name}", lease=10):
@@ -312,7 +316,7 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> ReadWriteLock:
-        """Two locks of one name and one owner, `.read` for many at once and `.write` for one alone; see
+        """Returns a read-write lock: `.read` is for many owners at the same time, `.write` for one alone; see
         redlatch.Client.read_write_lock().
 
         Example:
@@ -337,7 +341,7 @@ class Client(Jobs):
         reentrant: bool = True,
         confirm_release: bool = True,
     ) -> Lock:
-        """A lock on values of a group: all of them, or none; see redlatch.Client.group_lock().
+        """Returns a lock on values of a group: it holds all of them, or none; see redlatch.Client.group_lock().
 
         Example:
             >>> async with client.group_lock("seats", ["12A", "12B"]):
@@ -367,7 +371,7 @@ class Client(Jobs):
         limit: Optional[int] = None,
         wait_for_creation: bool = False,
     ) -> Semaphore:
-        """A semaphore: a number of permits that are taken and given back; see redlatch.Client.semaphore().
+        """Returns a semaphore: a number of permits without owners; see redlatch.Client.semaphore().
 
         Example:
             >>> async with client.semaphore("gate", limit=2) as gate:
@@ -386,7 +390,7 @@ class Client(Jobs):
         limit: Optional[int] = None,
         wait_for_creation: bool = False,
     ) -> PermitSemaphore:
-        """A permit semaphore: permits that have an id and a lease each; see redlatch.Client.permit_semaphore().
+        """Returns a permit semaphore: each permit has an id and a lease; see redlatch.Client.permit_semaphore().
 
         Example:
             >>> async with client.permit_semaphore("slots", limit=3) as permit:
@@ -397,11 +401,11 @@ class Client(Jobs):
 
     @explain_other_names
     def latch(self, name: LockName, *, timeout: Optional[Seconds] = None) -> Latch:
-        """A count-down latch.
+        """Returns a count-down latch.
 
         Args:
-            name: As of lock().
-            timeout: How long a wait without one takes: None or -1 for ever, 0 checks once.
+            name: See lock().
+            timeout: How long a wait() without a timeout waits. None or -1: for ever. 0: checks once.
 
         Example:
             >>> await client.latch("ready", timeout=5).wait()
@@ -410,11 +414,12 @@ class Client(Jobs):
         return Latch(self, name, timeout)
 
     async def inspect(self, name: LockName, owner: Optional[str] = None) -> Report:
-        """Asks the server about a name, whoever wrote its key: its holders, their leases, and the server queue.
+        """Asks the server about a name, whichever library wrote its key: its holders, their leases, and the server
+        queue.
 
         Args:
-            name: As of lock().
-            owner: An owner id, as Party.owner has it. If this owner holds the name, it is the first of the parties.
+            name: See lock().
+            owner: An owner id, as in Party.owner. If this owner holds the name, it is the first of the parties.
 
         Example:
             >>> async with client.lock("orders:42"):
@@ -427,10 +432,10 @@ class Client(Jobs):
         return read_report(call.value)
 
     def scan(self, pattern: LockName = "*") -> AsyncIterator[Report]:
-        """The locks on the server whose names match, for `async for`; see redlatch.Client.scan().
+        """Finds the locks on the server whose names match, for `async for`; see redlatch.Client.scan().
 
         Args:
-            pattern: A glob of Redis, below the client's prefix.
+            pattern: A glob of Redis, for the names without the client's prefix.
 
         Example:
             >>> async with client.lock("orders:42"), client.fenced_lock("orders:43"):
@@ -444,11 +449,11 @@ class Client(Jobs):
         owner may hold the name again when this returns.
 
         Args:
-            name: As of lock().
+            name: See lock().
             timeout: None or -1 waits for ever, 0 checks once.
 
         Returns:
-            False if it was held all the time.
+            True when the name was free; False if it was not until the timeout.
 
         Example:
             >>> await client.wait_free("orders:42", timeout=5)
@@ -460,7 +465,7 @@ class Client(Jobs):
         return call.status == 0
 
     def stats(self) -> Dict[str, int]:
-        """The client's counters since it was opened. redlatch_client.h describes each name. Nothing is sent.
+        """Returns the client's counters since it was opened. redlatch_client.h describes each name. Nothing is sent.
 
         Example:
             >>> async with client.lock("orders:42"):
@@ -471,11 +476,11 @@ class Client(Jobs):
 
     def set_credentials(self, username: Optional[LockName], password: LockName) -> None:
         """Replaces the user and the password, also on the open connections. Returns at once. Holds and waits go on. If
-        the server refuses them, a warning is logged, and the connections keep the old ones.
+        the server refuses the new ones, a warning is logged, and the open connections keep the old ones.
 
         Args:
             username: None means the default user.
-            password: A password or a token; is never shown.
+            password: A password or a token. It is never shown.
 
         Example:
             >>> client.set_credentials("default", "any password: this server asks for none")
@@ -502,8 +507,8 @@ class Client(Jobs):
         return self._given is None and (self._end is None or not self._end.alive)
 
     async def close(self) -> None:
-        """Releases what is held, unless `release_on_close` is False, and ends the client. Waits in progress raise a
-        ClosedError. Takes at most the `close_timeout` of Tuning, and is done to its end although the task is cancelled.
+        """Releases all holds, unless `release_on_close` is False, and ends the client. Waits in progress raise a
+        ClosedError. Takes at most the `close_timeout` of Tuning, and is completed even if the task is cancelled.
         Closing twice is harmless.
 
         Example:
@@ -523,7 +528,7 @@ class Client(Jobs):
         dispatcher.collect()
         loop.unwatch()
         cancellation = await finish_aside(loop, lambda: lib.redlatch_client_close(dispatcher.handle))
-        dispatcher.collect()  # what closing found out, such as a release that failed
+        dispatcher.collect()  # the events of closing, such as a failed release
         dispatcher.end(lib.REDLATCH_CLOSED)
         if cancellation is not None:
             cancellation()
@@ -553,7 +558,7 @@ class Client(Jobs):
 
 
 def _end(dispatcher: Dispatcher, renewal: Optional[Renewal]) -> None:
-    """Closes a client that nobody closed. Never one whose loop is of the parent process."""
+    """Closes a client on which close() was not called, unless its loop belongs to the parent process."""
     if dispatcher.is_of_parent():
         return
     if renewal is not None:

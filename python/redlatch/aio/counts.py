@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Awaited(Counted):
-    """A name on a client, whose calls are started."""
+    """The base class of semaphores and latches for tasks."""
 
     __slots__ = ()
     _client: Client
@@ -27,12 +27,12 @@ class Awaited(Counted):
         return self._client._dispatcher
 
     async def _ask(self, function: Callable[..., int], *arguments: Any) -> int:
-        """Makes a call that hands out a number."""
+        """Makes a call, and returns the number that it hands out."""
         call = await self._dispatcher.ask(function, self._handle, *arguments, name=self._name, kept=self)
         return call.number
 
     async def _change(self, function: Callable[..., int], *arguments: Any) -> int:
-        """The same of a call that is done to its end although the task is cancelled."""
+        """Makes a call that is completed even if the task is cancelled, and returns the number that it hands out."""
         call = await self._dispatcher.change(function, self._handle, *arguments, name=self._name, kept=self)
         return call.number
 
@@ -42,5 +42,6 @@ class Awaited(Counted):
         *arguments: Any,
         undo: Optional[Callable[[Call], Optional[Call]]] = None,
     ) -> Call:
-        """Makes a call that waits; its status is OK or TIMEOUT. Its first argument is a handle."""
+        """Makes a call that waits. The status of the returned call is OK or TIMEOUT. The first of `arguments` is a
+        handle."""
         return await self._dispatcher.wait(function, *arguments, name=self._name, kept=self, undo=undo)

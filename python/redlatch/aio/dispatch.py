@@ -1,17 +1,18 @@
 """The dispatcher of a client: it starts calls of the core, and wakes the tasks that wait for them.
 
-The client's one descriptor is watched by the loop. When it is readable, collect() takes the events of the core until
-there are no more. Each completes a call, by its tag, or tells of a loss. No thread is involved but that of the loop.
+The loop watches the client's one descriptor. When it is readable, collect() takes the events of the core until there
+are no more. Each event completes the call that has its tag, or reports something else, such as a loss. No thread but
+that of the loop is involved.
 
-A cancelled task does not leave its call alone:
+What happens to the call of a cancelled task:
 
-- An acquire or another wait is cancelled in the core, and the task goes on when the core has said how that ended. A
-  grant that came first is given back before the cancellation is raised.
-- A release is waited for to its end.
-- A question is left. Its answer is thrown away.
+- An acquire or another wait is cancelled in the core. The task goes on when the event of the call has come. If that is
+  a grant, the grant is given back before the cancellation is raised.
+- The task waits for the end of a release.
+- A query goes on without the task. Its result is dropped.
 
-A task that is torn down, because its loop has ended, cannot wait: what its call was granted is given back when that is
-known, or by the core, to which nobody then claims the grant.
+A task that is destroyed, because its loop has ended, cannot wait. If its call is granted, the grant is given back when
+its event is collected, or else by the core, because nobody claims it.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -65,7 +66,7 @@ _UNASKED = (
 
 
 class Call:
-    """A call that was started, and what its event said."""
+    """A started call, and the contents of its event."""
 
     __slots__ = (
         "done", "waiter", "tag", "arguments", "kept", "undo", "left", "status", "number", "serial", "message", "reason",
@@ -76,12 +77,12 @@ class Call:
         self, tag: int, arguments: Tuple[Any, ...], kept: Any, undo: Optional[Callable[[Call], object]]
     ) -> None:
         self.done = False
-        self.waiter: Any = None  # of the loop
+        self.waiter: Any = None  # what the loop wakes
         self.tag = tag
         self.arguments = arguments  # of the core's function
-        self.kept = kept  # until the event has come: the core may need the handle
-        self.undo = undo  # gives back what was granted to nobody
-        self.left = False  # nobody waits for it any more
+        self.kept = kept  # the object with the handle, until the event has come: the core may need it
+        self.undo = undo  # gives back a grant that nobody takes
+        self.left = False  # no task waits for it any more
         self.status: int = _OK
         self.number: int = 0
         self.serial: int = 0
@@ -90,12 +91,12 @@ class Call:
         self.value: CData = None  # a report, or a record of a lock's state
 
     def failure(self, name: Optional[LockName]) -> RedlatchError:
-        """The exception for a status that is not OK."""
+        """Returns the exception for a status that is not OK."""
         return error_of(self.status, self.message, self.reason, name)
 
 
 class TaskLosses(KnownLosses):
-    """The losses of a client that tasks use."""
+    """The losses of a client for tasks."""
 
     ACTOR = "task"
 
@@ -108,51 +109,52 @@ class TaskLosses(KnownLosses):
         self._loop: Optional[TaskLoop] = None
 
     def begin(self, loop: TaskLoop, uuid: str) -> None:
-        """Also makes events in this loop."""
+        """Also notes the loop, for events and tasks in it."""
         super().begin(loop, uuid)
         self._loop = loop
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
-        """Also tells who waits for that."""
+        """Also notifies the event and the guards of the hold."""
         super().note(serial, reason)
         if self._loop is not None and (serial in self._events or serial in self._guards):
             if self._loop.runs_here():
                 self._tell(serial)
-            else:  # somebody asked a hold in another thread
+            else:  # another thread queried the hold
                 self._loop.post(lambda: self._tell(serial))
 
     def _tell(self, serial: int) -> None:
         event = self._events.get(serial)
         if event is not None:
             event.set()
-        for guard in self._guards.get(serial, [])[:]:  # one may leave
+        for guard in self._guards.get(serial, [])[:]:  # a copy: a guard may be removed meanwhile
             guard.cancel()
 
     def guard(self, serial: int, guard: Waker) -> None:
-        """Cancels the guard's block when the hold is lost."""
+        """Has guard.cancel() called when the hold is lost."""
         self._guards.setdefault(serial, []).append(guard)
         if self.knows(serial):
             guard.cancel()
 
     def unguard(self, serial: int, guard: Waker) -> None:
-        """The guard's block ends."""
+        """Ends guard()."""
         guards = self._guards[serial]
         guards.remove(guard)
         if not guards:
             del self._guards[serial]
 
     def expect(self, serial: int, call: Callable[[Hold], object], hold: Hold) -> None:
-        """Has something called when a hold is lost, by the loop."""
+        """Has a function called when a hold is lost, in the loop."""
         self._expected.add(serial, call, hold)
-        if self.knows(serial):  # it was lost before anybody expected it
+        if self.knows(serial):  # the loss came first
             self.act(serial)
 
     def released(self, serial: int, lock: LockHandle, number: int) -> None:
-        """An owner released one level of a hold: after the last one nothing is to be called."""
+        """Called when an owner has released one acquire of a hold. After the last one the functions for this hold are
+        dropped."""
         self._expected.released(serial, lock, number)
 
     def act(self, serial: int) -> None:
-        """Calls what is to be called of a hold that is lost; once. A coroutine function's call becomes a task."""
+        """Calls the functions for a lost hold, each once. The call of a coroutine function becomes a task."""
         for call, hold in self._expected.take(serial):
             try:
                 result = call(hold)
@@ -163,16 +165,16 @@ class TaskLosses(KnownLosses):
                     self._loop.spawn(partial(_finish, result, hold))
 
     def wake_at_close(self, waker: Waker) -> None:
-        """Wakes somebody when the client is closed."""
+        """Has waker.cancel() called when the client is closed."""
         self._at_close.add(waker)
 
     def closed(self) -> None:
-        """The client was closed."""
+        """Called after the client was closed."""
         for waker in list(self._at_close):
             waker.cancel()
 
     def event(self, serial: int) -> Event:
-        """The event of a hold: one, however often it is asked for."""
+        """Returns the event of a hold, the same one at each call."""
         assert self._loop is not None, "a hold was obtained in a loop"
         event = self._events.get(serial)
         if event is None:
@@ -183,12 +185,12 @@ class TaskLosses(KnownLosses):
 
 
 class _Process:
-    """Its id, without a system call for each call of a client."""
+    """The id of this process, without a system call for each call of a client."""
 
     pid = os.getpid()
 
     def forked(self) -> None:
-        """This is a child."""
+        """Called in a forked child."""
         self.pid = os.getpid()
 
 
@@ -208,7 +210,7 @@ def _log_failed(hold: Hold) -> None:
 
 
 class AnyDispatcher(Generic[AnyLoop]):
-    """Belongs to one client, and from the first call on to one loop."""
+    """The dispatcher of one client. From the first call on it belongs to one loop."""
 
     losses: KnownLosses
 
@@ -216,26 +218,27 @@ class AnyDispatcher(Generic[AnyLoop]):
         self.handle = handle
         self.loop: Optional[AnyLoop] = None
         self._renewal = renewal
-        self._pid = 0  # of the process that the loop is in
-        self._guard = threading.Lock()  # of the choice of the loop
+        self._pid = 0  # the process of the loop; 0 before there is a loop
+        self._guard = threading.Lock()  # for the choice of the loop
         self._record = new_record("redlatch_event")
         self._calls: Dict[int, Call] = {}
-        self._last_tag = 0  # 0 is of calls whose end is of no interest
+        self._last_tag = 0  # no call has the tag 0
         self._collecting = False
 
     def _running(self) -> AnyLoop:
-        """The loop that runs here."""
+        """Returns the loop that runs here."""
         raise NotImplementedError
 
     def bind(self) -> AnyLoop:
-        """The client's loop, which has to be the one that runs here; the first one becomes it."""
+        """Returns the client's loop, and raises if another loop or none runs here. The first loop in which this is
+        called becomes the client's."""
         loop = self.loop
         if loop is None:
             loop = self._begin()
         self.check_process()
         if not loop.runs_here():
-            stats_of(self.handle)  # which fails in a forked child, and when the client is closed
-            self._running()  # tells that there is none here
+            stats_of(self.handle)  # raises in a forked child, and when the client is closed
+            self._running()  # raises if no loop runs here
             raise RuntimeError(
                 "the client belongs to another event loop, the first in which it was used; expected a client that is "
                 "opened in this loop"
@@ -243,7 +246,7 @@ class AnyDispatcher(Generic[AnyLoop]):
         return loop
 
     def check_process(self) -> None:
-        """A client is of one loop, and that of one process."""
+        """Raises a ForkedError if the client's loop is one of the parent process."""
         if self.is_of_parent():
             raise ForkedError(
                 "the client belongs to an event loop of the parent process; expected a client that is opened in this "
@@ -251,7 +254,7 @@ class AnyDispatcher(Generic[AnyLoop]):
             )
 
     def is_of_parent(self) -> bool:
-        """Whether its loop is that of a process from which this one was forked."""
+        """Returns whether the loop belongs to a process from which this one was forked."""
         return self._pid not in (0, _process.pid)
 
     def _begin(self) -> AnyLoop:
@@ -278,13 +281,13 @@ class AnyDispatcher(Generic[AnyLoop]):
         kept: Any,
         undo: Optional[Callable[[Call], object]] = None,
     ) -> Call:
-        """Starts a call of the core. `undo` starts to give back what it was granted."""
+        """Starts a call of the core. `undo` starts to give back a grant that nobody takes."""
         self._last_tag += 1
         tag = self._last_tag
         call = self._calls[tag] = Call(tag, arguments, kept, undo)
         try:
             status = function(*arguments, tag)
-        except KeyboardInterrupt:  # maybe when it is started
+        except KeyboardInterrupt:  # the call may have been started
             self._desert(call)
             raise
         except BaseException:
@@ -296,7 +299,8 @@ class AnyDispatcher(Generic[AnyLoop]):
         return call
 
     def _desert(self, call: Call) -> None:
-        """Nobody will wait for the call. If it is a wait it ends."""
+        """Called when no task will wait for the call any more. A call in progress is cancelled if it is a wait; a grant
+        is given back."""
         if not call.done:
             call.left = True
             lib.redlatch_client_cancel(self.handle, call.tag)
@@ -304,19 +308,20 @@ class AnyDispatcher(Generic[AnyLoop]):
             call.undo(call)
 
     def give_back(self, function: Callable[..., int], *arguments: Any, kept: Any) -> Optional[Call]:
-        """Starts to give back what nobody has taken; None if the client is closed, which gives it back, too."""
+        """Starts to give back a grant that nobody has taken. Returns None if the client is closed: closing gives it
+        back, too."""
         try:
             return self.start(function, *arguments, name=None, kept=kept)
         except RedlatchError:
             return None
 
     def cancel(self, call: Call) -> None:
-        """Ends an acquire or another wait; its event comes at once, or soon."""
+        """Cancels an acquire or another wait. Its event comes at once, or soon."""
         lib.redlatch_client_cancel(self.handle, call.tag)
         self.collect()
 
     def leave(self, call: Call) -> None:
-        """Lets a call go on without anybody who waits for it."""
+        """Lets a call go on without a task that waits for it."""
         if call.done:
             return
         call.left = call.done = True
@@ -327,10 +332,10 @@ class AnyDispatcher(Generic[AnyLoop]):
     def finish(
         self, call: Call, cancel: Optional[Callable[[Call], None]] = None
     ) -> Coroutine[Any, Any, Optional[Cancellation]]:
-        """Waits for the end of a call; `cancel` says what a cancellation of the task does to it.
+        """Waits for the end of a call. `cancel` is called if the task is cancelled meanwhile.
 
         Returns:
-            The cancellation, which is to be raised; to be awaited.
+            A coroutine. Its result is the cancellation, which the caller has to raise, or None.
         """
         assert self.loop is not None
         return self.loop.wait(call, cancel, self._desert)
@@ -338,7 +343,7 @@ class AnyDispatcher(Generic[AnyLoop]):
     async def ask(
         self, function: Callable[..., int], *arguments: Any, name: Optional[LockName], kept: Any
     ) -> Call:
-        """Makes a call that a cancellation leaves alone."""
+        """Makes a call that goes on if the task is cancelled; its result is dropped then."""
         loop = self.bind()
         if loop.checks:
             await loop.check()
@@ -351,8 +356,8 @@ class AnyDispatcher(Generic[AnyLoop]):
         return call
 
     async def step(self, function: Callable[..., int], *arguments: Any, kept: Any) -> Call:
-        """Makes a call that may end with AGAIN: it is to be made once more. It is done to its end, after which another
-        one may be made."""
+        """Makes a call that may end with AGAIN; then the caller makes it once more. A cancelled task waits for the end
+        of the call, because the next call may be made only after that."""
         loop = self.bind()
         if loop.checks:
             await loop.check()
@@ -372,8 +377,8 @@ class AnyDispatcher(Generic[AnyLoop]):
         kept: Any,
         at_once: bool = False,
     ) -> Call:
-        """Makes a call that is waited for to its end although the task is cancelled. `at_once`: it has ended as soon as
-        it was started, so that the loop need not turn."""
+        """Makes a call, and waits for its end even if the task is cancelled. `at_once`: the call completes when it is
+        started, so its event is collected without a turn of the loop."""
         self.bind()
         call = self.start(function, *arguments, name=name, kept=kept)
         if at_once:
@@ -396,7 +401,8 @@ class AnyDispatcher(Generic[AnyLoop]):
         kept: Any,
         undo: Optional[Callable[[Call], Optional[Call]]] = None,
     ) -> Call:
-        """Makes a call that waits, and ends with OK or TIMEOUT. `undo` starts to give back what it was granted."""
+        """Makes a call that waits. Its status is OK or TIMEOUT when this returns. `undo` starts to give back a grant
+        that nobody takes."""
         loop = self.bind()
         if loop.checks:
             await loop.check()
@@ -406,26 +412,27 @@ class AnyDispatcher(Generic[AnyLoop]):
             if not call.status and undo is not None:
                 undone = undo(call)
                 if undone is not None:
-                    await self.finish(undone)  # in the background, if it fails
+                    await self.finish(undone)  # if it fails, the release goes on in the background
             if call.status == _LOST:
-                self._failure(call, name, kept)  # which logs it
+                self._failure(call, name, kept)  # logs the loss
             cancellation()
         if call.status and call.status != _TIMEOUT:
             raise self._failure(call, name, kept)
         return call
 
     def _failure(self, call: Call, name: Optional[LockName], kept: Any) -> RedlatchError:
-        """The exception for a status that is not OK. A lock that a call finds lost is logged here, after the events
-        that came with the call's own: one of them may say since when its lease was over. A permit logs that itself."""
+        """Returns the exception for a status that is not OK. If a call has found a lock lost, the loss is logged here,
+        after the events that came with the call's own: one of them may say since when the lease was over. A permit logs
+        its loss itself."""
         if call.status == _LOST and call.serial and isinstance(kept, LockHandle):
             self.losses.found(call.serial, "lock", kept.name, reason_name(call.reason))
         return call.failure(name)
 
     def collect(self) -> None:
-        """Takes the events that there are. What runs in between may end tasks, and get here again.
+        """Takes the events that there are. Code that runs meanwhile may end tasks, and call this again.
 
-        After the last call in progress has succeeded the core is not asked once more, which would read its socket in
-        vain. If there is another event, such as a loss, the descriptor stays readable.
+        After the last call in progress has completed with OK, the core is not called once more, because it would read
+        its socket in vain. If there is another event, such as a loss, the descriptor stays readable.
         """
         if self._collecting:
             return
@@ -479,7 +486,8 @@ class AnyDispatcher(Generic[AnyLoop]):
             self.loop.wake(call.waiter)
 
     def end(self, status: int) -> None:
-        """Ends all calls in progress, and the watch: the client is closed, or of no more use."""
+        """Ends all calls in progress with a status, and stops watching the descriptor: the client is closed, or can no
+        longer be used."""
         if self.loop is not None:
             self.loop.unwatch()
         while self._calls:
@@ -490,7 +498,7 @@ class AnyDispatcher(Generic[AnyLoop]):
 
 
 class Dispatcher(AnyDispatcher[TaskLoop]):
-    """That of a client that tasks use."""
+    """The dispatcher of a client for tasks."""
 
     losses: TaskLosses
 

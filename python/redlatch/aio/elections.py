@@ -1,6 +1,6 @@
-"""Election: one of many candidates leads. The table of redlatch/elections.py holds here, too; a candidate is a task of
-its own, of asyncio or a system task of trio. The loop cancels that task when it ends: then a leader calls on_loss(),
-releases the mutex, and is over.
+"""Election: one of many candidates leads, for tasks. The table of redlatch/elections.py holds here, too. A candidate is
+a task of its own: of asyncio, or a system task of trio. When the loop ends it cancels that task. A leader then calls
+on_loss(), and releases the mutex.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -36,7 +36,7 @@ Callback = Callable[[], object]
 
 
 class _End:
-    """What a task waits for that resigns."""
+    """What a task that resigns waits for."""
 
     def __init__(self) -> None:
         self.done = False
@@ -44,20 +44,20 @@ class _End:
 
 
 class _Waker:
-    """Wakes the candidate: the hold was lost, the client closed, or somebody resigns."""
+    """Wakes the candidate when its hold is lost, the client is closed, or a task resigns."""
 
     def __init__(self) -> None:
         self.changed: Optional[Event] = None  # from the beginning of the block on
 
     def cancel(self) -> None:
-        """As of loops.Waker."""
+        """See loops.Waker."""
         if self.changed is not None:
             self.changed.set()
 
 
 class Election:
-    """What Client.elect() makes: a candidate within its `async with` block. It stands once: to stand again, make
-    another.
+    """A candidate in an election, made by Client.elect(), for one `async with` block. To be a candidate again, make
+    another Election.
 
     Example:
         >>> async with client.elect("scheduler", on_gain=lambda: print("leads")) as election:
@@ -78,7 +78,7 @@ class Election:
         self._on_loss: Optional[Callback] = callback_of(on_loss, "on_loss")
         self._resigned = False
         self._hold: Optional[Hold] = None
-        self._waits: Optional[Call] = None  # for the mutex
+        self._waits: Optional[Call] = None  # the call that waits for the mutex
         self._error: Optional[BaseException] = None
         self._task: Any = None
         self._ends: List[_End] = []
@@ -92,12 +92,14 @@ class Election:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this candidate leads, as far as is known. Nothing is sent. False as soon as the lease is over."""
+        """Whether this candidate leads, as far as this process knows. Nothing is sent. False as soon as the lease is
+        over."""
         hold = self._hold
         return hold is not None and not self._resigned and hold._alive() is not None
 
     async def leader(self) -> Optional[Party]:
-        """Asks the server for the leader, or None. `host` and `pid` are known for clients of redlatch.
+        """Asks the server for the leader. Returns None if nobody leads. `host` and `pid` are known for clients of
+        redlatch.
 
         Example:
             >>> print(await client.elect("scheduler").leader())
@@ -106,8 +108,9 @@ class Election:
         return leader_of(await self._client.inspect(self._name))
 
     async def resign(self) -> None:
-        """Ends the candidacy. If it leads, on_loss() is called, and then the mutex released. That is done to its end
-        although the task is cancelled; it is not waited for if a callback resigns. Resigning twice is harmless.
+        """Ends the candidacy. If this candidate leads, on_loss() is called, and then the mutex is released. This is
+        completed even if the task is cancelled. If a callback calls it, it returns at once, and the rest is done after
+        the callback. Resigning twice is harmless.
 
         Example:
             >>> async with client.elect("scheduler") as election:
@@ -141,7 +144,7 @@ class Election:
         if error is None:
             await self.resign()
             return
-        cancellation = await self._end()  # what went wrong there was logged
+        cancellation = await self._end()  # an error of the candidacy was logged
         if cancellation is not None:
             cancellation()
 
@@ -176,7 +179,7 @@ class Election:
                     self._loop.wake(end.waiter)
 
     async def _campaign(self, lock: Lock) -> Optional[Hold]:
-        """Waits for the mutex; None when the candidacy is over."""
+        """Waits for the mutex. Returns None when the candidacy is over."""
         number = new_number()
         complaints = Complaints(self._name)
         while not self._resigned:
@@ -186,7 +189,7 @@ class Election:
             except WaitCancelledError:
                 return None
             except RedlatchError as error:
-                if isinstance(error, LockLostError):  # it was granted, and over before the reply came
+                if isinstance(error, LockLostError):  # granted, but its lease ended before the reply came
                     start = lib.redlatch_lock_start_release
                     self._client._dispatcher.give_back(start, lock._handle, number, kept=lock)
                 elif not may_pass(error):
@@ -223,12 +226,12 @@ class Election:
             await self._loop.wait_event(event, RETRY)
 
     async def _lead(self, lock: Lock, hold: Hold) -> None:
-        """From the grant to the loss or the release."""
+        """Leads, from the grant to the loss or the release."""
         assert self._loop is not None and self._waker.changed is not None
         losses, dispatcher = self._client._losses, self._client._dispatcher
         losses.guard(hold._serial, self._waker)
         self._hold = hold
-        led = False  # and on_loss() is to be called
+        led = False  # whether on_loss() is still to be called
         try:
             led = self.is_leader  # it may have resigned at the moment of the grant
             await _call(self._on_gain if led else None)
@@ -238,7 +241,8 @@ class Election:
             on_loss, led = self._on_loss if led else None, False
             await _call(on_loss)
         except BaseException as error:
-            # Of what is no Exception the loop ends; a task that is torn down without being cancelled cannot wait.
+            # An error that is no Exception means that the loop ends. A task that is destroyed, and was not cancelled,
+            # cannot wait.
             ends = not isinstance(error, Exception)
             try:
                 if led and ends and not isinstance(error, GeneratorExit):
@@ -259,7 +263,7 @@ class Election:
                 logger.warning("the leader for %r could not release: %s", self._name, error)
 
     async def _lose_at_end(self) -> None:
-        """Calls on_loss() although the task is cancelled."""
+        """Calls on_loss() even though the task is cancelled."""
         assert self._loop is not None
         self._resigned = True
         try:

@@ -1,4 +1,4 @@
-"""Hold: one acquire of a lock by a task, until it is released or lost.
+"""Hold: the state of a task's hold, and what the task can do with it.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 
 class Hold(BaseHold):
-    """What `async with lock as hold:` and `lock.held()` give. What it is asked sends nothing; what it does is awaited.
+    """The hold that `async with lock as hold:` and `lock.held()` return. Only release() and extend() send something;
+    they are awaited.
 
-    A Hold belongs to the hold during which it was made. It may be handed to other tasks, which can ask and release on
-    the owner's behalf.
+    The object stands for the hold during which it was made. Other tasks may use the object: they can query the hold,
+    and release it on the owner's behalf.
 
     Example:
         >>> async with client.fenced_lock("ledger") as hold:
@@ -38,12 +39,12 @@ class Hold(BaseHold):
     def __init__(self, lock: Lock, number: int, record: bytes) -> None:
         super().__init__(lock, number, record)
         self._lost_event: Optional[Event] = None
-        self._guard: Optional[Guard] = None  # of the block, which a loss cancels
+        self._guard: Optional[Guard] = None  # cancels the block after a loss
 
     @property
     def lost_event(self) -> Event:
-        """An `asyncio.Event` or `trio.Event` that is set when the hold is lost: at once when its lease is over, with
-        the next renewal when the server no longer knows it, as after a release by force."""
+        """An `asyncio.Event` or `trio.Event` that is set when the hold is lost: when its lease ends, or at the next
+        renewal if the server no longer has the hold, as after a forced release."""
         if self._lost_event is None:
             self._lost_event = self._lock._client._losses.event(self._serial)
             if self.lost:
@@ -51,10 +52,10 @@ class Hold(BaseHold):
         return self._lost_event
 
     async def release(self, confirm: Optional[bool] = None) -> None:
-        """Releases one acquire. A block whose Hold was released does not release it again when it is left.
+        """Releases one acquire. The end of an `async with` block does not release it again.
 
         Args:
-            confirm: As of Lock.release().
+            confirm: See Lock.release().
 
         Example:
             >>> async with client.lock("orders:42") as hold:

@@ -1,4 +1,4 @@
-"""What a Client has for whole jobs, for tasks; see redlatch/jobs.py.
+"""The methods of Client for whole jobs, for tasks; see redlatch/jobs.py.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -28,18 +28,18 @@ Returned = TypeVar("Returned")
 
 
 def _client(jobs: Jobs) -> Client:
-    return cast("Client", jobs)  # whose part it is
+    return cast("Client", jobs)  # Jobs is a base class of Client alone
 
 
 class Jobs:
-    """A part of Client."""
+    """The part of Client for whole jobs."""
 
     @explain_other_names
     def once(
         self, name: LockName, *, at_most: Seconds, at_least: Seconds = 0, on_lost: OnLost = "raise"
     ) -> Once:
-        """A decorator for a job that many processes start at the same time and one of them is to do; see
-        redlatch.Client.once(). With on_lost="cancel" a job that takes longer than at_most is cancelled.
+        """Returns a decorator for a job that many processes start at the same time, but only one of them should run;
+        see redlatch.Client.once(). With on_lost="cancel" a job that takes longer than at_most is cancelled.
 
         Example:
             >>> @client.once("report", at_least=300, at_most=3600)
@@ -63,8 +63,8 @@ class Jobs:
     ) -> Callable[
         [Callable[Parameters, Coroutine[Any, Any, Returned]]], Callable[Parameters, Coroutine[Any, Any, Returned]]
     ]:
-        """A decorator for coroutine functions: each call holds a mutex whose name is made of its arguments; see
-        redlatch.Client.locked().
+        """Returns a decorator for coroutine functions: each call holds a mutex whose name is made from the call's
+        arguments; see redlatch.Client.locked().
 
         Example:
             >>> @client.locked("user:{user_id}", timeout=5)
@@ -107,9 +107,9 @@ class Jobs:
         on_gain: Optional[Callback] = None,
         on_loss: Optional[Callback] = None,
     ) -> Election:
-        """An election: within its `async with` block this process is a candidate, and one candidate of all processes
-        leads; see redlatch.Client.elect(). The callbacks may be coroutine functions, and are called in a task of the
-        election.
+        """Returns an election. Within its `async with` block this process is a candidate, and of the candidates in all
+        processes one leads; see redlatch.Client.elect(). The callbacks may be coroutine functions. A task of the
+        election calls them.
 
         Example:
             >>> async with client.elect("scheduler") as election:

@@ -1,4 +1,4 @@
-"""Latch: lets through whatever task waits once it was counted down.
+"""Latch: opens for all waiters when it is counted down to zero, for tasks.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Latch(Awaited):
-    """A count-down latch by name, made by Client.latch(); see redlatch.Latch.
+    """A count-down latch, made by Client.latch(); see redlatch.Latch.
 
     Example:
         >>> ready = client.latch("ready")
@@ -42,7 +42,7 @@ class Latch(Awaited):
             count: 1 or more.
 
         Returns:
-            False if it is closed already, which changes nothing.
+            True if the latch was open; False if it was closed already, and nothing changed.
 
         Example:
             >>> ready = client.latch("ready")
@@ -52,8 +52,7 @@ class Latch(Awaited):
         return bool(await self._ask(lib.redlatch_latch_start_try_set_count, whole(count, "count", 1)))
 
     async def count_down(self) -> None:
-        """Counts down by one, also if the task is cancelled. At zero the latch is open; of an open one it changes
-        nothing.
+        """Counts down by one, even if the task is cancelled. At zero the latch opens. An open latch does not change.
 
         Example:
             >>> await client.latch("ready").count_down()
@@ -73,10 +72,10 @@ class Latch(Awaited):
         """Waits until the latch is open.
 
         Args:
-            timeout: Without it the latch's; None or -1 wait for ever, 0 checks once.
+            timeout: The default is the latch's timeout. None or -1: for ever. 0: checks once.
 
         Returns:
-            False if it was closed all the time.
+            True when the latch is open; False if it was closed until the timeout.
 
         Example:
             >>> await client.latch("ready").wait(timeout=0)
@@ -86,7 +85,7 @@ class Latch(Awaited):
         return (await self._wait(lib.redlatch_latch_start_wait, self._handle, wait)).status == 0
 
     async def delete(self) -> bool:
-        """Deletes the latch, which opens it for who waits with redlatch.
+        """Deletes the latch. This opens it for waiters of redlatch; those of Redisson continue to wait.
 
         Returns:
             False if it was open.

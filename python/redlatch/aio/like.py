@@ -1,4 +1,4 @@
-"""connect_like(): a client of tasks for the server that a redis-py client is for; see redlatch/like.py.
+"""connect_like(): a client for tasks, for the server of a redis-py client; see redlatch/like.py.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,8 +12,8 @@ from redlatch.like import options_like
 
 
 def connect_like(redis_client: Any, **options: Any) -> Client:
-    """A client for the server of a redis-py client, usually one of redis.asyncio; see redlatch.connect_like(). It is to
-    be entered by `async with`, or awaited, as that of connect().
+    """Returns a client for the server of a redis-py client, usually one of redis.asyncio; see redlatch.connect_like().
+    Enter it by `async with`, or await it, like a client of connect().
 
     Example:
         >>> import redis.asyncio

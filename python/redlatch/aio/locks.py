@@ -1,4 +1,4 @@
-"""Lock: a lock of any kind for tasks, with the manners of asyncio.Lock and trio.Lock.
+"""Lock: a lock of any kind for tasks, used like asyncio.Lock and trio.Lock.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -38,8 +38,8 @@ from redlatch.read_write import Modes
 if TYPE_CHECKING:
     from redlatch.aio.client import Client
 
-# What follows when a hold is lost. "cancel" cancels what is left of the `async with` block. A function is called with
-# the Hold; it may be a coroutine function.
+# What follows when a hold is lost. "cancel" cancels the rest of the `async with` block. A function is called with the
+# Hold; it may be a coroutine function.
 OnLost = Union[Literal["raise", "log", "cancel"], Callable[[Hold], object]]
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
@@ -53,9 +53,9 @@ _CONFIRM_OF_LOCK: int = lib.REDLATCH_CONFIRM_OF_LOCK
 class Lock(LockHandle):
     """A lock, made by Client.lock() and similar methods. No command is sent until it is used.
 
-    The owner is the task that calls, which may acquire again (unless the lock is not reentrant) and has to release as
-    often; or, with owner="handle", this object, which any task may release. The tasks that a task starts are owners of
-    their own. The owner's holds are given up when its task has ended: they are no longer renewed.
+    The owner is the calling task. It may acquire again, unless the lock is not reentrant, and has to release as often.
+    The tasks that it starts are other owners. When a task ends, its holds are no longer renewed. With owner="handle"
+    the owner is this object, and any task may release it.
 
     Example:
         >>> async with client.lock("orders:42", timeout=5) as hold:
@@ -82,13 +82,13 @@ class Lock(LockHandle):
         *,
         lease: Optional[Seconds] = None,
     ) -> Coroutine[Any, Any, bool]:
-        """Acquires. The owner is the task in which this is called, also if another one awaits what it returns, as
+        """Acquires the lock. The owner is the task in which this is called, even if another task awaits the result, as
         asyncio.wait_for() does before Python 3.12.
 
         Args:
             blocking: False tries once.
             timeout: How long to wait. The default is the lock's own timeout. None or -1 waits for ever.
-            lease: The seconds of a fixed lease, or -1 for a lease that is renewed. None: as the lock's own.
+            lease: The seconds of a fixed lease, or -1 for a lease that is renewed. None: the lock's own lease.
 
         Returns:
             True if the lock was obtained, else False; to be awaited.
@@ -107,12 +107,12 @@ class Lock(LockHandle):
         cancelled.
 
         Args:
-            confirm: False does not wait for the server's reply; see redlatch.Lock.release(). None is as the lock's
-                `confirm_release` says.
+            confirm: False: does not wait for the server's reply; see redlatch.Lock.release(). None: as the lock's
+                `confirm_release`.
 
         Raises:
             NotOwnedError: The caller does not hold the lock.
-            LockLostError: It did, and lost it.
+            LockLostError: The caller held the lock and lost it.
 
         Example:
             >>> await client.lock("orders:42").release()
@@ -125,7 +125,7 @@ class Lock(LockHandle):
         """Asks the server about the lock, whoever holds it.
 
         Returns:
-            What it found by one round trip; of a lock over several servers by one to each at the same time.
+            The state, found by one round trip; of a lock over several servers by one to each, at the same time.
 
         Example:
             >>> await client.lock("orders:42").state()
@@ -134,8 +134,8 @@ class Lock(LockHandle):
         return state_of((await self._call(lib.redlatch_lock_start_query)).value)
 
     def held(self) -> Optional[Hold]:
-        """The caller's Hold, or None if it holds nothing, as far as this process knows. A lost hold is returned until
-        it is released. Nothing is sent.
+        """Returns the caller's Hold, or None if the caller does not hold the lock, as far as this process knows. A lost
+        hold is returned until it is released. Nothing is sent.
 
         Example:
             >>> lock = client.fenced_lock("ledger")
@@ -149,8 +149,8 @@ class Lock(LockHandle):
 
     @explain_other_names
     async def extend(self, seconds: Seconds) -> None:
-        """Sets the lease of the caller's hold to end this many seconds from now. It may end earlier than before. A lock
-        that is renewed is renewed further.
+        """Sets the lease of the caller's hold to end this many seconds from now. It may end earlier than before. A
+        renewed hold continues to be renewed.
 
         Args:
             seconds: The new time to the end of the lease; more than 0.
@@ -165,8 +165,8 @@ class Lock(LockHandle):
         await self._call(lib.redlatch_lock_start_extend, self._number(), span_ms(seconds, "seconds"))
 
     async def force_release(self) -> bool:
-        """Deletes the lock whoever holds it, and wakes who waits. The holder learns of it from its next call or
-        renewal, which comes after a third of the watchdog lease (10 s of 30 s).
+        """Deletes the lock, whoever holds it, and wakes its waiters. The holder learns of it from its next call on the
+        lock, or from the next renewal, which comes after a third of the watchdog lease (10 s of 30 s).
 
         Returns:
             Whether there was a lock.
@@ -188,7 +188,7 @@ class Lock(LockHandle):
         return hold
 
     def _guard(self, hold: Hold) -> None:
-        """Has a loss cancel the block that the calling task begins, if the lock is to."""
+        """Makes a loss cancel the block that the calling task begins, if on_lost is "cancel"."""
         if self._on_lost == "cancel":
             hold._guard = self._client._dispatcher.bind().new_guard()
             self._client._losses.guard(hold._serial, hold._guard)
@@ -214,7 +214,7 @@ class Lock(LockHandle):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        """The end of a block; `release` ends its hold on the server."""
+        """Ends a block. `release` releases its hold on the server."""
         if isinstance(hold, Hold) and hold._guard is not None:
             await self._leave_guarded(hold, hold._guard, release, kind, error, traceback)
             return
@@ -233,7 +233,8 @@ class Lock(LockHandle):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        """The end of a block that a loss cancels: its LockLostError comes in the place of its cancellation."""
+        """Ends a block that a loss may cancel. If a loss did so, a LockLostError is raised in place of the
+        cancellation."""
         self._client._losses.unguard(hold._serial, guard)
         verdict: Union[bool, Cancellation] = False
         failed: Optional[RedlatchError] = None
@@ -265,7 +266,7 @@ class Lock(LockHandle):
         return cast(Function, locked)
 
     def _caller(self) -> Optional[int]:
-        """The owner to act for, None if there is no task yet."""
+        """Returns the owner number to act for; 0 stands for this object. Returns None outside of tasks."""
         return 0 if self._by_handle else number_of_task()
 
     def _number(self) -> int:
@@ -281,19 +282,19 @@ class Lock(LockHandle):
         return call.status == 0
 
     def _obtain(self, number: int, wait: int, lease: int) -> Coroutine[Any, Any, Call]:
-        """Acquires; its status is OK or TIMEOUT."""
+        """Acquires. The status of the returned call is OK or TIMEOUT."""
         arguments = (self._handle, number, lease, wait)
         wait_for = self._client._dispatcher.wait
         obtaining = wait_for(_start_acquire, *arguments, name=self._name, kept=self, undo=self._give_back)
         return self._obtain_noted(obtaining, number) if self._noted else obtaining
 
     def _give_back(self, obtained: Call) -> Optional[Call]:
-        """Starts to release what a call has obtained and nobody takes."""
+        """Starts to release a grant that nobody takes."""
         _, number, *_ = obtained.arguments
         return self._client._dispatcher.give_back(_start_release, self._handle, number, kept=self)
 
     async def _obtain_noted(self, obtaining: Coroutine[Any, Any, Call], number: int) -> Call:
-        """Also notes what is to be logged and called when the hold is lost."""
+        """Acquires, and notes what has to be logged and called when the hold is lost."""
         call = await obtaining
         if not call.status:
             hold = Hold(self, number, ffi.buffer(self._standing(number))[:])
@@ -317,7 +318,7 @@ class Lock(LockHandle):
         serial = self._standing(number).serial
         try:
             return await releasing
-        finally:  # also of a release whose task was cancelled
+        finally:  # also if the task was cancelled
             self._client._losses.released(serial, self, number)
 
     async def _call(self, function: Callable[..., int], *arguments: Any) -> Call:
@@ -326,7 +327,7 @@ class Lock(LockHandle):
 
 
 def on_lost_option(value: OnLost) -> OnLost:
-    """What is to be done when a hold is lost."""
+    """Checks the option `on_lost` of a lock, and returns it."""
     if value not in ("raise", "log", "cancel") and not callable(value):
         expected = "expected 'raise', 'log', 'cancel' or a callable that takes the Hold"
         raise InvalidArgumentError(f"on_lost is {value!r}; {expected}")
@@ -336,9 +337,9 @@ def on_lost_option(value: OnLost) -> OnLost:
 class ReadWriteLock(Modes[Lock]):
     """Many readers or one writer, made by Client.read_write_lock().
 
-    `read` and `write` are Locks of one owner: the task that calls, or with owner="handle" this object. Each may be
-    acquired again, and has to be released as often. An owner that writes may also read, and reads on after releasing
-    `write`. One that reads and asks for `write` gets a WouldDeadlockError at once.
+    `read` and `write` are Locks of the same owner: the calling task, or with owner="handle" this object. Each may be
+    acquired again, and has to be released as often. The holder of `write` may also acquire `read`, and keeps it after
+    releasing `write`. An owner that holds only `read` and acquires `write` gets a WouldDeadlockError at once.
 
     Example:
         >>> catalogue = client.read_write_lock("catalogue")

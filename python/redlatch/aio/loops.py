@@ -1,6 +1,6 @@
-"""Which event loop runs here, asyncio's or trio's, and what the client asks of it.
+"""Finds the event loop that runs here, asyncio's or trio's, and declares what a client needs of it.
 
-Neither is imported for that: a loop that runs has been imported by the program.
+Neither package is imported for this, because the program has imported that of the loop that runs.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -10,7 +10,7 @@ import sys
 from types import TracebackType
 from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Protocol, Type, TypeVar, Union
 
-# Raises the cancellation that a wait has outlived.
+# Raises a cancellation that was held back until the end of a wait.
 Cancellation = Callable[[], NoReturn]
 
 
@@ -21,33 +21,34 @@ class Event(Protocol):
         """Whether it was set."""
 
     def set(self) -> object:
-        """Wakes all who wait."""
+        """Wakes all waiters."""
 
     async def wait(self) -> object:
         """Waits until it is set."""
 
 
 class Waker(Protocol):
-    """What is notified of a loss."""
+    """An object that is notified of a loss, or of the end of the client."""
 
     def cancel(self) -> None:
-        """Ends the wait for that."""
+        """Notifies the object."""
 
 
 class Guard(Waker, Protocol):
-    """Cancels the block of a task, and knows its cancellation from those of others. Only the task itself leaves it."""
+    """Cancels a block of a task, and distinguishes its own cancellation from others. Only the task itself calls
+    leave()."""
 
     def cancel(self) -> None:
-        """Cancels what is left of the block."""
+        """Cancels the rest of the block."""
 
     async def leave(
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], traceback: Optional[TracebackType]
     ) -> Union[bool, Cancellation]:
-        """The block ends with this exception. From now on cancel() does nothing.
+        """Called when the block ends with this exception. From now on cancel() does nothing.
 
         Returns:
-            True if cancel() ended the block and nobody else cancelled the task, which is then as if it had not been
-            cancelled; else the cancellation of somebody else that has come meanwhile, which is to be raised, or False.
+            True if cancel() ended the block and nobody else cancelled the task; the task then counts as not cancelled.
+            Otherwise a cancellation by somebody else that has come meanwhile, which the caller has to raise, or False.
         """
 
 
@@ -55,18 +56,18 @@ class Waiting(Protocol):
     """What a task waits for."""
 
     done: bool
-    waiter: Any  # of the loop: who is to be woken
+    waiter: Any  # what the loop wakes
 
 
 AnyWaiting = TypeVar("AnyWaiting", bound=Waiting)
 
 
 class Loop(Protocol):
-    """What a dispatcher needs of an event loop. All but post() and TaskLoop.end_watch() are called by the thread of the
-    loop."""
+    """What a dispatcher needs of an event loop. Any thread may call runs_here(), post() and TaskLoop.end_watch(). The
+    other methods are called by the thread of the loop."""
 
     def runs_here(self) -> bool:
-        """Whether the calling thread is inside this loop."""
+        """Returns whether the calling thread is inside this loop."""
 
     def watch(self, descriptor: int, call: Callable[[], None]) -> None:
         """Makes the call whenever the descriptor is readable, until unwatch()."""
@@ -78,9 +79,9 @@ class Loop(Protocol):
         """Wakes the task of a wait."""
 
     def post(self, call: Callable[[], object]) -> bool:
-        """Has the loop make a call, from any thread; False if the loop has ended."""
+        """Has the loop make a call. Returns False if the loop has ended."""
 
-    checks: bool  # whether the loop knows a cancellation before the task waits
+    checks: bool  # whether check() can find a cancellation before the task waits
 
     async def check(self) -> None:
         """Raises the cancellation of the calling task, if the loop knows one."""
@@ -91,38 +92,41 @@ class Loop(Protocol):
         cancel: Optional[Callable[[AnyWaiting], object]],
         desert: Callable[[AnyWaiting], object],
     ) -> Coroutine[Any, Any, Optional[Cancellation]]:
-        """Waits until it is done. A cancellation does not end the wait: it calls `cancel`, which may, and is returned.
+        """Waits until `waiting` is done. A cancellation does not end the wait: `cancel` is called, which may end it,
+        and the cancellation is returned.
 
-        When the loop is torn down and the task with it, the exception that does so comes at once, after `desert`.
+        If the loop ends and destroys the task, `desert` is called, and the exception that destroys the task is raised
+        at once.
         """
 
 
 class TaskLoop(Loop, Protocol):
-    """What tasks need of it, too."""
+    """What a dispatcher for tasks needs besides."""
 
     def end_watch(self, close: Callable[[], None]) -> None:
-        """Ends watch() from wherever it is called, and closes."""
+        """Ends watch(), from any thread, and calls `close`."""
 
     def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Starts a task that raises nothing but its cancellation, when the loop ends."""
+        """Starts a task. `function` must raise nothing but the cancellation that comes when the loop ends."""
 
     async def wait_event(self, event: Event, seconds: float) -> None:
         """Waits for an event, at most for this time."""
 
     def new_event(self) -> Event:
-        """An event of this loop."""
+        """Returns a new event of this loop."""
 
     def new_guard(self) -> Guard:
-        """A guard of a block that the calling task begins."""
+        """Returns a guard for a block that the calling task begins."""
 
     def shield(self, seconds: float) -> ContextManager[object]:
-        """A block in which the cancellation that the task has outlived does not strike again, for this time."""
+        """Returns a context manager. In its block, for this time, a cancellation that the task has already received is
+        not raised again."""
 
     def on_signal(self, number: int, call: Callable[[], object]) -> Callable[[], None]:
-        """Makes the call when the signal comes, in the main thread; what is returned ends that."""
+        """Has the call made when the signal comes, in the main thread. Returns a function that ends this."""
 
 def running() -> TaskLoop:
-    """The loop that runs in this thread."""
+    """Returns the loop that runs in this thread."""
     trio = sys.modules.get("trio")
     if trio is not None and _is_in(trio.lowlevel.current_trio_token):
         from redlatch.aio.trio_loop import TrioLoop
@@ -137,12 +141,12 @@ def running() -> TaskLoop:
 
 
 def current_task() -> Optional[Any]:
-    """The task that runs in this thread; None outside of tasks."""
+    """Returns the task that runs in this thread, or None outside of tasks."""
     trio = sys.modules.get("trio")
     if trio is not None:
         try:
             return trio.lowlevel.current_task()
-        except (RuntimeError, AttributeError):  # not inside trio, or it is being imported
+        except (RuntimeError, AttributeError):  # not inside trio, or trio is being imported
             pass
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None:

@@ -15,7 +15,8 @@ from redlatch.other_names import explain_other_names
 
 
 class MultiLock(Lock):
-    """Locks that are held all together or not at all, made by redlatch.aio.multi_lock(); see redlatch.MultiLock.
+    """Several locks that are acquired together or not at all, made by redlatch.aio.multi_lock(); see
+    redlatch.MultiLock.
 
     Example:
         >>> both = redlatch.aio.multi_lock(client.lock("stock:7"), client.lock("invoice:7"))
@@ -37,11 +38,11 @@ class MultiLock(Lock):
     ) -> None:
         self._on_lost = on_lost_option(on_lost)
         compose(self, Lock, members, None, timeout, lease, max_hold, owner)
-        self._members = members  # their clients live as long as this does
+        self._members = members  # keeps the members' clients alive
 
     @property
     def members(self) -> Tuple[Lock, ...]:
-        """The locks it stands for, in the order in which they were given."""
+        """The members, in the order in which they were given."""
         return self._members
 
 
@@ -82,8 +83,8 @@ def multi_lock(
     owner: Literal["task", "handle"] = "task",
     on_lost: OnLost = "raise",
 ) -> MultiLock:
-    """Locks that are held all together or not at all; see redlatch.multi_lock(). Losses are told on the client of the
-    first.
+    """Returns a lock that holds all its members or none; see redlatch.multi_lock(). The client of the first member
+    reports losses.
 
     Example:
         >>> async with redlatch.aio.multi_lock(client.lock("stock:7"), client.fenced_lock("invoice:7"), timeout=10):
@@ -103,7 +104,7 @@ def redlock(
     owner: Literal["task", "handle"] = "task",
     on_lost: OnLost = "raise",
 ) -> RedLock:
-    """A lock on a majority of independent servers; see redlatch.redlock(). The clients are to be `lazy`.
+    """Returns a lock on a majority of independent servers; see redlatch.redlock(). Make the clients with lazy=True.
 
     Example:
         >>> async with redlatch.aio.connect(client.url, lazy=True) as one:  # better three, of three servers

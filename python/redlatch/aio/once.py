@@ -32,13 +32,13 @@ Returned = TypeVar("Returned")
 
 
 class _Turn(NamedTuple):
-    hold: Optional[Hold]  # None: skipped
+    hold: Optional[Hold]  # None: the job is skipped
     granted_at: float
 
 
 class Once:
-    """What Client.once() makes: a decorator, and for `async with` what gives a Hold, or None if it is not the caller's
-    turn.
+    """A decorator and an asynchronous context manager, made by Client.once(). `async with` gives a Hold, or None if the
+    job is skipped.
 
     Example:
         >>> async with client.once("report", at_least=300, at_most=3600) as hold:
@@ -61,8 +61,8 @@ class Once:
         self._at_least_ms, _ = period_ms(at_least, at_most)
         self._at_most = at_most
         self._on_lost: OnLost = on_lost
-        self._made: Optional[Lock] = None  # at the first use: the client may be connected after a function is decorated
-        self._turns: Dict[Optional[int], List[_Turn]] = {}  # those of `async with`, by task
+        self._made: Optional[Lock] = None  # made at the first use: the client may connect after the decoration
+        self._turns: Dict[Optional[int], List[_Turn]] = {}  # of the open blocks, by task
 
     @property
     def name(self) -> LockName:
@@ -106,8 +106,9 @@ class Once:
         traceback: Optional[TracebackType],
     ) -> None:
         task = number_of_task()
-        if task not in self._turns:  # entered by another task, as by a fixture
-            # Where it may be one of several, a job that runs keeps its lock: those that were skipped are left first.
+        if task not in self._turns:  # another task entered the block, as in a fixture
+            # If several blocks are open, one whose job was skipped is taken first, so that a running job keeps its
+            # lock.
             task = max(reversed(self._turns), key=lambda each: self._turns[each][-1].hold is None)
         turns = self._turns[task]
         turn = turns.pop()
@@ -117,7 +118,7 @@ class Once:
             await self._lock._leave_block(turn.hold, lambda: self._end(turn), kind, error, traceback)
 
     async def _end(self, turn: _Turn) -> None:
-        """Ends a turn on the server, to its end although the task is cancelled."""
+        """Ends a turn on the server. This is completed even if the task is cancelled."""
         assert turn.hold is not None
         lock, number = self._lock, turn.hold._number
         dispatcher = self._client._dispatcher

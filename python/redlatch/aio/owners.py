@@ -1,6 +1,7 @@
-"""Who owns: a number for every task, which ends with the task.
+"""The owner numbers of tasks. Each task has its own, until it ends.
 
-Tasks do not inherit it, as they would a context variable: a task that another one starts is another owner.
+A task does not inherit the number of the task that starts it, as it would inherit a context variable. It is another
+owner.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -16,7 +17,7 @@ from redlatch.owners import new_number
 
 
 class _Owner:
-    """The number of one task. Its end is that of the owner: what it holds is no longer renewed."""
+    """The owner number of one task. When this object is deleted, the owner ends: its holds are no longer renewed."""
 
     __slots__ = ("number", "_pid")
 
@@ -25,7 +26,7 @@ class _Owner:
         self.number = new_number()
 
     def __del__(self, getpid: Callable[[], int] = os.getpid, owner_end: CData = lib.redlatch_owner_end) -> None:
-        # In a forked child the parent's tasks seem to end, too; they live on in the parent.
+        # In a forked child this also runs for the parent's tasks, which live on in the parent.
         if getattr(self, "number", 0) and getpid() == self._pid:
             owner_end(self.number)
 
@@ -34,7 +35,7 @@ _owners: weakref.WeakKeyDictionary[Any, _Owner] = weakref.WeakKeyDictionary()
 
 
 def number_of_task() -> Optional[int]:
-    """The owner number of the task that runs here; None outside of tasks."""
+    """Returns the owner number of the task that runs here, or None outside of tasks."""
     task = current_task()
     if task is None:
         return None
@@ -42,7 +43,7 @@ def number_of_task() -> Optional[int]:
     if owner is None:
         owner = _owners[task] = _Owner()
         tell_end = getattr(task, "add_done_callback", None)
-        if tell_end is not None:  # asyncio's, which may be kept for its result; trio's task goes when it ends
+        if tell_end is not None:  # asyncio: the task may be kept for its result; trio drops it at its end
             tell_end(_forget)
     return owner.number
 

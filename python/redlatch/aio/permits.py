@@ -1,4 +1,4 @@
-"""PermitSemaphore: permits that have an id and a lease each, for tasks.
+"""PermitSemaphore: a number of permits that have an id and a lease each, for tasks.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -28,8 +28,8 @@ _start_release = lib.redlatch_permit_semaphore_start_release_by_id
 class Permit(BasePermit):
     """One permit of a permit semaphore, until it is released or lost. Any task may release it.
 
-    `async with await semaphore.acquire() as permit:` gives it back at the end; LockLostError, if it was lost, unless
-    the block raised.
+    `async with await semaphore.acquire() as permit:` releases the permit at the end. If the permit was lost, this
+    raises a LockLostError, unless the block raised.
 
     Example:
         >>> slots = client.permit_semaphore("slots", limit=3)
@@ -57,11 +57,11 @@ class Permit(BasePermit):
         return self._lost_event
 
     async def release(self) -> None:
-        """Gives the permit back, also if the task is cancelled.
+        """Releases the permit, even if the task is cancelled.
 
         Raises:
-            LockLostError: Its lease was over.
-            NotOwnedError: It was released before.
+            LockLostError: The permit's lease had ended.
+            NotOwnedError: The permit was released before.
 
         Example:
             >>> permit = await client.permit_semaphore("slots", limit=3).acquire()
@@ -76,15 +76,15 @@ class Permit(BasePermit):
             raise
 
     async def extend(self, seconds: Seconds) -> None:
-        """Sets the lease to end this many seconds from now. It may end earlier than before. A permit that is renewed is
-        renewed further.
+        """Sets the lease to end this many seconds from now. It may end earlier than before. A renewed permit continues
+        to be renewed.
 
         Args:
             seconds: The new time to the end of the lease; more than 0.
 
         Raises:
-            LockLostError: Its lease was over.
-            NotOwnedError: It was released before.
+            LockLostError: The permit's lease had ended.
+            NotOwnedError: The permit was released before.
 
         Example:
             >>> async with client.permit_semaphore("slots", limit=3, lease=5) as permit:
@@ -117,8 +117,8 @@ class Permit(BasePermit):
 
 
 class NoPermit:
-    """What PermitSemaphore.acquire() returns after a time-out. It counts as False, and `async with` raises the
-    LockTimeoutError that says so.
+    """The result of PermitSemaphore.acquire() after a timeout. It is false, and its `async with` raises the
+    LockTimeoutError.
 
     Example:
         >>> slots = client.permit_semaphore("slots", limit=1)
@@ -144,7 +144,7 @@ class NoPermit:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        """Is never reached."""
+        """Never called, because __aenter__() raises."""
 
     def __repr__(self) -> str:
         return f"<redlatch.aio.NoPermit: {self._timeout}>"
@@ -174,7 +174,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         super().__init__(
             client, name, "permit_semaphore", timeout, lease_ms(lease, "lease"), limit, wait_for_creation
         )
-        self._entered: Dict[Any, List[Permit]] = {}  # by task, the innermost last
+        self._entered: Dict[Any, List[Permit]] = {}  # of the open blocks, by task, the innermost last
 
     @explain_other_names
     async def acquire(
@@ -188,12 +188,12 @@ class PermitSemaphore(Awaited, PermitHandle):
 
         Args:
             blocking: False tries once.
-            timeout: Without it the semaphore's; None or -1 wait for ever, 0 tries once.
-            lease: Seconds mean a fixed one, -1 one that is renewed until the permit is released; None is the
+            timeout: The default is the semaphore's timeout. None or -1: for ever. 0: tries once.
+            lease: Seconds: a fixed lease. -1: a lease that is renewed until the permit is released. None: the
                 semaphore's.
 
         Returns:
-            The permit, or after a time-out a NoPermit, which counts as False.
+            The permit, or after a timeout a NoPermit, which is false.
 
         Example:
             >>> slots = client.permit_semaphore("slots", limit=3)
@@ -214,16 +214,16 @@ class PermitSemaphore(Awaited, PermitHandle):
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
         lease: Optional[Seconds] = None,
     ) -> List[Permit]:
-        """Takes so many permits at once, all or none.
+        """Takes several permits at once, all or none.
 
         Args:
             permits: 1 to 1000.
-            blocking: As of acquire(), like the others.
+            blocking: See acquire(), also for the details of the other arguments.
             timeout: How long to wait.
-            lease: Of each permit.
+            lease: The lease of each permit.
 
         Returns:
-            The permits; an empty list after a time-out.
+            The permits; an empty list after a timeout.
 
         Example:
             >>> slots = client.permit_semaphore("slots", limit=3)
@@ -238,7 +238,7 @@ class PermitSemaphore(Awaited, PermitHandle):
     def _waits(
         self, blocking: bool, timeout: Union[Seconds, LockTimeout, None], lease: Optional[Seconds]
     ) -> Tuple[int, int]:
-        """The wait and the lease of each permit in milliseconds."""
+        """Returns the wait and the lease of each permit, in milliseconds."""
         wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
         return wait, LEASE_OF_LOCK if lease is None else lease_ms(lease, "lease")
 
@@ -253,10 +253,10 @@ class PermitSemaphore(Awaited, PermitHandle):
         return await self._wait(start, handle, count, lease, wait, undo=undo)
 
     async def release(self, permit: Union[Permit, str]) -> None:
-        """Gives back a permit, or the one with an id, whoever took it, also if the task is cancelled.
+        """Releases a permit, given as an object or by its id, whoever took it, even if the task is cancelled.
 
         Raises:
-            LockLostError: Its lease was over.
+            LockLostError: The permit's lease had ended.
             NotOwnedError: There is no such permit, or it was lost so long ago that others may have had it since.
 
         Example:
@@ -269,15 +269,15 @@ class PermitSemaphore(Awaited, PermitHandle):
             await self._change(_start_release, id_bytes(permit))
 
     async def extend(self, permit: Union[Permit, str], seconds: Seconds) -> None:
-        """Sets a permit's lease to end this many seconds from now. It may end earlier than before. A permit that is
-        renewed is renewed further.
+        """Sets a permit's lease to end this many seconds from now. It may end earlier than before. A renewed permit
+        continues to be renewed.
 
         Args:
-            permit: It, or its id.
+            permit: The permit, or its id.
             seconds: The new time to the end of the lease; more than 0.
 
         Raises:
-            LockLostError: Its lease was over.
+            LockLostError: The permit's lease had ended.
             NotOwnedError: There is no such permit.
 
         Example:
@@ -294,7 +294,8 @@ class PermitSemaphore(Awaited, PermitHandle):
             await self._ask(lib.redlatch_permit_semaphore_start_update_lease, id_bytes(permit), lease)
 
     async def lease_of(self, permit: Union[Permit, str]) -> float:
-        """Asks the server for the rest of a permit's lease in seconds: 0.0 if it is free, infinity without a lease.
+        """Asks the server for the rest of a permit's lease in seconds: 0.0 if nobody has the permit, infinity if it has
+        no lease.
 
         Example:
             >>> await client.permit_semaphore("slots").lease_of("00" * 16)
@@ -307,7 +308,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         """Makes the semaphore with this number of permits, if it does not exist.
 
         Returns:
-            False if it exists.
+            True if the semaphore was made; False if it existed already.
 
         Example:
             >>> slots = client.permit_semaphore("slots")
@@ -318,7 +319,8 @@ class PermitSemaphore(Awaited, PermitHandle):
         return bool(await self._ask(start, whole(permits, "permits", 0)))
 
     async def set_permits(self, permits: int) -> None:
-        """Sets the total number of permits, including those that are taken. If more are taken, the rest is owed.
+        """Sets the total number of permits, including those that are taken. If more are taken, the semaphore is in
+        debt.
 
         Example:
             >>> slots = client.permit_semaphore("slots", limit=3)
@@ -341,7 +343,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         await self._change(lib.redlatch_permit_semaphore_start_add_permits, whole(permits, "permits", None))
 
     async def available(self) -> int:
-        """Asks the server for the number of available permits. It is negative if some are owed.
+        """Asks the server for the number of available permits. It is negative if the semaphore is in debt.
 
         Example:
             >>> await client.permit_semaphore("slots").available()
@@ -368,7 +370,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         return await self._ask(lib.redlatch_permit_semaphore_start_permits)
 
     async def delete(self) -> bool:
-        """Deletes the semaphore and all leases. Waits for permits go on.
+        """Deletes the semaphore and all leases. Waiters continue to wait.
 
         Returns:
             False if there was none.
@@ -399,7 +401,7 @@ class PermitSemaphore(Awaited, PermitHandle):
                 raise NotOwnedError(
                     f"permit semaphore {self.name!r} is in no `async with` block", lock_name=self.name
                 )
-            task = next(reversed(self._entered))  # entered by another task, as by a fixture
+            task = next(reversed(self._entered))  # another task entered the block, as in a fixture
         entered = self._entered[task]
         permit = entered.pop()
         if not entered:

@@ -1,4 +1,4 @@
-"""What the server knows of names, asked by tasks.
+"""Scan: the reports of a scan, for tasks.
 
 SPDX-License-Identifier: Apache-2.0
 """

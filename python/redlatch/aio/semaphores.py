@@ -23,8 +23,8 @@ _start_release = lib.redlatch_semaphore_start_release
 
 
 class Semaphore(Awaited, Limited):
-    """Permits by name, made by Client.semaphore(); see redlatch.Semaphore. Nobody owns a permit: any task may give back
-    what another one took.
+    """A semaphore, made by Client.semaphore(); see redlatch.Semaphore. Permits have no owner: any task may release
+    those that another one took.
 
     Example:
         >>> gate = client.semaphore("gate", limit=2, timeout=5)
@@ -50,10 +50,10 @@ class Semaphore(Awaited, Limited):
 
         Args:
             permits: 0 or more.
-            ttl: It vanishes after so many seconds; None means never.
+            ttl: The seconds after which the semaphore vanishes; None means never.
 
         Returns:
-            False if it exists.
+            True if the semaphore was made; False if it existed already.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -71,15 +71,15 @@ class Semaphore(Awaited, Limited):
         blocking: bool = True,
         timeout: Union[Seconds, LockTimeout, None] = LOCK_TIMEOUT,
     ) -> bool:
-        """Takes so many permits at once.
+        """Takes this number of permits at once.
 
         Args:
             permits: 0 or more.
             blocking: False tries once.
-            timeout: Without it the semaphore's; None or -1 wait for ever, 0 tries once.
+            timeout: The default is the semaphore's timeout. None or -1: for ever. 0: tries once.
 
         Returns:
-            True if they were obtained.
+            True if the permits were obtained, else False.
 
         Example:
             >>> gate = client.semaphore("gate", limit=3)
@@ -98,8 +98,8 @@ class Semaphore(Awaited, Limited):
         return await self._wait(lib.redlatch_semaphore_start_acquire, handle, count, wait, undo=undo)
 
     async def release(self, permits: int = 1) -> None:
-        """Adds so many permits, and wakes who waits, also if the task is cancelled. Makes the semaphore if it does not
-        exist.
+        """Adds this number of permits, and wakes waiters, even if the task is cancelled. Makes the semaphore if it does
+        not exist.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -111,7 +111,7 @@ class Semaphore(Awaited, Limited):
             await self._change(_start_release, permits)
 
     async def release_if_exists(self, permits: int = 1) -> bool:
-        """Adds so many permits, unless the semaphore does not exist.
+        """Adds this number of permits if the semaphore exists.
 
         Returns:
             False if it does not exist.
@@ -136,10 +136,10 @@ class Semaphore(Awaited, Limited):
         await self._change(lib.redlatch_semaphore_start_add_permits, whole(permits, "permits", None))
 
     async def drain(self) -> int:
-        """Takes all there are. If the task is cancelled, they are given back.
+        """Takes all available permits. If the task is cancelled, they are given back.
 
         Returns:
-            The number of permits taken. It is negative if that many were owed; then none is owed afterwards.
+            The number of permits taken. It is negative if the semaphore was in debt; this ends the debt.
 
         Example:
             >>> gate = client.semaphore("gate")
@@ -155,7 +155,8 @@ class Semaphore(Awaited, Limited):
         return (await self._wait(lib.redlatch_semaphore_start_drain, self._handle, undo=undo)).number
 
     async def available(self) -> int:
-        """Asks the server for the number of available permits: 0 without a semaphore, negative if some are owed.
+        """Asks the server for the number of available permits: 0 if the semaphore does not exist, negative if it is in
+        debt.
 
         Example:
             >>> await client.semaphore("gate").available()
@@ -164,7 +165,7 @@ class Semaphore(Awaited, Limited):
         return await self._ask(lib.redlatch_semaphore_start_available)
 
     async def delete(self) -> bool:
-        """Deletes the semaphore. Waits for permits go on.
+        """Deletes the semaphore. Waiters continue to wait.
 
         Returns:
             False if there was none.

@@ -1,7 +1,7 @@
 """release_on_sigterm() for asyncio and trio: a SIGTERM cancels a block, after which the program ends.
 
-A handler that raises would strike anywhere, also in the middle of the loop: so the loop is told, and cancels the task
-at a point where that is expected. The table of redlatch/sigterm.py holds here, too.
+A handler that raises could interrupt any code, also that of the loop. So the handler notifies the loop, which cancels
+the task at a point where a cancellation is expected. The table of redlatch/sigterm.py holds here, too.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -47,9 +47,10 @@ class Termination:
 
 
 def release_on_sigterm() -> Termination:
-    """An `async with` block that a SIGTERM cancels, with what it awaits: blocks in it are left, and release. Then it
-    raises SystemExit(143). It is to be around all that the program does. The value of `as` is False, and the block does
-    nothing, if the program ignores SIGTERM or handles it already, as a server such as uvicorn does.
+    """Returns an `async with` block that a SIGTERM cancels, with what it awaits: the blocks in it are left, and
+    release. Then it raises SystemExit(143). Put it around all that the program does. The value of `as` is True; it is
+    False, and the block does nothing, if the program ignores SIGTERM or handles it already, as a server such as uvicorn
+    does.
 
     Raises:
         RuntimeError: The loop does not run in the main thread.

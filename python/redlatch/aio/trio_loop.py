@@ -1,4 +1,4 @@
-"""trio: a system task that waits for the descriptor, and tasks that are rescheduled.
+"""TrioLoop: the event loop of trio, with a system task that waits for the descriptor, and tasks that are rescheduled.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ from redlatch.aio.loops import AnyWaiting, Cancellation, Event
 
 
 class TrioLoop:
-    """The run that this is made in."""
+    """The run of trio in which this object is made."""
 
     def __init__(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
@@ -23,7 +23,7 @@ class TrioLoop:
         self._scope = trio.CancelScope()
 
     def runs_here(self) -> bool:
-        """As of Loop, like the others."""
+        """See Loop, also for the other methods."""
         try:
             return trio.lowlevel.current_trio_token() is self._token
         except RuntimeError:
@@ -38,7 +38,7 @@ class TrioLoop:
             while self._descriptor is not None:
                 try:
                     await trio.lowlevel.wait_readable(descriptor)
-                except trio.ClosedResourceError:  # by unwatch()
+                except trio.ClosedResourceError:  # unwatch() was called
                     return
                 call()
 
@@ -124,7 +124,7 @@ class TrioLoop:
 
 
 class _Guard:
-    """A cancel scope, which knows its own cancellation."""
+    """A cancel scope of trio, which distinguishes its own cancellation from others."""
 
     def __init__(self) -> None:
         self._scope = trio.CancelScope()

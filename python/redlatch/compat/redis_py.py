@@ -1,12 +1,12 @@
 """Lock with the names, meanings and exceptions of redis-py's lock, and Redis, whose lock() makes it.
 
 It is a plain lock of redlatch, so it excludes redis-py's own locks of that name and is excluded by them. A waiter gets
-a message instead of polling; while redis-py's own lock is held it asks every 0.1 s. What differs:
+a message instead of polling; while one of redis-py's own locks is held, it polls every 0.1 s. What differs:
 
-- Without `timeout` the lock is renewed while it is held, so the key has a TTL, and the lock of a process that died is
+- Without `timeout` the lock is renewed while it is held. So the key has a TTL, and the lock of a process that died is
   free after 30 s.
 - `acquire(token=...)` raises UnsupportedError: the value of the key is redlatch's own.
-- `sleep` only says, as in redis-py, that a wait which is shorter than it is none.
+- `sleep` has one effect, which redis-py's has, too: an acquire whose wait is shorter than `sleep` tries once.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -41,8 +41,8 @@ class Lock(BaseLock[Hold]):
     """A lock by name with redis-py's arguments and methods.
 
     `redis` is a client of redis-py, whose address and credentials are taken, or a redlatch.Client. Each acquire has an
-    owner of its own, so no Lock is reentrant, and two Locks of one name exclude each other in one thread. A hold ends
-    by release(), or when its time is over, not with the Lock object.
+    owner of its own. So no Lock is reentrant, and two Locks of one name exclude each other in one thread. A hold ends
+    by release() or when its time is over, not when the Lock object is deleted.
 
     Example:
         >>> import redis
@@ -75,10 +75,10 @@ class Lock(BaseLock[Hold]):
         """Acquires the lock; arguments that are None are those of the lock.
 
         Args:
-            sleep: As of the lock.
-            blocking: As of the lock.
-            blocking_timeout: As of the lock.
-            token: None; another one is an UnsupportedError.
+            sleep: None: that of the lock.
+            blocking: None: that of the lock.
+            blocking_timeout: None: that of the lock.
+            token: None; any other value raises an UnsupportedError.
 
         Returns:
             Whether the lock was obtained.
@@ -110,11 +110,12 @@ class Lock(BaseLock[Hold]):
             raise translated(error) from error
 
     def extend(self, additional_time: Number, replace_ttl: bool = False) -> bool:
-        """Adds seconds to what is left of the lock's time, or with `replace_ttl` lets it end so many seconds from now.
+        """Adds seconds to the rest of the lock's time. With `replace_ttl` the time ends this many seconds from now
+        instead.
 
         Args:
-            additional_time: Seconds.
-            replace_ttl: Whether they replace what is left.
+            additional_time: The seconds.
+            replace_ttl: Whether they replace the rest of the time.
 
         Returns:
             True.
@@ -213,5 +214,5 @@ class Redis(redis.Redis):
 
 
 def _forget(hold: Hold) -> None:
-    """The owner of a hold that is lost acquires nothing else, and may never release it."""
+    """Ends the owner of a lost hold: it acquires nothing else, and may never release the hold."""
     lib.redlatch_owner_end(hold._number)

@@ -1,7 +1,7 @@
 """Lock with the names, meanings and exceptions of redis.asyncio's lock, and Redis, whose lock() makes it.
 
-It differs from redis-py's as that of redlatch.compat.redis_py does. A task that is cancelled in acquire() holds
-nothing, and a release is done to its end.
+It differs from redis-py's lock as the Lock of redlatch.compat.redis_py does. A task that is cancelled in acquire()
+holds nothing, and a cancelled release is completed.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -29,7 +29,7 @@ __all__ = ["Lock", "Redis"]
 
 
 def _is_usable(client: Client) -> bool:
-    """A client belongs to the first loop in which it is used."""
+    """Returns whether a client may be used here. It belongs to the first loop in which it is used."""
     loop = None if client.closed else client._dispatcher.loop
     return not client.closed and (loop is None or loop.runs_here())
 
@@ -38,23 +38,23 @@ _clients: Clients[Client] = Clients(lambda given: connect_like(given, lazy=True,
 
 
 class _OwnHold(Hold):
-    """The hold of an owner that acquires nothing else, and after a loss may never release it."""
+    """The hold of an owner that acquires nothing else, and may never release it after a loss."""
 
     __slots__ = ("_watched",)
 
     def watch(self) -> None:
-        """Has cancel() called when it is lost."""
+        """Has cancel() called when the hold is lost."""
         self._watched = True
         self._lock._client._losses.guard(self._serial, self)
 
     def unwatch(self) -> None:
-        """Ends that."""
+        """Ends watch()."""
         if self._watched:
             self._watched = False
             self._lock._client._losses.unguard(self._serial, self)
 
     def cancel(self) -> None:
-        """It is lost."""
+        """Called when the hold is lost. Ends its owner."""
         self.unwatch()
         lib.redlatch_owner_end(self._number)
 
@@ -63,9 +63,9 @@ class Lock(BaseLock[_OwnHold]):
     """A lock by name with the arguments and methods of redis.asyncio.lock.Lock.
 
     `redis` is a client of redis.asyncio, whose address and credentials are taken, or a redlatch.aio.Client. Each
-    acquire has an owner of its own, so no Lock is reentrant, and two Locks of one name exclude each other in one task.
-    As in redis-py, any task of the thread may release it. A hold ends by release(), or when its time is over, not with
-    the Lock object or a task.
+    acquire has an owner of its own. So no Lock is reentrant, and two Locks of one name exclude each other in one task.
+    As in redis-py, any task of the thread may release it. A hold ends by release() or when its time is over, not when
+    the Lock object is deleted or a task ends.
 
     Example:
         >>> import redis.asyncio
@@ -97,9 +97,9 @@ class Lock(BaseLock[_OwnHold]):
         """Acquires the lock; arguments that are None are those of the lock.
 
         Args:
-            blocking: As of the lock.
-            blocking_timeout: As of the lock.
-            token: None; another one is an UnsupportedError.
+            blocking: None: that of the lock.
+            blocking_timeout: None: that of the lock.
+            token: None; any other value raises an UnsupportedError.
 
         Returns:
             Whether the lock was obtained.
@@ -118,7 +118,8 @@ class Lock(BaseLock[_OwnHold]):
         return True
 
     def release(self) -> Coroutine[Any, Any, None]:
-        """Releases the lock, when it is awaited. From now on the caller has not acquired it.
+        """Returns a coroutine that releases the lock. From the call on, even before it is awaited, the caller counts as
+        one that has not acquired the lock.
 
         Raises:
             redis.exceptions.LockError: The caller has not acquired it; raised at once.
@@ -127,11 +128,12 @@ class Lock(BaseLock[_OwnHold]):
         return self._release(self._taken())
 
     def extend(self, additional_time: Number, replace_ttl: bool = False) -> Coroutine[Any, Any, bool]:
-        """Adds seconds to what is left of the lock's time, or with `replace_ttl` lets it end so many seconds from now.
+        """Adds seconds to the rest of the lock's time. With `replace_ttl` the time ends this many seconds from now
+        instead.
 
         Args:
-            additional_time: Seconds.
-            replace_ttl: Whether they replace what is left.
+            additional_time: The seconds.
+            replace_ttl: Whether they replace the rest of the time.
 
         Returns:
             True; to be awaited.

@@ -1,4 +1,4 @@
-"""What the locks with redis-py's interface share: the clients, arguments, what an acquire leaves, and redis-py's
+"""What the locks with redis-py's interface share: the clients, the arguments, the hold of an acquire, and redis-py's
 exceptions.
 
 SPDX-License-Identifier: Apache-2.0
@@ -30,8 +30,8 @@ AnyHold = TypeVar("AnyHold", bound=BaseHold)
 
 
 class Clients(Generic[AnyClient]):
-    """The redlatch client of each connection pool of redis-py: one, which lives as long as the pool. It connects at its
-    first use. When it is closed, what is held runs out, as it does when redis-py's client is closed. A forked child has
+    """One redlatch client for each connection pool of redis-py. It lives as long as the pool, and connects at its first
+    use. When it is closed, its holds end with their leases, as when redis-py's client is closed. A forked child has
     clients of its own."""
 
     def __init__(self, open_like: Callable[[Any], AnyClient], is_usable: Callable[[AnyClient], bool]) -> None:
@@ -45,7 +45,7 @@ class Clients(Generic[AnyClient]):
         self._of_pool: weakref.WeakKeyDictionary[Any, AnyClient] = weakref.WeakKeyDictionary()
 
     def of(self, given: Any) -> AnyClient:
-        """The redlatch client for what a Lock is given."""
+        """Returns the redlatch client for the redis-py client, or pool, that a Lock is given."""
         pool = getattr(given, "nodes_manager", None) or pool_of(given)
         with self._guard:
             client = self._of_pool.get(pool)
@@ -55,7 +55,7 @@ class Clients(Generic[AnyClient]):
 
 
 class _Held:
-    """What Lock.local has: the token, which is the owner id, and the hold."""
+    """The attributes of Lock.local: the token, which is the owner id, and the hold."""
 
     token: Optional[bytes] = None
     hold: Any = None
@@ -63,7 +63,8 @@ class _Held:
 
 @functools.cache
 def _held_by(local: Any) -> Any:
-    """The class of Lock.local when each thread has its own. Its base is threading.local, which gevent may replace."""
+    """Returns the class of Lock.local if each thread has its own. Its base is threading.local, which gevent may
+    replace."""
 
     class HeldByThread(_Held, local):  # type: ignore[misc]
         pass
@@ -90,12 +91,12 @@ class BaseLock(Generic[AnyHold]):
         Args:
             redis: A redis-py client, its connection pool, or a client of redlatch.
             name: The key.
-            timeout: Seconds after which the lock ends by itself; None or 0 means that it is renewed until release().
+            timeout: Seconds after which the lock ends by itself. None or 0: it is renewed until release().
             sleep: A blocking_timeout that is shorter than this tries once.
             blocking: Whether acquire() waits.
-            blocking_timeout: How long; None means for ever.
+            blocking_timeout: How long acquire() waits. None: for ever.
             thread_local: Whether only the thread that acquired can release.
-            raise_on_release_error: Whether the end of a `with` raises when the lock was lost, or logs.
+            raise_on_release_error: Whether the end of a `with` raises if the lock was lost; else it logs.
         """
         self.redis = redis
         self.name = name
@@ -110,7 +111,7 @@ class BaseLock(Generic[AnyHold]):
         self._lock: Any = self._new_lock()
 
     def _new_lock(self) -> Any:
-        """The plain lock of redlatch that it is."""
+        """Makes the plain lock of redlatch behind this object."""
         raise NotImplementedError
 
     def _lease_ms(self) -> int:
@@ -119,8 +120,8 @@ class BaseLock(Generic[AnyHold]):
     def _wait_ms(
         self, sleep: Optional[Number], blocking: Optional[bool], blocking_timeout: Optional[Number], token: Any
     ) -> int:
-        """How long an acquire with these arguments waits. redis-py gives up at once where its first pause would end too
-        late."""
+        """Returns how long an acquire with these arguments waits. Like redis-py, it tries once if the first pause would
+        end after the deadline."""
         if token is not None:
             raise UnsupportedError(f"token is {token!r}; expected None: redlatch makes the value of the key itself")
         if not (self.blocking if blocking is None else blocking):
@@ -139,7 +140,7 @@ class BaseLock(Generic[AnyHold]):
         self.local.hold = hold
 
     def _held(self, what: str) -> AnyHold:
-        """What the caller has acquired, to `what` it."""
+        """Returns the hold that the caller has acquired. `what` is what the call does with it, for the error."""
         hold: Optional[AnyHold] = self.local.hold
         if hold is None:
             message = f"cannot {what} the lock: the caller has not acquired it"
@@ -153,7 +154,8 @@ class BaseLock(Generic[AnyHold]):
         return hold
 
     def _taken(self) -> AnyHold:
-        """What the caller has acquired, to release it: it is gone whatever becomes of that."""
+        """Removes and returns the hold that the caller has acquired, for its release. It is removed even if the release
+        fails."""
         hold = self._held("release")
         self.local.token = self.local.hold = None
         return hold
@@ -163,7 +165,7 @@ class BaseLock(Generic[AnyHold]):
         raise lock_error(exceptions.LockNotOwnedError, message, self.name) from error
 
     def _left(self, failed: exceptions.LockError) -> None:
-        """The release at the end of a block failed."""
+        """Handles a failed release at the end of a `with` block."""
         if self.raise_on_release_error:
             raise failed
         logger.warning("%s", failed)
@@ -180,12 +182,12 @@ _BY_STATUS: Dict[Status, Type[exceptions.RedisError]] = {
 
 
 def translated(error: Union[UnreachableError, ServerError]) -> exceptions.RedisError:
-    """redis-py's exception for what the server or the network did."""
+    """Returns redis-py's exception for an error of the server or the network."""
     usual = exceptions.ConnectionError if isinstance(error, UnreachableError) else exceptions.ResponseError
     return _BY_STATUS.get(error.status, usual)(str(error))
 
 
 def lock_error(kind: Any, message: str, name: Union[str, bytes]) -> exceptions.LockError:
-    """An exception of redis-py, whose constructors have no types."""
+    """Returns an exception of redis-py. This function has types, and redis-py's constructors have none."""
     error: exceptions.LockError = kind(message, lock_name=name)
     return error

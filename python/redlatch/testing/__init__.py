@@ -31,11 +31,11 @@ __all__ = ["Server", "lose", "redlatch_client", "redlatch_server"]
 
 @pytest.fixture(scope="session")
 def redlatch_server() -> Iterator[Server]:
-    """A server that belongs to this run of the tests alone, with a free port of its own."""
+    """A server for this test run alone, on a free port of its own."""
     try:
         server = Server()
     except FileNotFoundError as error:
-        # Tests that were skipped here would be missed by nobody.
+        # A failure, not a skip, because nobody would notice skipped tests.
         pytest.fail(str(error), pytrace=False)
     with server:
         yield server
@@ -43,15 +43,15 @@ def redlatch_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def _redlatch_witness(redlatch_server: Server) -> Iterator[redlatch.Client]:
-    """Finds out what is held, also when a test has closed its own client."""
+    """The client that finds what is held. It works even if a test has closed its own client."""
     with redlatch.connect(redlatch_server.url) as witness:
         yield witness
 
 
 @pytest.fixture
 def redlatch_client(redlatch_server: Server, _redlatch_witness: redlatch.Client) -> Iterator[redlatch.Client]:
-    """A client for one test. What anybody has acquired since the test began and not released when it ends is an error,
-    and so is a thread that still waits for a lock of this client."""
+    """A client for one test. It is an error if a hold that any client acquired during the test is not released at its
+    end, or if a thread still waits for a lock of this client."""
     leftovers = Leftovers(_redlatch_witness)
     with redlatch.connect(redlatch_server.url) as client:
         yield client

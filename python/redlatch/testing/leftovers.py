@@ -1,4 +1,4 @@
-"""Leftovers: what a test has acquired and not released, and who still waits when it ends.
+"""Leftovers: the holds that a test has not released, and the waiters that remain when it ends.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,26 +14,26 @@ from redlatch.client import Client
 from redlatch.errors import LockName
 from redlatch.reports import Party, Report
 
-# What is held, or queued for, by whom: name, owner, and the value of a group. Not by what the owner does: who queued
-# before a test and holds after it is not the test's.
+# What identifies a hold or a waiter: the name, the owner, and the value of a group lock. The role is left out: an owner
+# that waited before the test and holds after it was not left behind by the test.
 Place = Tuple[LockName, str, Optional[str]]
 
 
 class Leftovers:
-    """What is on a server now and was not when this object was made."""
+    """The holds and waiters that are on a server now, and were not when this object was made."""
 
     def __init__(self, witness: Client) -> None:
         self._witness = witness
-        # Fixtures of more than one test may hold locks for as long as they like.
+        # Fixtures for several tests may hold locks beyond the end of a test.
         self._before = set(self._found())
 
     def holds(self) -> List[str]:
-        """A line for each hold, and for each waiter in the queue of a fair lock, whoever's client it is."""
+        """Returns a line for each hold, and for each waiter in the server queue of a fair lock, of any client."""
         new = sorted(self._found().items(), key=repr)
         return [self._described(*entry) for place, entry in new if place not in self._before]
 
     def waiters(self, client: Client) -> List[str]:
-        """A line for each thread that waits by this client."""
+        """Returns a line for each thread that waits in a call of this client."""
         if client.closed or not client.stats()["waiters"]:
             return []
         names = {thread.ident: thread.name for thread in threading.enumerate()}
@@ -52,7 +52,7 @@ class Leftovers:
         }
 
     def _described(self, report: Report, party: Party) -> str:
-        again = self._witness.inspect(report.name, party.owner)  # which knows of machines and processes, too
+        again = self._witness.inspect(report.name, party.owner)  # inspect() also finds machines and processes
         located = next((each for each in again.parties if each.owner == party.owner and each.pid), party)
         by = f"by owner {party.owner}" + ("" if located.pid is None else f", process {located.pid} on {located.host}")
         if party.role == "waiter":
@@ -64,7 +64,7 @@ class Leftovers:
 
 
 def _awaited(frame: Optional[FrameType], client: Client) -> Optional[LockName]:
-    """What a thread waits for by this client: the name in the innermost of its calls that has one."""
+    """Returns the name that a thread waits for in a call of this client: that of the innermost frame that has one."""
     while frame is not None:
         waiting: Any = frame.f_locals.get("self")
         name: Optional[LockName] = None

@@ -1,7 +1,7 @@
-"""lose(): makes a hold lost for real, so that a test can watch what a program does then.
+"""lose(): makes a hold lost on the server, so that a test can check what a program does then.
 
-The lock is deleted on the server. A client learns of that with the next renewal, which would be after a third of the
-watchdog's lease; an extension makes it learn of it at once.
+The lock is deleted on the server. The client would notice that at the next renewal, after a third of the watchdog
+lease. An extension makes it notice the loss at once.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -20,7 +20,7 @@ Holding = Union[Hold, Permit]
 HoldingOfTask = Union[redlatch.aio.Hold, PermitOfTask]
 
 NOTICE_TIMEOUT = 10.0
-# Of the extension, which fails.
+# The lease of the extension, which fails.
 LEASE = 30
 
 
@@ -33,18 +33,19 @@ def lose(held: HoldingOfTask) -> Coroutine[None, None, None]: ...
 
 
 def lose(held: Union[Holding, HoldingOfTask]) -> Optional[Coroutine[None, None, None]]:
-    """Makes a hold or a permit lost on the server, as by a release by force, and returns when its client has noticed:
+    """Makes a hold or a permit lost on the server, as by a forced release, and returns when its client has noticed:
     `held.lost` is True then, `held.lost_event` is set, and `on_lost` of the lock has been called and has returned.
 
-    Whoever waits for the lock is granted it. All readers of a read lock lose their holds, and a semaphore all permits
-    that are taken.
+    A waiter for the lock is granted it. All readers of a read lock lose their holds, and a permit semaphore loses all
+    permits that are taken.
 
     Args:
-        held: A Hold or a Permit; of any thread. That of a task, of redlatch.aio, has the call awaited, in the loop of
-            its client; a coroutine function as `on_lost` has begun then. Losing what is lost already does nothing.
+        held: A Hold or a Permit, of any thread. If it is one of redlatch.aio, await the call, in the loop of its
+            client; if `on_lost` is a coroutine function, it has then begun. If `held` is lost already, the call does
+            nothing.
 
     Raises:
-        NotOwnedError: It was released.
+        NotOwnedError: `held` was released.
 
     Example:
         >>> with client.lock("orders:42", on_lost="log") as held:
@@ -71,16 +72,17 @@ def lose(held: Union[Holding, HoldingOfTask]) -> Optional[Coroutine[None, None, 
 
 
 def _lost_hold(held: Hold) -> threading.Event:
-    """Deletes the lock; the event is set when all that follows was done."""
+    """Deletes the lock. Returns an event that is set when `on_lost` has returned."""
     noticed = threading.Event()
-    # Behind the lock's own on_lost, which the client's thread may still be in when the extension has failed.
+    # Called after the lock's own on_lost, which the client's thread may still be running when the extension has failed.
     held._lock._client._losses.expect(held._serial, lambda _: noticed.set(), held)
     held._lock.force_release()
     return noticed
 
 
 def _lost_permit(held: Permit) -> threading.Event:
-    """Makes the semaphore anew; the event is set when the client knows that the permit is lost."""
+    """Deletes the semaphore and makes it again. Returns an event that is set when the client knows that the permit is
+    lost."""
     noticed = held.lost_event
     total = held._semaphore.permits()
     held._semaphore.delete()

@@ -17,13 +17,13 @@ from typing import Optional, Type
 PROGRAMS = ("redis-server", "valkey-server")
 START_TIMEOUT = 15.0
 POLL = 0.005
-# Whoever has taken the port may be silent.
+# Short, because another program that has taken the port may never reply.
 ANSWER_TIMEOUT = 0.25
 REPLY_TIMEOUT = 5.0
-# Somebody else may take a port between the choice and the start.
+# Another program may take a port between the choice and the start.
 PORT_TRIES = 20
 # The shell becomes the server. A child of the shell waits for the end of a pipe that the test process holds, so that
-# the server ends with the test process, however that ends.
+# the server ends with the test process, however the test process ends.
 LAUNCHER = 'exec 3<&0 </dev/null; { cat <&3 >/dev/null; kill -9 $$; } & exec 3<&-; exec "$@"'
 
 
@@ -60,7 +60,7 @@ class Server:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def clear(self) -> None:
-        """Removes all data: locks, semaphores, latches, the counters of tokens. Whoever holds something loses it."""
+        """Removes all data: locks, semaphores, latches, the counters of tokens. All holds are lost."""
         self._ask("FLUSHALL")
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Server:
         return f"<redlatch.testing.Server at {self.url}, {'closed' if self._process is None else 'running'}>"
 
     def _start(self) -> int:
-        """Starts it on a free port, which is returned when it answers there."""
+        """Starts the server on a free port, and returns the port when the server replies."""
         for _ in range(PORT_TRIES):
             self.port = _free_port()
             if self._start_here():
@@ -96,7 +96,7 @@ class Server:
         raise RuntimeError(f"found no free port for {self._program} in {PORT_TRIES} tries")
 
     def _start_here(self) -> bool:
-        """Whether it runs at its port now; False if somebody else has taken that."""
+        """Starts the server on self.port. Returns False if another program has taken the port."""
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
         options += ["--dir", str(self._folder), "--daemonize", "no"]
         with self._log.open("wb") as log:
@@ -105,7 +105,7 @@ class Server:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for the tests, which then end it
+                start_new_session=True,  # Ctrl-C goes to the tests only, which then end the server
             )
         deadline = time.monotonic() + START_TIMEOUT
         while process.poll() is None and time.monotonic() < deadline:
@@ -118,14 +118,14 @@ class Server:
         raise RuntimeError(f"{self._program} did not start at port {self.port}:\n{log_text}")
 
     def _answer(self) -> str:
-        """What whoever listens at the port says of itself; empty if nobody does."""
+        """Returns the reply to INFO of the program that listens at the port; empty if there is none."""
         try:
             return self._ask("INFO server", ANSWER_TIMEOUT)
         except OSError:
             return ""
 
     def _ask(self, command: str, timeout: float = REPLY_TIMEOUT) -> str:
-        """The reply to a command, up to its end."""
+        """Sends a command, and returns its reply and what follows it."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
             connection.sendall(f"{command}\r\nQUIT\r\n".encode())
             received = b""
@@ -137,7 +137,7 @@ class Server:
 
 
 def _free_port() -> int:
-    """A port that nobody uses at this moment."""
+    """Returns a port that nobody uses at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
