@@ -61,8 +61,7 @@ def connect(
         lazy: True: connects at the first use, for servers that may be down now.
         username: For the server.
         password: For the server. It is never shown.
-        credentials: In place of user and password, a provider like redis-py's CredentialProvider or
-            StreamingCredentialProvider.
+        credentials: In place of both, a provider like redis-py's CredentialProvider or StreamingCredentialProvider.
         credentials_interval: How often the provider is called; required unless it reports new credentials by itself.
         sentinel_username: For the sentinels of a redis+sentinel URL.
         sentinel_password: For these sentinels. It is never shown.
@@ -70,16 +69,12 @@ def connect(
         connect_timeout: The longest time to open a connection.
         command_timeout: The longest time of a call that does not wait for other owners.
         unreachable_timeout: A wait, with a timeout or without, fails when the server cannot be used for this long.
-        fair_timeout: A waiter of a fair lock loses its position if its client sends no heartbeat for this long. Use the
-            same value in all processes.
-        min_replicas: A grant or renewal counts only when this many replicas acknowledged it. None: the URL's value,
-            else 0.
+        fair_timeout: How long a silent client's positions for fair locks last. Use the same value in all processes.
+        min_replicas: A grant or renewal counts only when this many replicas acknowledged it. None: as in the URL.
         replica_timeout: The longest wait for replicas; less than command_timeout, at most a third of watchdog_lease.
-        durable: True: a grant or renewal counts only when the append-only file on disk has it; Redis 7.2 and newer.
-            None: the URL's value, else False.
+        durable: A grant or renewal counts only when it is in the append-only file, from Redis 7.2 on. None: as the URL.
         release_on_close: Whether close() releases all holds. False: their leases run out.
-        after_fork: "reopen": a forked child may use the client, with connections of its own. "refuse": its calls raise
-            a ForkedError.
+        after_fork: "reopen": a forked child opens connections of its own. "refuse": its calls raise ForkedError.
         tls_ca_file: With a rediss:// URL: CA certificates in PEM; None means the system's.
         tls_ca_dir: A folder of CA certificates, as `openssl rehash` makes it.
         tls_cert_file: The client's certificate chain in PEM.

@@ -45,10 +45,10 @@ struct node_holds {
 
 /* The history of one wire number of a client. */
 struct id_note {
-    int64_t leased_until;  /* the latest end of a lease that any node has had */
-    int64_t unknown_since; /* since when the client believes in it longer than the node of its name has it; 0 */
-    int64_t left_since;    /* since when the node of its name has it and its client does not know of it; 0 */
-    bool excused; /* a replica lacked it when it was promoted, or a replaced master granted it */
+    int64_t leased_until;   /* the latest end of a lease that any node has had */
+    int64_t unknown_since;  /* since when the client believes in it longer than the node of its name has it; 0 */
+    int64_t left_since;     /* since when the node of its name has it and its client does not know of it; 0 */
+    bool excused;           /* a replica lacked it when it was promoted, or a replaced master granted it */
     uint32_t releases_sent; /* how many releases may have run */
     int64_t deadline;       /* in which its client believed last */
     int64_t released_at;

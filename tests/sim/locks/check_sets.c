@@ -147,8 +147,7 @@ void check_set_refused(struct client *client, const struct command *command, con
         struct id_note *note = note_of(client->world, client->index, line->id);
         if (line->count == 0) {
             note->releases_in_doubt -= !error_reply->may_have_executed;
-            note->written_off = note->written_off ||
-                                !error_reply->no_script; /* if given up, it ends with its lease */
+            note->written_off = note->written_off || !error_reply->no_script; /* if given up, it ends with its lease */
         } else if (!command->operation || command->repeated) {
             note->count_in_doubt = true;
         }

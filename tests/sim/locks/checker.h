@@ -47,13 +47,13 @@ struct id_note {
     bool reported_missing;      /* the reply to a renewal said that the server does not have it */
     bool prolonged;             /* a renewal ran again, late */
     bool count_in_doubt;        /* the server finally refused a change of the count */
-    bool tainted;        /* removed by an operator, a crash or a clock: not by the engine's fault */
-    bool place_restored; /* fair: it had a position when the server came back with its data */
-    bool restored;       /* the server came back with it, from an old snapshot */
-    bool written_off;    /* lost, abandoned or refused: its lease will end */
-    bool granted;        /* its owner was told of the grant */
-    bool unconfirmed;    /* its last release was unconfirmed, and has begun */
-    bool release_failed; /* the failure of that release was reported later */
+    bool tainted;               /* removed by an operator, a crash or a clock: not by the engine's fault */
+    bool place_restored;        /* fair: it had a position when the server came back with its data */
+    bool restored;              /* the server came back with it, from an old snapshot */
+    bool written_off;           /* lost, abandoned or refused: its lease will end */
+    bool granted;               /* its owner was told of the grant */
+    bool unconfirmed;           /* its last release was unconfirmed, and has begun */
+    bool release_failed;        /* the failure of that release was reported later */
 };
 
 enum { FOREIGN = 255, WIRE_FIELDS = 64 };

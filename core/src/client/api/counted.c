@@ -172,8 +172,7 @@ int counted_request(struct client *client, struct resource *resource, const stru
             request.finding = explain(client, &request.operation, NULL, status, 0, &finding);
             counted_failed(&request, status);
             request.finding = NULL;
-            background_start(
-                client); /* the thread finishes or undoes what the operation left */
+            background_start(client); /* the thread finishes or undoes what the operation left */
         }
     }
     int64_t number;
