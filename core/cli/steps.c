@@ -110,6 +110,7 @@ static int print_owner(const struct run_options *options, struct holding *holdin
     char *tokens;
     if (!holding_owners(holding, "\n", &owners, &tokens)) {
         free(owners);
+        free(tokens);
         return give_up(holding, complain(STATUS_SYSTEM, "no memory for the owner id"));
     }
     printf("%s\n", owners);

@@ -46,38 +46,38 @@ struct top {
     char *problem;
 };
 
-/* Keeps the error text for the screen, and ends the walk. The next refresh begins a new one. */
-static void note_problem(struct top *top) {
+/* Keeps an error text for the screen, and ends the walk. The next refresh begins a new one. */
+static void note_problem(struct top *top, const char *problem) {
     free(top->problem);
-    top->problem = strdup(redlatch_last_error());
+    top->problem = strdup(problem);
     redlatch_scan_free(top->scan);
     top->scan = NULL;
 }
 
-/* Continues the walk over the keys, by some pages. Returns false if the server failed, or if there was no memory. */
-static bool walk(struct top *top) {
+/* Continues the walk over the keys, by some pages. Returns an error text, or NULL if all went well. */
+static const char *walk(struct top *top) {
     for (int pages = 0; pages < PAGES_PER_REFRESH;) {
         redlatch_report *report;
         if (!top->scan &&
             redlatch_scan_new(top->client, top->pattern, strlen(top->pattern), &top->scan) != REDLATCH_OK) {
-            return false;
+            return redlatch_last_error();
         }
         pages += !redlatch_scan_is_ready(top->scan);
         int status = found_scan_step(top->client, top->scan, &report);
         if (status == REDLATCH_OK && report && !top_take(&top->locks, report)) {
-            return false;
+            return "no memory for the locks";
         }
         if (status == REDLATCH_OK && !report) {
             redlatch_scan_free(top->scan);
             top->scan = NULL;
             top_end_pass(&top->locks);
-            return true;
+            return NULL;
         }
         if (status != REDLATCH_OK && status != REDLATCH_AGAIN) {
-            return false;
+            return redlatch_last_error();
         }
     }
-    return true;
+    return NULL;
 }
 
 /* Returns the sum of all nodes. It is negative if a node does not report its number. */
@@ -102,20 +102,20 @@ static void refresh(struct top *top, double seconds) {
     hosts_free(&top->locks.hosts);
     hosts_load(&top->locks.hosts, top->client);
     free(top->shown);
-    bool good = walk(top);
+    const char *problem = walk(top);
     top_age(&top->locks, seconds);
     top->shown = top_choose(&top->locks, rows > 3 ? (size_t)rows - 3 : 1, &top->shown_count);
-    if (good) {
+    if (!problem) {
         free(top->problem);
         top->problem = NULL;
         top_count_waiting(top->client, top->prefix, top->shown, top->shown_count);
     } else {
-        note_problem(top);
+        note_problem(top, problem);
     }
     struct screen_head head = {.url = redlatch_client_url(top->client),
                                .problem = top->problem,
                                .cluster = nodes_are_of_cluster(top->client),
-                               .commands_per_second = good ? commands_per_second(top) : -1};
+                               .commands_per_second = problem ? -1 : commands_per_second(top)};
     for (size_t i = 0; i < top->locks.count; i++) {
         head.held += top->locks.lock[i].holders > 0;
     }

@@ -101,6 +101,7 @@ bool top_take(struct top_locks *locks, redlatch_report *report) {
     struct found found;
     redlatch_party party;
     if (!found_read(&found, report)) {
+        redlatch_report_free(report);
         return false;
     }
     struct top_lock *lock = lock_of(locks, found.name, (size_t)found.facts.name_size);

@@ -103,7 +103,8 @@ class Semaphore(Limited):
         count = whole(permits, "permits", 0)
         wait = blocking_wait_ms(blocking, timeout, self._wait_ms)
         try:
-            self._take(self._handle, count, wait)
+            if count > 0:
+                self._take(self._handle, count, wait)
         except LockTimeoutError:
             return False
         return True

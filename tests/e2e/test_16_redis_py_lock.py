@@ -266,6 +266,14 @@ def test_extend_adds_or_replaces(theirs: redis.Redis, server: RedisServer, lock_
             lock.extend(5)
 
 
+def test_a_timeout_of_zero_is_none(theirs: redis.Redis, lock_name: str) -> None:
+    """The lock is renewed, so that there is nothing to extend."""
+    with Lock(theirs, lock_name, timeout=0) as lock:
+        for refused in (lock.reacquire, lambda: lock.extend(5)):
+            with pytest.raises(exceptions.LockError, match="it has no timeout"):
+                refused()
+
+
 # ---------------------------------------------------------------------------------------------------------- errors --
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Iterator, Set
 
 import pytest
@@ -45,7 +46,8 @@ def test_a_sound_cluster(cluster: Cluster) -> None:
     assert len(findings["slots"]) == 1 and findings["slots"][0]["message"] == f"all {SLOTS} slots are served"
     shown = redlatch(None, "doctor", "--url", acknowledged(cluster)).stdout
     assert "slots        all 16384 slots are served" in shown
-    assert all(f"lock         {master}: acquired, extended and released" in shown for master in masters)
+    locks = "".join(line for line in shown.splitlines() if ": acquired, extended and released a lock in" in line)
+    assert set(re.findall(r"127\.0\.0\.1:\d+", locks)) == masters  # one line for those that took equally long
     assert sum(master.admin.dbsize() for master in cluster.masters) == 0
 
 

@@ -8,7 +8,7 @@
 
 local redlatch = require "redlatch"
 
-local WAKE_CHANNELS = 60 -- of a round
+local CALLS_IN_ROUND = 60
 local socket, seconds, seed, only = arg[1], tonumber(arg[2]), tonumber(arg[3]), tonumber(arg[4])
 
 local state = seed
@@ -147,7 +147,7 @@ local function play()
     for _, kind in ipairs {"semaphore", "permit_semaphore", "latch"} do
         objects[#objects + 1] = client[kind](client, one_of(NAMES))
     end
-    for _ = 1, WAKE_CHANNELS do
+    for _ = 1, CALLS_IN_ROUND do
         if not call_one() then
             return false
         end
@@ -171,4 +171,4 @@ repeat
     end
     rounds = rounds + 1
 until only or os.time() - begun >= seconds
-print(("%d calls in %d rounds"):format(rounds * WAKE_CHANNELS, rounds))
+print(("%d calls in %d rounds"):format(rounds * CALLS_IN_ROUND, rounds))

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import redlatch
 
-WAKE_CHANNELS = 60  # of a round
+CALLS_IN_ROUND = 60
 TIMEOUT = 0.05  # of a call
 LASTING = {"url", "self"}
 
@@ -126,7 +126,7 @@ class Round:
 
     def play(self) -> int:
         """All calls of the round; how many there were."""
-        for _ in range(WAKE_CHANNELS):
+        for _ in range(CALLS_IN_ROUND):
             try:
                 self.call_one()
             except Stuck:
@@ -139,7 +139,7 @@ class Round:
                 self.reported[-1] += " was entered twice"
         self.objects.clear()
         self.client.close()
-        return WAKE_CHANNELS
+        return CALLS_IN_ROUND
 
 
 def main() -> int:

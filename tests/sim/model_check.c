@@ -493,7 +493,7 @@ int main(int argc, char **argv) {
     uint64_t count = argc < 4 ? 0 : strtoull(argv[2], &count_end, 10);
     check.seed = argc < 4 ? 0 : strtoull(argv[3], &seed_end, 10);
     if (count == 0 || *count_end != '\0' || *seed_end != '\0') {
-        fprintf(stderr, "usage: model_check SOCKET WAKE_CHANNELS SEED [SCRIPT.lua ...]\n");
+        fprintf(stderr, "usage: model_check SOCKET CALLS SEED [SCRIPT.lua ...]\n");
         return 2;
     }
     prepare_server(&check, argv[1]);

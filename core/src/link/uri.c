@@ -14,6 +14,7 @@
 
 #include "credentials.h"
 #include "redlatch.h"
+#include "wipe.h"
 
 enum { URL_SIZE_MAX = 4096, TIMEOUT_MAX_SECONDS = 86400, REDIS_PORT = 6379, SENTINEL_PORT = 26379 };
 
@@ -38,10 +39,9 @@ static int hex_digit(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* Copies a part with its %XX escapes resolved. An escaped NUL is refused, as everything here is a C string. `secret`
- * parts are not shown in messages. */
-static int unescape(struct parse *parse, const char *what, bool secret, const char *text, size_t size, char **out) {
-    char copy[URL_SIZE_MAX + 1];
+/* Writes a text with its %XX escapes resolved, and a NUL. Returns false if an escape is wrong or is that of a NUL, as
+ * everything here is a C string. */
+static bool resolve_escapes(const char *text, size_t size, char copy[URL_SIZE_MAX + 1]) {
     size_t length = 0;
     for (size_t i = 0; i < size; i++) {
         char byte = text[i];
@@ -49,8 +49,7 @@ static int unescape(struct parse *parse, const char *what, bool secret, const ch
             int high = i + 2 < size ? hex_digit(text[i + 1]) : -1;
             int low = i + 2 < size ? hex_digit(text[i + 2]) : -1;
             if (high < 0 || low < 0 || (high == 0 && low == 0)) {
-                return refuse(parse, REDLATCH_INVALID, what, secret ? "..." : text, secret ? 3 : size,
-                              "%XX escapes of two hexadecimal digits, and no %00");
+                return false;
             }
             byte = (char)(high * 16 + low);
             i += 2;
@@ -58,9 +57,26 @@ static int unescape(struct parse *parse, const char *what, bool secret, const ch
         copy[length++] = byte;
     }
     copy[length] = '\0';
-    free(*out);
-    *out = strdup(copy);
-    return *out ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+    return true;
+}
+
+/* Replaces *out by a part with its escapes resolved. `secret` parts are not shown in messages, and no copy of them is
+ * left behind. */
+static int unescape(struct parse *parse, const char *what, bool secret, const char *text, size_t size, char **out) {
+    char copy[URL_SIZE_MAX + 1];
+    int status = REDLATCH_OK;
+    if (resolve_escapes(text, size, copy)) {
+        credentials_wipe(*out);
+        *out = strdup(copy);
+        status = *out ? REDLATCH_OK : REDLATCH_NO_MEMORY;
+    } else {
+        status = refuse(parse, REDLATCH_INVALID, what, secret ? "..." : text, secret ? 3 : size,
+                        "%XX escapes of two hexadecimal digits, and no %00");
+    }
+    if (secret) {
+        wipe(copy, size + 1);
+    }
+    return status;
 }
 
 static int number(struct parse *parse, const char *what, const char *text, size_t size, long low, long high, int *out) {

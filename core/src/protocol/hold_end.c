@@ -167,7 +167,7 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     if (queue) {
         machine_of(engine, hold->resource)->recheck(engine, queue, now);
     }
-    if (queue) {
+    if (queue && hold->resource->queue == queue) { /* it may have ended with its last waiter */
         set_recheck_next(engine, queue, now);
     }
     hold_command_done(engine, hold, now); /* which may forget the hold */

@@ -149,7 +149,7 @@ class BaseLock(Generic[AnyHold]):
 
     def _held_for_a_time(self, what: str) -> AnyHold:
         hold = self._held(what)
-        if self.timeout is None:
+        if not self.timeout:
             raise lock_error(exceptions.LockError, f"cannot {what} the lock: it has no timeout", self.name)
         return hold
 

@@ -101,6 +101,7 @@ def kinds(client):
     held = client.lock("held")
     held.acquire()
     assert semaphore.acquire() and permits.acquire()
+    assert semaphore.acquire(0)
     ticks = []
     ticker = gevent.spawn(lambda: [ticks.append(gevent.sleep(0.01)) for _ in range(1000)])
     assert not semaphore.acquire(timeout=0.1)
