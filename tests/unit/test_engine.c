@@ -68,6 +68,28 @@ static void an_inspection_given_up_is_not_written_again(void) {
     RIG_CLOSE();
 }
 
+/* No route leads its command away from a node that is gone for good, and whose connections it would keep alive. */
+static void an_inspection_given_up_does_not_wait_for_its_server(void) {
+    for (int given_up_first = 0; given_up_first < 2; given_up_first++) {
+        rig_open();
+        struct call *call = inspect(false);
+        rig_send(PIPELINE);
+        if (given_up_first) {
+            rig_abort(call, REDLATCH_TIMEOUT);
+        }
+        rig_lost(PIPELINE);
+        rig_failed(PIPELINE, REDLATCH_UNREACHABLE);
+        if (!given_up_first) {
+            CHECK(!call->done); /* its server may come back */
+            rig_abort(call, REDLATCH_TIMEOUT);
+            rig_failed(PIPELINE, REDLATCH_UNREACHABLE);
+        }
+        CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+        CHECK(list_is_empty(&engine_pipeline(&rig.engine, PIPELINE)->in_doubt));
+        RIG_CLOSE();
+    }
+}
+
 /* The answer to a query: ttl, owner, count. */
 static void answer_query(const char *owner, const char *count) {
     const struct reply elements[] = {
@@ -497,6 +519,7 @@ static void random_numbers_stay_below_their_bound(void) {
 int main(void) {
     RUN(an_inspection_hands_its_answer_to_the_question);
     RUN(an_inspection_given_up_is_not_written_again);
+    RUN(an_inspection_given_up_does_not_wait_for_its_server);
     RUN(a_query_tells_who_holds_the_lock);
     RUN(a_query_counts_holders_and_waiters);
     RUN(a_query_of_a_free_lock_says_so);

@@ -499,6 +499,19 @@ static bool waits_for_server(const struct operation *operation, const struct com
            command->was_sent;
 }
 
+/* Forgets inspections in doubt that nobody waits for. No route leads them to another server, so they would keep the
+ * connections of a node that has left the cluster alive. */
+static void drop_abandoned_inspections(struct engine *engine, struct pipeline *pipeline) {
+    for (struct list_link *link = list_first(&pipeline->in_doubt), *next; link; link = next) {
+        next = list_next(&pipeline->in_doubt, link);
+        struct command *command = container_of(link, struct command, link);
+        if (command->kind == COMMAND_INSPECT && command->abandoned) {
+            list_remove(link);
+            give_command(engine, command);
+        }
+    }
+}
+
 void engine_pipeline_failed(struct engine *engine, struct pipeline *pipeline, int status, bool passes, int64_t now) {
     if (engine->broken) {
         return;
@@ -518,6 +531,7 @@ void engine_pipeline_failed(struct engine *engine, struct pipeline *pipeline, in
             engine_abort(engine, operation, status, now);
         }
     }
+    drop_abandoned_inspections(engine, pipeline);
 }
 
 void engine_refused_by_replica(struct engine *engine, struct pipeline *pipeline) {

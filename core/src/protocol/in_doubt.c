@@ -3,6 +3,7 @@
  *
  *   command                       no old copy can arrive       an old copy may still arrive (KILL denied)
  *   abandoned                     dropped: its undo follows    the same
+ *   inspection, abandoned         dropped, also when no connection can be made (engine.c)
  *   acquire                       sent again                   its id is retired; the waiter requests with a new id
  *   acquire, to be acknowledged   released; requested with a   the same, and released every second for one lease
  *                                 new id
