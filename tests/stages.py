@@ -6,8 +6,8 @@
 Each stage has a log in build/logs, shown when it fails; its line says how long it took and how much processor time it
 used. The closing line adds up the tests of all stages; a stage that counts no tests of its own counts as one.
 
-Most tests wait more than they compute. Stages that only compute, and in which no clock is judged, run one after the
-other, at a low priority, beside those that want the machine for themselves: they get what these leave.
+Most tests wait more than they compute. Stages that only compute, and in which no clock is judged, run one at a time at
+a low priority, while an exclusive stage runs or when no other stage is ready.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -68,8 +68,8 @@ def unit_tests(build: str) -> str:
 
 
 class Stage(NamedTuple):
-    """A shell command, the stages that must have passed before, whether it wants the machine for itself, or only
-    computes: then it runs beside one of those. A dear one is left to --all, or to who names it."""
+    """A shell command and the stages that must have passed before. `alone`: no other stage runs beside it but one that
+    only computes. `dear`: it runs only with --all, or when it is named."""
 
     name: str
     command: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Optional, Type, Union
 
-from redlatch._ffi import CData, lib
+from redlatch._ffi import CData, ffi, lib
 from redlatch.counts import Limited, whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, limit_ms
 from redlatch.errors import LockName, LockTimeoutError, failure, left_badly
@@ -105,6 +105,8 @@ class Semaphore(Limited):
         try:
             if count > 0:
                 self._take(self._handle, count, wait)
+            else:
+                self._call(lib.redlatch_semaphore_acquire, 0, wait, ffi.NULL)
         except LockTimeoutError:
             return False
         return True

@@ -32,7 +32,7 @@
 #define EXPECTED_DIGESTS "expected.txt"
 #endif
 
-/* With the address sanitizer or coverage all seeds would take several times as long, so only the first few are run. */
+/* With a sanitizer or coverage all seeds would take several times as long, so only the first few are run. */
 enum { SEEDS_FEW = 10, SEEDS = 60 };
 #ifdef IS_SLOW
 static const bool is_slow = true;

@@ -29,13 +29,14 @@ static bool is_requested(enum cover_point point, uint64_t seeds) {
 }
 
 /* Returns whether a point is not to be printed. TRYAGAIN says that some keys of a command are missing, so a kind whose
- * scripts have one key cannot get it. */
+ * scripts have one key cannot get it. Changes of a latch are not acknowledged. */
 static bool is_out_of_reach(uint8_t lock_kind, enum cover_point first, enum cover_point end, enum cover_point point) {
-    bool one_key = lock_kind != REDLATCH_FENCED && lock_kind != REDLATCH_FAIR;
+    bool one_key = lock_kind != REDLATCH_FENCED && lock_kind != REDLATCH_FAIR && lock_kind != REDLATCH_READ;
     if (first == end) {
         return kind_cannot_reach(lock_kind, point);
     }
-    return point < first || point >= end || (point == COVER_TRYAGAIN && one_key);
+    return point < first || point >= end || (point == COVER_TRYAGAIN && one_key) ||
+           (point == COVER_NOT_REPLICATED && lock_kind == REDLATCH_LATCH);
 }
 
 int coverage_print(const struct coverage *coverage, uint8_t lock_kind, enum cover_point first, enum cover_point end,

@@ -151,13 +151,14 @@
     X(COVER_COMPOSITE_GRANTED, "several servers: granted") \
     X(COVER_COMPOSITE_LOST, "several servers: loss reported") \
     X(COVER_COMPOSITE_NO_SERVER, "several servers: too few could be asked") \
+    X(COVER_COUNT_GRANTED, "failover: permits were acquired, or a latch was set") \
     X(COVER_CHANGE_LOST, "failover: a change of a count was not replicated") \
+    X(COVER_NOT_REPLICATED, "failover: too few replicas acknowledged") \
     X(COVER_FAILOVER, "failover: begun") \
     X(COVER_TWO_MASTERS, "failover: two masters") \
     X(COVER_GRANT_LOST, "failover: a hold was not replicated") \
     X(COVER_LEASE_LOST, "failover: a longer lease was not replicated") \
     X(COVER_LOSS_FOUND, "failover: a hold was found missing") \
-    X(COVER_NOT_REPLICATED, "failover: too few replicas acknowledged") \
     X(COVER_SLOT_MOVED, "cluster: a slot moves") \
     X(COVER_NODE_REPLACED, "cluster: a master is replaced") \
     X(COVER_PARTITION, "cluster: a client and a node hear nothing of each other") \

@@ -26,12 +26,12 @@ bool held_parse(struct redis_text text, uint32_t clients, struct server_hold *ho
 /* The server's time at which a key ends, in microseconds. */
 int64_t held_until(struct keyspace *keyspace, const char *key);
 
-/* Finds the fields of a hash. With `has_readers` it is that of a read-write lock: a reader's hold ends with the last
- * timeout key of its levels, or with the hash if that is sooner. */
+/* Calls `handler` with each holder in a hash. `has_readers`: the hash is a read-write lock. A reader's hold ends with
+ * the last timeout key of its levels, or with the hash if that is sooner. */
 void held_in_hash(struct keyspace *keyspace, const char *name, bool has_readers, uint32_t clients,
                   held_handler *handler, void *context);
 
-/* Finds the owner in a string. */
+/* Calls `handler` with the owner in a string, if there is one. */
 void held_in_string(struct keyspace *keyspace, const char *name, uint32_t clients, held_handler *handler,
                     void *context);
 

@@ -110,7 +110,7 @@ static bool is_counted(uint8_t kind) {
     return !is_composite(kind) && kind != KINDS_MIXED && kind_of_number(kind)->is_counted;
 }
 
-/* Nothing is renewed or verified of a number, and only permits that are taken are acknowledged. */
+/* Semaphores and latches have nothing to renew or verify. Only taken permits are acknowledged. */
 static bool number_can_have(uint8_t kind, enum planted_fault fault) {
     bool of_acknowledgements = fault == FAULT_EARLIER_ACKNOWLEDGEMENT || fault == FAULT_ONE_REPLICA_TOO_FEW ||
                                fault == FAULT_UNACKNOWLEDGED_GRANT_IS_KEPT || fault == FAULT_UNACKNOWLEDGED_IS_LEFT;
@@ -155,7 +155,7 @@ bool kind_clusters(uint8_t kind) {
 }
 
 bool kind_cannot_reach(uint8_t lock_kind, enum cover_point point) {
-    if (point >= COVER_CHANGE_LOST) {
+    if (point >= COVER_COUNT_GRANTED) {
         return true;
     }
     if (is_counted(lock_kind) || is_composite(lock_kind) || point >= COVER_COUNT_ENDED) {

@@ -23,7 +23,7 @@ bool failover_can_have(uint8_t lock_kind, enum planted_fault fault);
 bool cluster_can_have(uint8_t lock_kind, enum planted_fault fault);
 bool kind_clusters(uint8_t kind);
 
-/* Returns whether the server has only a number of a kind, without holders. */
+/* Returns whether a kind is only a number on the server, without holders. */
 bool kind_is_number(uint8_t kind);
 
 #endif

@@ -65,7 +65,7 @@ static bool kind_of_name(const char *name, uint8_t *kind_out) {
             return true;
         }
     }
-    for (int kind = REDLATCH_MUTEX; name && kind < KINDS_END; kind++) { /* the numbers of kinds have gaps */
+    for (int kind = REDLATCH_MUTEX; name && kind < KINDS_END; kind++) { /* not every number is a kind */
         if (kind_of_number(kind) && strcmp(redlatch_kind_name(kind), name) == 0) {
             *kind_out = (uint8_t)kind;
             return true;

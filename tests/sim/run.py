@@ -32,11 +32,11 @@ CALLS += [["--sets", "--kind", kind] for kind in SETS]
 CALLS += [["--kind", kind] for kind in COUNTS]
 # Every kind is simulated with replicas that take the place of the master.
 CALLS += [["--failover", "--kind", kind] for kind in KINDS]
-# Kinds that are simulated in a cluster: with one key, with a string, with several keys, of which each may be on either
-# node while a slot moves, and with keys that scripts do not declare.
+# Kinds that are simulated in a cluster: a hash, a string, several keys, and keys that scripts do not declare. While a
+# slot moves, each of several keys may be on either node.
 CLUSTER = ["mutex", "plain", "fenced", "fair", "read"]
 # The least number of planted faults in a cluster. All kinds are routed alike, so mutexes find most faults. Keys that
-# are missing besides others need fenced locks; keys that a script cannot declare need fair and read-write locks.
+# are missing beside others need fenced locks; keys that a script cannot declare need fair and read-write locks.
 OF_ROUTING = {"mutex": 15, "fenced": 1, "fair": 1, "read": 2}
 CALLS += [["--cluster", "--kind", kind] for kind in CLUSTER]
 FAULTS_AT_LEAST = 3

@@ -16,7 +16,7 @@
 #include "step_meter.h"
 
 /* A seed takes some hundredths of a second of processor time. Only an endless loop uses up SEED_SECONDS. */
-enum { FULL_RUN = 1000, FULL_FAILOVERS = 500, FULL_CLUSTERS = 100, SEED_SECONDS = 20 };
+enum { FULL_RUN = 600, FULL_SEVERAL = 300, FULL_FAILOVERS = 300, FULL_CLUSTERS = 100, SEED_SECONDS = 20 };
 
 /* The value with which the step meter jumps. Other jumps pass the number of a signal. */
 enum { BUSY_WITHOUT_END = 1 };
@@ -176,7 +176,10 @@ static int report(const struct options *options, const struct tally *total) {
     script_runs_print(total->script_runs);
     printf("%llu seeds, %llu events, no violation\n", (unsigned long long)total->runs,
            (unsigned long long)total->steps);
-    uint64_t full = options->cluster ? FULL_CLUSTERS : options->failover ? FULL_FAILOVERS : FULL_RUN;
+    uint64_t full = options->cluster                  ? FULL_CLUSTERS
+                    : options->failover               ? FULL_FAILOVERS
+                    : scenario == &composite_scenario ? FULL_SEVERAL
+                                                      : FULL_RUN;
     bool all = !options->sets; /* sets are never handed over, so few hand-overs follow each other */
     if (zeros > 0 && all && options->seeds >= full) {
         fprintf(stderr, "%d points were never reached\n", zeros);

@@ -29,9 +29,9 @@ bool credentials_are_given(const struct credentials *credentials);
 /* Writes AUTH. Returns false if there was no memory. */
 bool credentials_say(const struct credentials *credentials, struct output *output);
 
-/* Returns what may be shown of the error reply to an AUTH that was sent with `version` of the credentials. A server
- * that lacks the command quotes its arguments. So the text ends before the first quotation mark or the password, or, if
- * the credentials have changed since, before the first blank. */
+/* Returns what may be shown of the error reply to an AUTH that was sent with `version` of the credentials. Redis' own
+ * sentences are shown whole. A server that lacks the command quotes its arguments. So any other text ends before the
+ * first quotation mark or the password, or, if the credentials have changed since, before the first blank. */
 struct reply credentials_shown_error(const struct credentials *credentials, uint32_t version,
                                      const struct reply *reply);
 

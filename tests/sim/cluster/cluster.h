@@ -56,7 +56,7 @@ struct id_note {
     bool late;             /* the command ran after its connection had ended: no owner gets the grant */
     bool release_repeated; /* the release was sent again: it may have removed the hold before */
     bool lost;             /* the client was told so */
-    bool may_end_sooner;   /* an extension of it began, and none has succeeded since */
+    bool may_end_sooner;   /* an extension began, and the deadline has not moved later since */
 };
 
 /* What a node knows of slots. Each name has its own slot. */

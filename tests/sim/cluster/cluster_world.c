@@ -94,7 +94,7 @@ static int64_t next_event(const struct world *world) {
     return next;
 }
 
-/* Runs one event after the other until `end`, when draining only until all callers are done. */
+/* Runs one event after the other until `end`, or, when draining, until all callers are done. */
 static void play(struct world *world, int64_t end) {
     uint32_t same_time = 0;
     while (world->now < end && !world->failed && !(world->draining && !world->ending && callers_are_done(world))) {

@@ -100,10 +100,6 @@ void cluster_judge_ended(struct world *world, struct client *client, const struc
     if (acquires && status == REDLATCH_OK) {
         judge_token(world, caller);
     }
-    const struct hold *hold = resource_live_hold_of(operation->resource, operation->lock_kind, operation->owner);
-    if (operation->kind == OPERATION_EXTEND && status == REDLATCH_OK && hold) {
-        cluster_note(world, caller->client, hold->id)->may_end_sooner = false;
-    }
     int64_t unreachable = client->engine.settings.unreachable_timeout_ms * MILLISECOND;
     bool early = acquires && waits && world->now - caller->began_at < unreachable;
     if (early &&

@@ -42,6 +42,7 @@ static void judge_hold(struct world *world, const struct client *client, const s
     uint32_t owner = world->owner[name];
     struct id_note *note = cluster_note(world, number, hold->id);
     const struct server_hold *known = node_hold_find(world, owner, name, number, hold->id);
+    note->may_end_sooner = note->may_end_sooner && (hold->busy || hold->deadline <= note->deadline);
     note->deadline = hold->deadline;
     if (hold->deadline > note->leased_until) {
         world_violation(world, "a holder believes longer than any node has known", "client %u id %d", number,
@@ -114,8 +115,13 @@ void cluster_judge_script(struct world_common *common, const struct packet *pack
         const struct server_hold *hold = &before.holds[i];
         if (lasted && !has_hold(after, hold)) {
             struct id_note *note = cluster_note(world, hold->client, hold->id);
+            bool own = client_of_peer(packet->peer) == hold->client;
+            if (!own && hold->expires > world->now) {
+                world_violation(world, "a script removed the hold of another client", "client %u id %d", hold->client,
+                                (int)hold->id);
+            }
             note->released_at = note->released ? note->released_at : world->now;
-            note->released = true;
+            note->released = note->released || own;
             world->released_at[name] = after->count == 0 && is_authority(world, node, name) ? world->now : 0;
         }
     }

@@ -26,6 +26,7 @@ static void begin(struct world *world, uint32_t number, struct actor *actor, uin
     operation->wait_until = NEVER;
     operation->pipeline = failover_draw_pipeline(world, client, operation);
     actor->timeout = world->now + random_between(&world->random, 200, long_wait ? 9000 : 2000) * MILLISECOND;
+    actor->timed_out = false;
     actor->busy = true;
     failover_supply(world, &client->engine, kind, 0);
     TRACE(world, "client %u: actor %d begins %d (change %d) of %d", number,
@@ -70,6 +71,7 @@ static void act_on_latch(struct world *world, uint32_t number, struct actor *act
 static void act(struct world *world, uint32_t number, struct actor *actor) {
     if (actor->busy && world->now >= actor->timeout) {
         actor->timeout = NEVER;
+        actor->timed_out = true;
         engine_abort(&world->clients[number].engine, &actor->operation, REDLATCH_TIMEOUT, world->now);
     } else if (!actor->busy && world->now >= actor->act_at) {
         memset(&actor->operation, 0, sizeof actor->operation);
@@ -121,7 +123,9 @@ static void ended(struct world *world, uint32_t number, struct actor *actor) {
     bool changes = operation->kind == OPERATION_CHANGE;
     TRACE(world, "client %u: actor %d ends: %s (id %d)", number, (int)(actor - world->counted->actors[number]),
           redlatch_status_name(operation->status), (int)operation->id);
-    world->coverage.counts[COVER_NOT_REPLICATED] += operation->status == REDLATCH_NOT_REPLICATED;
+    judge_status(world, &world->clients[number], operation->status, actor->timed_out);
+    bool sets = changes && operation->change == LATCH_TRY_SET && operation->result == 1;
+    world->coverage.counts[COVER_COUNT_GRANTED] += good && (operation->kind == OPERATION_ACQUIRE || sets);
     if (operation->kind == OPERATION_ACQUIRE && good) {
         *account = (struct account){-operation->amount, account->first, account->changes, EFFECT_EXACT,
                                     needs_all_replicas(world)};

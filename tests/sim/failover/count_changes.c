@@ -5,7 +5,9 @@
  *   an amount              that amount; by 0 only if a promoted replica lacked the change, never if all replicas had
  *                          acknowledged it
  *   no effect              0; by the amount of the first attempt only if a promoted replica lacked its undo
- *   NO_REPLY               the amount or 0 */
+ *   NO_REPLY of a release  its amount: it goes on in the background
+ *   NO_REPLY of an acquire 0: it is undone
+ *   NO_REPLY, other        the amount or 0 */
 #include <stdlib.h>
 
 #include "failover_counts.h"
@@ -149,6 +151,15 @@ static void judge_account(struct world *world, uint32_t client, uint64_t id, con
 }
 
 void judge_changes(struct world *world) {
+    const struct change_log *log = &world->counted->logs[world->master];
+    int64_t sum = world->kind == REDLATCH_SEMAPHORE ? SEMAPHORE_BEGINS_WITH : 0;
+    for (uint32_t i = 0; i < log->count; i++) {
+        sum += log->changes[i].amount;
+    }
+    if (count_value(world, world->master) != sum) {
+        world_violation(world, "the log of changes does not lead to the number", "%d, expected %d",
+                        (int)count_value(world, world->master), (int)sum);
+    }
     for (uint32_t i = 0; i < CLIENTS; i++) {
         for (uint64_t id = 1; id <= world->clients[i].engine.last_id && id < IDS_MAX; id++) {
             const struct account *account = &world->counted->accounts[i][id];

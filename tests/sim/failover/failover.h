@@ -148,6 +148,8 @@ void judge_promotion(struct world *world);
 /* failover_calls.c */
 void judge_script(struct world_common *common, const struct packet *packet);
 void judge_sent(struct world_common *common, struct peer *peer, const struct command *command);
+/* In a calm world no operation ends with an error of the server or the network. */
+void judge_status(struct world *world, const struct client *client, int status, bool timed_out);
 void judge_ended(struct world *world, struct client *client, const struct owner *owner);
 void judge_losses(struct world *world, struct client *client);
 void judge_waiters(struct world *world);

@@ -47,22 +47,26 @@ static void judge_released(struct world *world, struct client *client, const str
     }
 }
 
+void judge_status(struct world *world, const struct client *client, int status, bool timed_out) {
+    bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* timeout below a round trip */
+    slow = slow || (status == REDLATCH_NOT_REPLICATED && timed_out);           /* its command was held back */
+    world->coverage.counts[COVER_NOT_REPLICATED] += status == REDLATCH_NOT_REPLICATED;
+    if (world->calm && status <= REDLATCH_UNREACHABLE && !slow) {
+        world_violation(world, "trouble without a fault", "client %u: %s", client->peer.number,
+                        redlatch_status_name(status));
+    }
+}
+
 void judge_ended(struct world *world, struct client *client, const struct owner *owner) {
     const struct operation *operation = &owner->operation;
     int status = operation->status;
-    world->coverage.counts[COVER_NOT_REPLICATED] += status == REDLATCH_NOT_REPLICATED;
     if (status == REDLATCH_OK && operation->kind == OPERATION_RELEASE) {
         judge_released(world, client, operation);
     }
     if (status == REDLATCH_LOST && operation->kind == OPERATION_RELEASE) { /* the next master may have a longer lease */
         failover_note(world, client->peer.number, operation->id)->lost = true;
     }
-    bool slow = status == REDLATCH_NO_REPLY || status == REDLATCH_UNREACHABLE; /* timeout below a round trip */
-    slow = slow || (status == REDLATCH_NOT_REPLICATED && owner->timed_out);    /* its command was held back */
-    if (world->calm && status <= REDLATCH_UNREACHABLE && !slow) {
-        world_violation(world, "trouble without a fault", "client %u owner %d: %s", client->peer.number,
-                        (int)owner->number, redlatch_status_name(status));
-    }
+    judge_status(world, client, status, owner->timed_out);
 }
 
 static uint32_t name_of(const struct client *client, const struct resource *resource) {
@@ -119,7 +123,9 @@ void judge_waiter(struct world *world, const struct client *client, const struct
     int64_t since = client->peer.ready_at[operation->pipeline];
     since = since > client->moved_at ? since : client->moved_at;
     if (world->now - since > REQUESTED_WITHIN) {
-        world_violation(world, "a waiter does not ask the new server", "client %u", client->peer.number);
+        world_violation(world, "a waiter does not ask the new server", "client %u: operation %d of name %.*s",
+                        client->peer.number, operation->kind, (int)operation->resource->name_size,
+                        operation->resource->name);
     }
 }
 

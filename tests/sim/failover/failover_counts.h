@@ -6,7 +6,7 @@
 
 #include "failover.h"
 
-enum { CHANGES_MAX = 4000 };
+enum { CHANGES_MAX = 4000, SEMAPHORE_BEGINS_WITH = 4 };
 
 /* What the caller of an operation was told of its effect on the number. */
 enum effect { EFFECT_NONE, EFFECT_EXACT, EFFECT_EXACT_OR_NONE };
@@ -42,6 +42,7 @@ struct actor {
     int64_t timeout; /* of the operation; NEVER */
     int64_t has;     /* permits */
     bool busy;
+    bool timed_out; /* the operation's timeout has passed */
 };
 
 struct counted {

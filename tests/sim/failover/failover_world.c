@@ -117,7 +117,7 @@ static void collect(struct world *world) {
     }
 }
 
-/* Runs one event after the other until `end`, when draining only until all owners are done. */
+/* Runs one event after the other until `end`, or, when draining, until all owners are done. */
 static void play(struct world *world, int64_t end) {
     uint32_t same_time = 0;
     while (world->now < end && !world->failed && !(world->draining && are_done(world))) {
@@ -204,12 +204,12 @@ const struct scenario failover_scenario = {.world_size = sizeof(struct world),
                                            .simulate = simulate,
                                            .free = free_world,
                                            .planted = planted,
-                                           .first_point = COVER_FAILOVER,
+                                           .first_point = COVER_NOT_REPLICATED,
                                            .end_point = COVER_SLOT_MOVED};
 
 const struct scenario failover_counts_scenario = {.world_size = sizeof(struct world),
                                                   .simulate = simulate,
                                                   .free = free_world,
                                                   .planted = planted,
-                                                  .first_point = COVER_CHANGE_LOST,
+                                                  .first_point = COVER_COUNT_GRANTED,
                                                   .end_point = COVER_GRANT_LOST};

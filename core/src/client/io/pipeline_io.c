@@ -66,7 +66,8 @@ static bool needs_release(const struct list *list) {
     return false;
 }
 
-/* A release that no caller waits for makes the shorter pause count. */
+/* Returns when the connection may be opened again. The pause is shorter if the pipeline has a release that no caller
+ * waits for. */
 int64_t io_retry_at(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
     bool urgent = needs_release(&pipeline->unsent) || needs_release(&pipeline->in_doubt);
@@ -95,7 +96,7 @@ static void end_opening(struct pipeline_io *io, int64_t now) {
     forget_address(io, now);
 }
 
-/* Gives a broken connection up. While a thread writes without the mutex, it or the reader does so afterwards. */
+/* Gives a broken connection up. A thread that writes without the mutex, or the reader, does that afterwards. */
 static void broken(struct pipeline_io *io, const char *why, int64_t now) {
     struct client *client = io->client;
     if (io->writing) {
