@@ -81,7 +81,7 @@ static const struct {
     {IN(3) "", REDLATCH_SERVER, MAY_HAVE_RUN},
     {IN(3) "@user_script", REDLATCH_SERVER, MAY_HAVE_RUN},
     {"ERR unknown command 'hset'" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
-        /* texts that resemble known ones, and no text at all */
+    /* texts that resemble known ones, and no text at all */
     {"BUSYKEY Target key name already exists.", REDLATCH_SERVER, 0},
     {"BUSYGROUP Consumer Group name already exists", REDLATCH_SERVER, 0},
     {"BUSY", REDLATCH_SERVER_BUSY, TRANSIENT},
