@@ -103,8 +103,8 @@ struct command *rig_send(enum pipeline_role pipeline);
 void rig_nil(enum pipeline_role pipeline);
 void rig_integer(enum pipeline_role pipeline, int64_t value);
 void rig_error(enum pipeline_role pipeline, const char *text);
-void rig_granted(enum pipeline_role pipeline);                             /* of a set, without tokens */
-void rig_contended(enum pipeline_role pipeline, int line, int64_t ttl_ms); /* the number of the held name, from 1 */
+void rig_granted(enum pipeline_role pipeline);                             /* a set is granted, without tokens */
+void rig_contended(enum pipeline_role pipeline, int line, int64_t ttl_ms); /* of a set: which name is held, from 1 */
 void rig_integers(enum pipeline_role pipeline, const int64_t *values, size_t count);
 void rig_reply(enum pipeline_role pipeline, const struct reply *reply);
 

@@ -157,7 +157,7 @@ static void a_signal_that_came_late_is_taken(void) {
     while (poll(&polled, 1, 0) > 0 && system_now() - start < 5 * SECOND) {
         usleep(1000);
     }
-    CHECK(poll(&polled, 1, 0) == 0); /* or the caller would be awake all the time */
+    CHECK(poll(&polled, 1, 0) == 0); /* a signal that is left would keep the caller awake */
     redlatch_cancel_fire(cancel);
     pthread_join(thread, NULL);
     CHECK_EQ_INT(status, REDLATCH_CANCELLED);
@@ -207,7 +207,7 @@ static void in_steps(void) {
     while ((status = go_on(wait, 10)) == REDLATCH_AGAIN) {
     }
     CHECK_EQ_INT(status, REDLATCH_OK);
-    redlatch_wait_drop(wait); /* what was granted and collected stays */
+    redlatch_wait_drop(wait); /* a grant that was collected stays */
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
@@ -260,7 +260,7 @@ static void a_wait_that_is_never_continued(void) {
     begin(false);
     CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
     redlatch_wait_drop(begin_wait(cancel));
-    CHECK_EQ_INT(acquire(), REDLATCH_OK); /* the firing was for the wait before */
+    CHECK_EQ_INT(acquire(), REDLATCH_OK); /* the firing was for the wait that was dropped */
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }

@@ -194,7 +194,7 @@ static void moves_are_noted_for_who_asks(void) {
 
 static void a_search_is_requested_for_half_a_minute(void) {
     begin(true);
-    client->node.current.search_from = START + 1; /* the last one failed */
+    client->node.current.search_from = START + 1; /* the last search failed */
     current_server_request_search(client, START);
     CHECK(client->node.current.must_search);
     CHECK_EQ_INT(client->node.current.search_from, 0);

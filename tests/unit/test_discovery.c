@@ -56,7 +56,7 @@ static void a_sentinel_that_is_down_is_passed_over(void) {
     announce(&discovery, "m");
     discovery_verified(&discovery, ROLE_UNKNOWN); /* it does not say its role */
     check_step(&discovery, DISCOVERY_FOUND, "m");
-    discovery_begin(&discovery); /* with the one that was right */
+    discovery_begin(&discovery); /* begins with the source that was right */
     check_step(&discovery, DISCOVERY_ASK, "b");
 }
 
@@ -192,7 +192,7 @@ static void a_node_knows_the_topology(void) {
     discovery_topology_known(&discovery, masters, 3);
     check_step(&discovery, DISCOVERY_FOUND, "b");
     CHECK_EQ_INT(discovery.sources.count, 5);
-    discovery_begin(&discovery); /* with the one that was right */
+    discovery_begin(&discovery); /* begins with the source that was right */
     const char *const order[] = {"b", "c", "m", "n", "a"};
     for (int i = 0; i < 5; i++) {
         check_step(&discovery, DISCOVERY_ASK, order[i]);

@@ -408,7 +408,7 @@ static void a_short_wait_without_an_answer_is_a_time_out(void) {
                 if (sent) {
                     rig_send(PIPELINE);
                 }
-                rig_pass(SECOND); /* a busy machine */
+                rig_pass(SECOND); /* as on a busy machine */
                 rig_abort(call, REDLATCH_TIMEOUT);
                 CHECK_EQ_INT(call->status, brief ? REDLATCH_TIMEOUT : sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE);
                 if (sent) {

@@ -55,7 +55,7 @@ static const struct {
      REDLATCH_NOT_WRITABLE, TRANSIENT},
     {"WRONGTYPE Operation against a key holding the wrong kind of value", REDLATCH_WRONG_TYPE, 0},
     {"WRONGTYPE Operation against a key holding the wrong kind of value" AT(2), REDLATCH_WRONG_TYPE, 0},
-    /* Redis 6 wraps what was raised inside a script */
+    /* Redis 6 wraps errors that were raised inside a script */
     {IN(2) "WRONGTYPE Operation against a key holding the wrong kind of value", REDLATCH_WRONG_TYPE, 0},
     {IN(12) "-OOM command not allowed when used memory > 'maxmemory'.", REDLATCH_SERVER_OUT_OF_MEMORY, TRANSIENT},
     {IN(3) "@user_script: 3: -READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, TRANSIENT},

@@ -28,7 +28,7 @@ static void a_grant_comes_with_its_token(void) {
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     CHECK_EQ_INT(call->hold->token, 7);
     rig_end("a", 1);
-    call = granted("9007199254740993"); /* beyond what a double can tell apart */
+    call = granted("9007199254740993"); /* beyond the integers that a double has exactly */
     CHECK_EQ_INT(call->hold->token, INT64_C(9007199254740993));
     rig_end("a", 1);
     RIG_CLOSE();

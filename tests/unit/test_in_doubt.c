@@ -132,7 +132,7 @@ static void an_acquire_whose_copy_may_arrive_late_gets_a_new_number(void) {
     CHECK(retired->kind == COMMAND_RELEASE && retired->id == 1);
     struct command *command = rig_send(PIPELINE);
     CHECK(command->kind == COMMAND_ACQUIRE && command->id == 2);
-    rig_integer(PIPELINE, 1); /* it was granted, or came late */
+    rig_integer(PIPELINE, 1); /* the first request was granted, or arrived late */
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->id, 2);
     ends_while_the_retired_is_undone(1);
