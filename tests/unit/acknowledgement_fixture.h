@@ -9,7 +9,7 @@ static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 void open_rig(void);
 
-/* Answers the oldest command: it is granted, or confirmed by 1, and so many replicas acknowledge it. */
+/* Both reply to the oldest command: grant with nil, confirm with 1. `replicas` replicas acknowledge the command. */
 void grant(int64_t replicas);
 void confirm(int64_t replicas);
 

@@ -6,26 +6,27 @@
 #include "engine_fixture.h"
 #include "reroute.h"
 
-/* The first one serves all slots, until names are moved. */
+/* `first` serves all slots until names are moved. */
 static struct server *const first = &rig.server;
 static struct server *const second = &rig.second;
 
-/* Moves the slot of a name, as a driver does that has found another topology; commands are to follow. */
+/* Moves the slot of a name to a server, as a driver does after the topology changed. Commands follow at reroute. */
 void move(const char *name, struct server *to);
 
 /* Lets the commands of a server follow their names. */
 void reroute(struct server *from);
 
-/* Writes the next command of a server; answers go to it from then on. NULL: there is none. */
+/* Writes the next command to a server. From then on the rig's replies come from that server. Returns NULL if there is
+ * no command. */
 struct command *send_to(struct server *server, enum pipeline_role pipeline);
 
-/* Writes all commands of a server for callers, and breaks their connection; the last one. */
+/* Writes all commands to a server on the pipeline of callers, and breaks its connection. Returns the last command. */
 struct command *lose(struct server *server);
 
 /* An uncontended release at a server. */
 void end_at(struct server *server, const char *name, uint64_t owner);
 
-/* A waiter that was told by the first server of a holder elsewhere, and is subscribed. */
+/* Returns a parked waiter with a subscription. The first server has replied that others hold the lock. */
 struct call *parked(const char *name, uint64_t owner);
 
 #endif

@@ -1,4 +1,4 @@
-/* The driver with fed time.
+/* The rig: a driver for the engine whose time a test sets.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -17,7 +17,7 @@ struct rig_handle {
     struct resource *resource;
 };
 
-/* What precedes each block that the engine gets. */
+/* A block of memory that the engine gets. */
 struct block {
     struct list_link link;
     max_align_t memory[];
@@ -111,7 +111,8 @@ static void free_operation(struct call *call) {
     resource_drop(&rig.engine, resource);
 }
 
-/* Who is called listens on the channel of the number that it asks with. */
+/* Checks that the listener of each wake-up channel refers to that channel, and has the number that the channel is
+ * for. */
 static void check_calls(void) {
     const struct list *wait_queues = &rig.engine.wait_queues;
     for (struct list_link *link = list_first(wait_queues); link; link = list_next(wait_queues, link)) {
@@ -149,7 +150,7 @@ void rig_turn(void) {
     }
 }
 
-/* The first thing that should be there no more. */
+/* Returns a name for something that the engine still has, or "nothing". */
 static const char *left_over(void) {
     const struct engine *engine = &rig.engine;
     const struct {
@@ -261,7 +262,7 @@ struct resource *rig_name(const char *name) {
     uint32_t hash = resource_hash(name, size);
     struct resource *resource = resource_find(table, kind_of_names(rig.lock_kind), name, size, hash);
     if (resource) {
-        resource->references--; /* the handle's reference serves */
+        resource->references--; /* the handle has a reference already */
         return resource;
     }
     uint32_t wanted = resource_table_wants(table);
@@ -278,7 +279,7 @@ struct resource *rig_name(const char *name) {
         resource->server = rig.routes[resource->slot];
     }
     resource->value_count = rig.value_count;
-    for (uint32_t i = 0; i < rig.value_count; i++) { /* in order */
+    for (uint32_t i = 0; i < rig.value_count; i++) { /* sorted */
         memset(resource->name + size + (size_t)i * GROUP_VALUE_SIZE, 'a' + (char)i, GROUP_VALUE_SIZE);
     }
     resource_add(table, resource);
@@ -336,7 +337,7 @@ struct call *rig_release_all(const char *letters, uint64_t owner) {
     return call;
 }
 
-/* Each permit that may be granted is a hold. */
+/* Adds holds to the pool: each permit of a permit semaphore becomes a hold. */
 static void supply_holds(int64_t count) {
     while (rig.engine.hold_pool_size < rig.engine.reserved_holds + count) {
         rig.holds++;
@@ -497,7 +498,7 @@ void rig_message_of(const char *name, int64_t number) {
 void rig_park(int64_t ttl_ms) {
     rig_send(PIPELINE_CALLERS);
     rig_integer(PIPELINE_CALLERS, ttl_ms);
-    rig_subscriptions(); /* which makes it look once more */
+    rig_subscriptions(); /* which makes the waiter recheck */
     rig_send(PIPELINE_CALLERS);
     rig_integer(PIPELINE_CALLERS, ttl_ms);
 }

@@ -1,4 +1,4 @@
-/* Counting down to the allocation that fails.
+/* Counts allocations down to the one that fails.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "failing_allocation.h"
 

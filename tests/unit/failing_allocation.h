@@ -1,5 +1,5 @@
-/* Lets the n-th allocation fail. Only for a program linked with --wrap for malloc, calloc, realloc and strdup: its
- * own allocations and those of the core come here, those of the libraries it is linked with do not.
+/* Lets the n-th allocation fail. Only for a program that is linked with --wrap for malloc, calloc, realloc and strdup.
+ * Allocations of the program itself and of the core are counted, those of other libraries are not.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FAILING_ALLOCATION_H
 #define FAILING_ALLOCATION_H
@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From now on the n-th allocation of any thread fails, once. */
+/* The n-th allocation from now on fails, on any thread. The allocations after it succeed. */
 void failing_arm(int n);
 
-/* No more failures; whether there was one. */
+/* Lets all allocations succeed again. Returns whether one failed. */
 bool failing_disarm(void);
 
 void *__real_malloc(size_t size);

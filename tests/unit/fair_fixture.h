@@ -5,20 +5,20 @@
 
 #include "engine_fixture.h"
 
-/* The pipeline of the waiters' asks. */
+/* The pipeline of the waiters' requests. */
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 void open_fair(void);
 
-/* Answers the oldest command of a pipeline: queued, for so long; the number of the head is "" if that is of another
- * client. */
+/* Replies to the oldest command of a pipeline that the waiter is queued. `ttl_ms` is what is left of the holder's
+ * lease. `head` is the number of the head of the server queue, or "" if the head is of another client. */
 void queued_on(enum pipeline_role pipeline, int64_t ttl_ms, const char *head);
 
-/* The same of the pipeline of asks. */
+/* The same on PIPELINE. */
 void queued(int64_t ttl_ms, const char *head);
 
-/* Owner 1 of this process holds "a"; owners 2 to `last` wait for it, the foremost four subscribed. Numbers are the
- * owners'. */
+/* Owner 1 of this process holds "a". Owners 2 to `last` wait for it, and the foremost four are subscribed. The wire
+ * number of each is its owner number. */
 void held_with_waiters(struct call **waiters, uint64_t last);
 
 /* All waiters give up, and the holder releases. */

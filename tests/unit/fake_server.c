@@ -1,4 +1,4 @@
-/* Listening, taking commands apart, answering.
+/* The fake server: listens, parses commands and replies.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "fake_server.h"
@@ -98,7 +98,8 @@ bool fake_accept(struct fake_server *server) {
     return true;
 }
 
-/* A number between a marker and the line end; moves *at behind it. -1: not all there. */
+/* Returns the number between a marker and the end of the line, and moves *at behind the line. Returns -1 if the line is
+ * incomplete. */
 static long take_number(const struct fake_peer *peer, size_t *at, char marker) {
     const char *end = memchr(peer->bytes + *at, '\n', peer->size - *at);
     if (!end) {
@@ -110,7 +111,7 @@ static long take_number(const struct fake_peer *peer, size_t *at, char marker) {
     return number;
 }
 
-/* Takes the first whole command off a peer's buffer. */
+/* Takes the first complete command off a peer's buffer. Returns false if there is none. */
 static bool take_command(struct fake_peer *peer, char *command, size_t size) {
     size_t at = 0;
     size_t written = 0;
@@ -122,7 +123,7 @@ static bool take_command(struct fake_peer *peer, char *command, size_t size) {
         }
         for (long k = 0; k <= length && written + 2 < size; k++) {
             char byte = k == length ? ' ' : peer->bytes[at + (size_t)k];
-            command[written++] = byte ? byte : '?'; /* so that a NUL is seen */
+            command[written++] = byte ? byte : '?'; /* shows a NUL as a question mark */
         }
         at += (size_t)length + 2;
     }
@@ -156,7 +157,7 @@ bool fake_hear(struct fake_server *server, char *command, size_t size) {
 }
 
 static void say(struct fake_peer *peer, const char *bytes) {
-    send(peer->fd, bytes, strlen(bytes), MSG_NOSIGNAL); /* the client may have gone: then it does not want to hear */
+    send(peer->fd, bytes, strlen(bytes), MSG_NOSIGNAL); /* may fail: the client may have closed the connection */
 }
 
 void fake_say(struct fake_server *server, const char *bytes) {

@@ -1,4 +1,4 @@
-/* Starting and asking redis-server.
+/* Starts redis-server and sends commands to it.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "real_server.h"

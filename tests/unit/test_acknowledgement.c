@@ -1,10 +1,11 @@
-/* Grants that replicas must acknowledge: which commands are followed by WAIT, and what becomes of one without enough.
+/* Grants that replicas must acknowledge: which commands are followed by WAIT, and what becomes of a grant without
+ * enough acknowledgements.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "acknowledgement.h"
 
 #include "acknowledgement_fixture.h"
 
-/* The hold that an acquire with enough acknowledgements makes. */
+/* Returns the hold that an acquire with enough acknowledgements makes. */
 static struct hold *hold_of(uint64_t owner) {
     struct call *call = rig_acquire("a", owner);
     CHECK(rig_send(PIPELINE)->needs_acknowledgement);
@@ -14,7 +15,7 @@ static struct hold *hold_of(uint64_t owner) {
     return call->hold;
 }
 
-/* What is given back goes behind it on the same pipeline. */
+/* Checks that the next command on the pipeline gives the grant back. */
 static void check_given_back(uint64_t id, uint32_t count) {
     struct command *command = rig_send(PIPELINE);
     CHECK_EQ_INT(command->kind, COMMAND_RELEASE);
@@ -31,7 +32,7 @@ static void enough_replicas(void) {
     RIG_CLOSE();
 }
 
-/* Behind an EVALSHA that is refused WAIT would block in vain. */
+/* If the server does not know the script, EVALSHA fails, and a WAIT behind it would block in vain. */
 static void an_unknown_script_goes_as_text(void) {
     open_rig();
     rig_try("a", 1);
@@ -73,7 +74,8 @@ static void a_waiter_asks_again_under_a_new_number(void) {
     RIG_CLOSE();
 }
 
-/* However often it asks, and whatever others want meanwhile: there is a command to give it back with. */
+/* There is always a command to give a grant back with, however often the waiter requests and whatever other calls need
+ * meanwhile. */
 static void a_waiter_gives_back_what_each_request_took(void) {
     open_rig();
     struct call *call = rig_acquire("a", 1);
@@ -140,7 +142,7 @@ static void a_lost_reply_is_not_repeated(void) {
     RIG_CLOSE();
 }
 
-/* It writes in any case, so that WAIT counts the repeat. */
+/* A re-entry writes in any case, so WAIT counts the repeat. */
 static void a_reentry_is_repeated(void) {
     open_rig();
     struct hold *hold = hold_of(1);
@@ -178,7 +180,7 @@ static void check_renewals_count_when_acknowledged(uint8_t lock_kind) {
     renew(20000, 1);
     CHECK(hold->deadline == deadline);
     rig_pass(100 * MILLISECOND);
-    renew(RIG_LEASE_MS, 2); /* longer already: nothing was written */
+    renew(RIG_LEASE_MS, 2); /* the lease was as long already: nothing was written */
     CHECK(hold->deadline == deadline);
     rig_pass(RIG_LEASE_MS * MILLISECOND / 3);
     renew(10000, 2);
@@ -189,7 +191,7 @@ static void check_renewals_count_when_acknowledged(uint8_t lock_kind) {
 
 static void a_renewal_counts_when_acknowledged(void) {
     check_renewals_count_when_acknowledged(REDLATCH_MUTEX);
-    check_renewals_count_when_acknowledged(REDLATCH_READ); /* the reply tells of its own lease, not of all readers' */
+    check_renewals_count_when_acknowledged(REDLATCH_READ); /* the reply has its own lease, not that of all readers */
 }
 
 static void a_hold_that_is_gone_is_lost_without_acknowledgement(void) {
@@ -219,7 +221,7 @@ static void an_extension_is_not_believed(void) {
     RIG_CLOSE();
 }
 
-/* WAIT would make the release wait. */
+/* A hand-over would need WAIT, which would delay the release. */
 static void nothing_is_handed_over(void) {
     open_rig();
     hold_of(1);
@@ -271,7 +273,7 @@ static void a_set_is_given_back(void) {
     RIG_CLOSE();
 }
 
-/* What was in doubt is given back, and asked for anew. */
+/* Breaks the connection. What was in doubt is given back and requested anew. */
 static void break_connection(void) {
     rig_lost(PIPELINE);
     rig_ready(PIPELINE, RESOLVED_BY_KILL);
@@ -305,13 +307,13 @@ static void a_position_in_doubt(void) {
     rig_reply(PIPELINE, &queued);
     rig_send(PIPELINE);
     rig_reply(PIPELINE, &queued);
-    rig_pass(11 * SECOND); /* the foremost looks */
+    rig_pass(11 * SECOND); /* the foremost rechecks */
     CHECK(rig_send(PIPELINE)->id == id);
     break_connection();
     struct command *left = rig_send(PIPELINE);
     CHECK(left->kind == COMMAND_RELEASE && left->leaves && left->id == id);
     rig_integer(PIPELINE, 1);
-    struct command *next = rig_send(PIPELINE); /* who is foremost now */
+    struct command *next = rig_send(PIPELINE); /* of the waiter that is foremost now */
     CHECK(next->position == POSITION_TAKEN);
     grant(2);
     CHECK_EQ_INT(second->status, REDLATCH_OK);
@@ -370,7 +372,8 @@ static void what_the_server_refuses(void) {
     RIG_CLOSE();
 }
 
-/* [1 if the server's own disk has it, replicas whose disks have it] behind the number of replicas. */
+/* The reply to WAITAOF comes behind that to WAIT. It has two numbers: 1 if the write is on the server's own disk, and
+ * how many replicas have it on theirs. */
 static void on_disk(void) {
     open_rig();
     rig.engine.settings.durable = true;

@@ -1,4 +1,5 @@
-/* Whether callers spin before they sleep: what was quicker, what paid, and what a busy neighbour changes.
+/* Adaptive spinning: which way was quicker before, whether yielding paid, and what another program with the processor
+ * changes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "adaptive_spin.h"
 
@@ -35,7 +36,7 @@ static void never_busy_polls_longer_than_the_cap(void) {
     busy_poll_init(&busy_poll);
     replies_take(&busy_poll, 90, 300, 100);
     CHECK_EQ_INT(busy_poll_budget(&busy_poll), BUSY_POLL_CAP);
-    replies_take(&busy_poll, 2000, 300, 1000); /* a slow network: looking cannot see the reply */
+    replies_take(&busy_poll, 2000, 300, 1000); /* a slow network: no busy-poll lasts until the reply */
     CHECK(times_busy_polled(&busy_poll, 650) <= 20);
 }
 
@@ -45,7 +46,7 @@ static void tries_the_slower_way_more_and_more_rarely(void) {
     int polled = 0;
     for (int i = 0; i < 20000; i++) {
         bool poll = busy_poll_chosen(&busy_poll);
-        busy_poll_learn(&busy_poll, poll, poll ? 3000 : 60); /* a stranger takes the processor from who looks */
+        busy_poll_learn(&busy_poll, poll, poll ? 3000 : 60); /* another program takes the processor meanwhile */
         polled += poll;
     }
     CHECK(polled < 20);
@@ -60,7 +61,7 @@ static void one_slow_reply_does_not_change_the_way(void) {
     CHECK(times_busy_polled(&busy_poll, 650) >= 630);
 }
 
-/* Yields when asked to, each time with the same outcome; returns how often. */
+/* Yields whenever that is chosen, each time with the same outcome. Returns how often. */
 static int yields_made(struct yielding *yielding, int calls, bool paid, int64_t passed) {
     int count = 0;
     for (int i = 0; i < calls; i++) {
@@ -86,7 +87,7 @@ static void yields_while_that_pays(void) {
 static void a_stranger_with_the_processor_ends_it_at_once(void) {
     struct yielding yielding = {0};
     yields_made(&yielding, 500, true, 40);
-    CHECK_EQ_INT(yields_made(&yielding, 1, true, yielding_limit(8)), 1); /* done meanwhile, but late */
+    CHECK_EQ_INT(yields_made(&yielding, 1, true, yielding_limit(8)), 1); /* the reply came, but late */
     CHECK(!yielding_pays(&yielding));
     CHECK(yields_made(&yielding, 20000, true, 3000) < 15); /* tried again more and more rarely */
 }
@@ -101,7 +102,7 @@ static void a_single_delay_is_soon_forgotten(void) {
 static void a_mishap_reported_by_many_callers_counts_once(void) {
     struct yielding yielding = {0};
     yields_made(&yielding, 500, true, 40);
-    for (int i = 0; i < 20; i++) { /* all of them yielded when the stranger came */
+    for (int i = 0; i < 20; i++) { /* all of them yielded when another program took the processor */
         yielding_learn(&yielding, true, 9000, yielding_limit(8));
     }
     CHECK_EQ_INT(yielding.failures, 1);
@@ -112,7 +113,7 @@ static void only_one_tries_after_a_rest(void) {
     struct yielding yielding = {0};
     yields_made(&yielding, 1, true, 9000);
     int chosen = 0;
-    for (int i = 0; i < 100; i++) { /* a hundred callers, before any has learned anything */
+    for (int i = 0; i < 100; i++) { /* a hundred callers, before any of them reports */
         chosen += yielding_chosen(&yielding);
     }
     CHECK_EQ_INT(chosen, 1);
@@ -124,7 +125,7 @@ static void more_callers_take_longer(void) {
 
 static void a_reader_whose_other_callers_wait_for_locks_yields_more_often(void) {
     CHECK(yielding_times(64, 62) > yielding_times(64, 61));
-    CHECK_EQ_INT(yielding_times(64, 64), yielding_times(64, 62)); /* some of those who wait are no callers */
+    CHECK_EQ_INT(yielding_times(64, 64), yielding_times(64, 62)); /* some of the waiters are no callers */
     CHECK_EQ_INT(yielding_times(64, 0), yielding_times(64, 61));
 }
 

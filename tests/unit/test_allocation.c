@@ -1,6 +1,5 @@
-/* The same scenario against a real server again and again, with the first, the second, the third ... allocation
- * failing, until one goes through without a failure: every call is OK or says NO_MEMORY, nothing crashes, hangs,
- * leaks or stays held.
+/* Plays one scenario against a real server again and again. In the n-th run the n-th allocation fails; the last run is
+ * the first without a failure. Every call must return OK or NO_MEMORY, and nothing may crash, hang, leak or stay held.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -19,10 +18,10 @@
 enum { LEASE_MS = 5000, WAIT_MS = 10000, LONG_NAME = 9000, TIMEOUT = 60, RUNS_AT_LEAST = 20, RUNS_AT_MOST = 2000 };
 
 static const char *url;
-static int run; /* which allocation fails in this one */
+static int run; /* the number of the allocation that fails in this run */
 static char long_name[LONG_NAME];
 
-/* OK is 1, NO_MEMORY is 0; anything else is a failure of the test. */
+/* Returns 1 for OK and 0 for NO_MEMORY. Any other status fails the test. */
 static int good(const char *call, int status) {
     bool clean = status == REDLATCH_OK || status == REDLATCH_NO_MEMORY;
     if (!clean) {
@@ -63,7 +62,7 @@ static redlatch_lock *make_lock(redlatch_client *client, const char *name, size_
     return lock;
 }
 
-/* Acquires and releases what the main thread holds for a while. */
+/* Acquires and releases a lock that the main thread holds for a while. */
 static void *contend(void *lock) {
     if (GOOD(redlatch_lock_acquire(lock, WAIT_MS))) {
         SURELY(redlatch_lock_release(lock));
@@ -96,7 +95,7 @@ static void contended(redlatch_client *client, redlatch_lock *lock, redlatch_loc
     pthread_join(elsewhere, NULL);
 }
 
-/* The next event, which must come and be of this tag; its status. */
+/* Waits for the next event, which must have this tag. Returns its status. */
 static int next_event(redlatch_client *client, int fd, uint64_t tag, redlatch_report **report_out) {
     redlatch_event event = {.struct_size = sizeof event};
     int64_t until = system_now() + 10 * SECOND;
@@ -132,7 +131,8 @@ static void asynchronous(redlatch_client *client, redlatch_lock *lock) {
     CHECK(released);
 }
 
-/* Started looks, while a lock is held whose owner is connected: they fail or tell the truth. */
+/* Started inspections, queries and scans, while a lock is held whose owner is connected. Each fails or has the right
+ * result. */
 static void started_rechecks(redlatch_client *client, redlatch_lock *lock) {
     int fd = -1;
     CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
@@ -180,7 +180,8 @@ static void cancelled(redlatch_lock *lock) {
     redlatch_cancel_free(cancel);
 }
 
-/* Commands that the buffer has no room for, on a client that has no thread yet to try again. */
+/* Commands that the output buffer has no room for, on a client whose background thread, which would try again, does not
+ * run yet. */
 static void long_commands(redlatch_lock *lock) {
     redlatch_lock_state state = {.struct_size = sizeof state};
     CHECK(!GOOD(redlatch_lock_query(lock, &state)) || !state.locked);
@@ -189,7 +190,7 @@ static void long_commands(redlatch_lock *lock) {
     }
 }
 
-/* A lock over both clients, as one over two servers: acquired and released as a whole. */
+/* A multi lock over both clients, which works as over two servers. */
 static void several(redlatch_lock *lock, redlatch_client *other_client) {
     redlatch_lock *members[] = {lock, make_lock(other_client, "bills", 5)};
     redlatch_lock *both = NULL;
@@ -208,7 +209,7 @@ static void several(redlatch_lock *lock, redlatch_client *other_client) {
     redlatch_lock_free(members[1]);
 }
 
-/* A walk, an inspection and a wait: each fails or tells the truth. */
+/* A scan, an inspection and a wait. Each fails or has the right result. */
 static void polling(redlatch_client *client, const char *name, size_t size) {
     redlatch_scan *scan = NULL;
     redlatch_report *report = NULL;
@@ -257,14 +258,14 @@ static void scenario(void) {
     redlatch_client_free(other_client);
 }
 
-/* One run with the n-th allocation failing; whether one did. */
+/* Plays the scenario with the n-th allocation failing. Returns whether one failed. */
 static bool run_with_failure(int n) {
     run = n;
     alarm(TIMEOUT);
     failing_arm(n);
     scenario();
     bool failed = failing_disarm();
-    int64_t until = system_now() + LEASE_MS * MILLISECOND + 10 * SECOND; /* however busy the machine is */
+    int64_t until = system_now() + LEASE_MS * MILLISECOND + 10 * SECOND; /* enough on a busy machine, too */
     while (real_server_keys() > 0 && system_now() < until) {
         usleep(2000);
     }
@@ -279,7 +280,7 @@ static void every_allocation_may_fail(void) {
     url = real_server_start();
     signal(SIGALRM, in_time);
     memset(long_name, 'n', sizeof long_name);
-    CHECK(!run_with_failure(0)); /* all is well without one */
+    CHECK(!run_with_failure(0)); /* without a failing allocation */
     int n = 1;
     while (n < RUNS_AT_MOST && run_with_failure(n)) {
         n++;

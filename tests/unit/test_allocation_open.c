@@ -1,5 +1,5 @@
-/* Clients of sentinels and of TLS are opened and search again and again, with the first, the second, the third ...
- * allocation failing, until one goes through without a failure: the status says so, and nothing leaks.
+/* Opens clients of sentinels and of TLS, and lets clients search, again and again. In the n-th run the n-th allocation
+ * fails, until a run has no failure. The status must say so, and nothing may leak.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 
@@ -22,7 +22,8 @@ static int open_client(const char *url, redlatch_client **handle_out) {
     return redlatch_client_open(url, &options, handle_out);
 }
 
-/* Opens with the n-th allocation failing, which must be said; whether one did. `usual` is what it comes to else. */
+/* Opens a client with the n-th allocation failing. The status must be NO_MEMORY if one failed, else `usual`. Returns
+ * whether one failed. */
 static bool open_with_failure(const char *url, int usual, int n) {
     redlatch_client *handle;
     failing_arm(n);
@@ -34,7 +35,7 @@ static bool open_with_failure(const char *url, int usual, int n) {
     return failed;
 }
 
-/* Searches so. Nobody listens at the ports. */
+/* Searches for the master with the n-th allocation failing. Nobody listens at the ports. Returns whether one failed. */
 static bool search_with_failure(const char *url, int n) {
     redlatch_client *handle;
     CHECK_EQ_INT(open_client(url, &handle), REDLATCH_OK);
@@ -75,7 +76,7 @@ static void clients_over_tls(void) {
     CHECK(runs_until_all_is_well(url, usual) > 10);
 }
 
-/* A sentinel that is reached, but cannot be asked for want of memory: the search says so. */
+/* A sentinel is reached, but there is no memory for the question. The search says so. */
 static void questions_to_a_sentinel(void) {
     static const _Atomic bool going_on = false;
     static struct search search;
@@ -84,7 +85,7 @@ static void questions_to_a_sentinel(void) {
     char url[4000];
     char why[100];
     fake_open_tcp(&sentinel);
-    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/%03900d", sentinel.port, 0); /* a long question */
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/%03900d", sentinel.port, 0); /* for a long question */
     CHECK_EQ_INT(uri_parse(url, &uri, why, sizeof why), REDLATCH_OK);
     const struct connection_settings settings = {.uri = &uri, .name = "unit", .connect_timeout = 80 * SECOND};
     int failures = 0;
@@ -111,7 +112,7 @@ static void questions_to_a_sentinel(void) {
     fake_close(&sentinel);
 }
 
-/* A node that tells its slots to a client that has no memory to read them: the same. */
+/* A node sends its slots, but there is no memory to take them in. The search says so. */
 static void topologies_of_a_cluster(void) {
     static const _Atomic bool going_on = false;
     static struct search search;

@@ -1,11 +1,11 @@
-/* The pauses of a spin lock's waiters, and who polls when.
+/* The pauses of a spin lock's waiters, and which waiter polls when.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 #include "back_off.h"
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
-/* The pauses begin at `low` and `high`, in pairs, one pair for each. */
+/* Checks that each of `count` pauses is within its bounds in `expected`, in ms. */
 static void check_pauses(struct back_off back_off, const int64_t (*expected)[2], size_t count) {
     for (size_t i = 0; i < count; i++) {
         int64_t pause = back_off_next(&rig.engine, &back_off);
@@ -23,7 +23,7 @@ static void pauses_grow_to_the_longest(void) {
     RIG_CLOSE();
 }
 
-/* LockOptionsTest.testConstantBackoff. */
+/* LockOptionsTest.testConstantBackoff of Redisson. */
 static void pauses_of_one_length(void) {
     static const int64_t expected[][2] = {{30, 30}, {30, 30}, {30, 30}, {30, 30}};
     rig_open();
@@ -63,7 +63,7 @@ static struct call *waiter(uint64_t owner, int64_t wait_us) {
     return call;
 }
 
-/* The next look comes after `least` to `most` ms, and is answered that somebody holds the lock. */
+/* Checks that the next recheck comes after `least` to `most` ms, and replies that others hold the lock. */
 static void check_recheck(int64_t least, int64_t most) {
     rig_pass(least * MILLISECOND - 1);
     CHECK(rig_send(PIPELINE) == NULL);
@@ -101,7 +101,7 @@ static void only_the_foremost_polls(void) {
     check_recheck(10, 10);
     CHECK_EQ_INT(second->operation->phase, PHASE_QUEUED);
     rig_abort(first, REDLATCH_CANCELLED);
-    CHECK(rig_send(PIPELINE)); /* the next one looks at once, with pauses of its own */
+    CHECK(rig_send(PIPELINE)); /* the next waiter requests at once, with pauses of its own */
     rig_integer(PIPELINE, 30000);
     check_recheck(10, 10);
     rig_abort(second, REDLATCH_CANCELLED);
@@ -115,7 +115,7 @@ static void the_last_recheck_comes_before_the_deadline(void) {
     rig_integer(PIPELINE, 30000);
     check_recheck(10, 10);
     check_recheck(20, 20);
-    check_recheck(25, 25); /* instead of 40, when it would be too late for the answer: 25 ms before the end */
+    check_recheck(25, 25); /* instead of 40: 25 ms before the deadline, so that the reply is in time */
     rig_pass(25 * MILLISECOND);
     CHECK(rig_send(PIPELINE) == NULL);
     rig_abort(call, REDLATCH_TIMEOUT);

@@ -1,5 +1,5 @@
-/* A broken invariant, a defect of ours: calls end with INTERNAL, waiting ones too, and closing and freeing go well.
- * Builds for tests and fuzzing abort instead.
+/* A broken invariant, which is a bug in redlatch: calls end with INTERNAL, also those that wait, and clients can be
+ * closed and freed. Builds with REDLATCH_ABORTS, for tests and fuzzing, abort instead.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ static void begin(void) {
     begin_with("orders");
 }
 
-/* An answer that nobody asked for, which the link layer would never have let through. */
+/* Breaks an invariant by a reply that no command awaits. The link layer would never pass it on. */
 static void break_it(void) {
     struct client *inside = client->client;
     struct reply reply = {.kind = REPLY_NIL};
@@ -121,7 +121,7 @@ static void check_notified(int fd, uint64_t tag) {
     CHECK_EQ_INT(poll(&readable, 1, 10000), 1);
     int status;
     while ((status = redlatch_client_next_event(client, &event)) == REDLATCH_INTERNAL) {
-        CHECK_EQ_INT(poll(&readable, 1, 10000), 1); /* the background thread is about to end it */
+        CHECK_EQ_INT(poll(&readable, 1, 10000), 1); /* the background thread has not ended the call yet */
     }
     CHECK_EQ_INT(status, REDLATCH_OK);
     CHECK_EQ_INT(event.status, REDLATCH_INTERNAL);
@@ -178,7 +178,7 @@ static void who_waits_for_a_loss_is_woken(void) {
     while (!atomic_load(&client->client->losses_watched[LOSS_THREADS])) {
         poll(NULL, 0, 1);
     }
-    break_it(); /* with the mutex, which the thread drops to sleep */
+    break_it(); /* takes the mutex, which the thread drops only to sleep */
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK_EQ_INT(waited, REDLATCH_INTERNAL);
     end();

@@ -1,5 +1,5 @@
-/* Waits that are cancelled or resumed, against a server of the test: before, during and after; from a signal handler;
- * and resumable waits that outlive their lock and their client.
+/* Waits that are cancelled or resumed, against a server of the test: cancelled before and during a wait, by a thread
+ * and by a signal handler; resumable waits that outlive their lock and their client.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -16,12 +16,12 @@
 #include "unit.h"
 
 static struct fake_server server;
-static _Atomic bool held_by_other; /* what the server says of every lock */
-static _Atomic bool soon_free;     /* and that its lease is about to end */
+static _Atomic bool held_by_other; /* the server replies that another client holds every lock */
+static _Atomic bool soon_free;     /* and that the lease is about to end */
 static _Atomic bool silent;
 static _Atomic int releases;
 
-/* Which script it is tells the number of its arguments: only a release has a channel. */
+/* Only a release names a channel, which tells it from an acquire. */
 static const char *answer(void *context, int connection, const char *command) {
     (void)context;
     const char *greeting = fake_greeting(connection, command);
@@ -29,7 +29,7 @@ static const char *answer(void *context, int connection, const char *command) {
         return greeting;
     }
     if (strncmp(command, "SUBSCRIBE ", 10) == 0 || strncmp(command, "UNSUBSCRIBE ", 12) == 0) {
-        return ""; /* never confirmed: whoever waits rechecks by itself */
+        return ""; /* never confirmed, so waiters recheck by timer */
     }
     if (atomic_load(&silent)) {
         return "";
@@ -94,12 +94,12 @@ static int go_on(redlatch_wait *wait, int64_t max_block_ms) {
 static void fired_before(void) {
     begin(true);
     CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
-    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK); /* no more than once */
+    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK); /* a second firing changes nothing */
     int64_t start = system_now();
     CHECK_EQ_INT(acquire(), REDLATCH_CANCELLED);
     CHECK(system_now() - start < SECOND);
     CHECK(strstr(redlatch_last_error(), "acquire \"orders\"") && strstr(redlatch_last_error(), "cancelled"));
-    atomic_store(&held_by_other, false); /* the object is as new */
+    atomic_store(&held_by_other, false); /* the cancel object can be used again */
     CHECK_EQ_INT(acquire(), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     CHECK_EQ_INT(releases, 1);
@@ -113,7 +113,8 @@ static void *fire_soon(void *unused) {
     return NULL;
 }
 
-/* Cancelled while parked, while the server owes the reply, and while there is no server. */
+/* Checks that an acquire ends soon after another thread cancels it. The callers do this while the acquire is parked,
+ * while the server sends no reply, and while there is no server. */
 static void check_fired_meanwhile(void) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, fire_soon, NULL) == 0);
@@ -142,7 +143,8 @@ static void *acquire_in_vain(void *status_out) {
     return NULL;
 }
 
-/* A firing sets the word first. Who sees that ends its wait, and the signal comes afterwards. */
+/* redlatch_cancel_fire sets the futex first. A thread that sees this ends its wait, and the signal may come
+ * afterwards. */
 static void a_signal_that_came_late_is_taken(void) {
     begin(false);
     atomic_store(&silent, true);
@@ -155,7 +157,7 @@ static void a_signal_that_came_late_is_taken(void) {
     while (poll(&polled, 1, 0) > 0 && system_now() - start < 5 * SECOND) {
         usleep(1000);
     }
-    CHECK(poll(&polled, 1, 0) == 0); /* or the caller would be awake all the time */
+    CHECK(poll(&polled, 1, 0) == 0); /* a signal that is left would keep the caller awake */
     redlatch_cancel_fire(cancel);
     pthread_join(thread, NULL);
     CHECK_EQ_INT(status, REDLATCH_CANCELLED);
@@ -193,7 +195,7 @@ static void in_steps(void) {
     CHECK_EQ_INT(go_on(wait, 20), REDLATCH_CANCELLED);
     CHECK_STR(redlatch_last_error(), redlatch_strerror(REDLATCH_CANCELLED));
     redlatch_wait_drop(wait);
-    wait = begin_wait(cancel); /* the cancel object is as new */
+    wait = begin_wait(cancel); /* the cancel object can be used again */
     CHECK_EQ_INT(go_on(wait, 0), REDLATCH_AGAIN);
     redlatch_wait *other = NULL;
     CHECK_EQ_INT(redlatch_lock_begin_acquire(lock, owner, 60000, 0, cancel, &other), REDLATCH_IN_USE);
@@ -205,7 +207,7 @@ static void in_steps(void) {
     while ((status = go_on(wait, 10)) == REDLATCH_AGAIN) {
     }
     CHECK_EQ_INT(status, REDLATCH_OK);
-    redlatch_wait_drop(wait); /* what was granted and collected stays */
+    redlatch_wait_drop(wait); /* a grant that was collected stays */
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
@@ -241,7 +243,7 @@ static void bad_arguments_begin_no_wait(void) {
     CHECK_EQ_INT(redlatch_lock_begin_acquire(lock, owner, 1000, 0, cancel, NULL), REDLATCH_INVALID);
     CHECK(strstr(redlatch_last_error(), "wait_out is NULL: expected a pointer to set"));
     CHECK(wait == NULL);
-    wait = begin_wait(cancel); /* the object names no wait: it can be used */
+    wait = begin_wait(cancel); /* the failed calls did not use the cancel object */
     CHECK_EQ_INT(go_on(wait, -2), REDLATCH_INVALID);
     CHECK(strstr(redlatch_last_error(), "max_block_ms is -2"));
     CHECK_EQ_INT(go_on(wait, 0), REDLATCH_AGAIN);
@@ -258,7 +260,7 @@ static void a_wait_that_is_never_continued(void) {
     begin(false);
     CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK);
     redlatch_wait_drop(begin_wait(cancel));
-    CHECK_EQ_INT(acquire(), REDLATCH_OK); /* the firing was for the wait before */
+    CHECK_EQ_INT(acquire(), REDLATCH_OK); /* the firing was for the wait that was dropped */
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
@@ -310,7 +312,8 @@ static uint64_t held(void) {
     return stats.held;
 }
 
-/* Granted between two calls, and nobody will ask: it is given back, with and without the lock's handle. */
+/* A grant comes between two calls, and the wait is dropped. The lock is released, whether its handle was freed before
+ * or not. */
 static void a_grant_that_nobody_wants(void) {
     for (int freed_first = 0; freed_first < 2; freed_first++) {
         begin(true);

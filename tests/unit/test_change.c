@@ -21,7 +21,7 @@ static struct call *begun(enum change change) {
     return call;
 }
 
-/* Whether the server may say with a number less than 0 that there would be too many permits. */
+/* Returns whether a negative number in the reply says that there would be too many permits. */
 static bool is_bounded(int change) {
     return change == SEMAPHORE_ADD || change == SEMAPHORE_RELEASE || change == SEMAPHORE_RELEASE_IF_EXISTS ||
            change == PERMITS_ADD;
@@ -197,7 +197,7 @@ static void an_undo_is_not_sent_for_ever(void) {
     rig_lost(PIPELINE);
     rig.now += 60 * SECOND;
     rig_ready(PIPELINE, RESOLVED_BY_KILL);
-    CHECK(rig_send(PIPELINE) == NULL); /* what it would undo is forgotten */
+    CHECK(rig_send(PIPELINE) == NULL); /* by then the record that it needs may have ended */
     RIG_CLOSE();
 }
 

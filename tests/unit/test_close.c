@@ -1,4 +1,4 @@
-/* Closing a client whose server owes answers: whoever waits for them sleeps.
+/* Closing a client whose server does not reply: the thread that waits for the replies sleeps.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 
 enum { CLOSE_MS = 100 };
 
-/* The linker leads the core's calls through this. */
+/* The linker redirects the core's calls of system_wait to this function. */
 void __real_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until);
 
@@ -23,7 +23,7 @@ void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until
     __real_system_wait(word, expected, until);
 }
 
-/* Answers everything but releases. */
+/* Replies to scripts with the text at *context, which is "" for no reply, and to other commands with success. */
 static const char *answer(void *context, int connection, const char *command) {
     (void)context;
     const char *greeting = fake_greeting(connection, command);
@@ -49,7 +49,7 @@ static void who_waits_for_pending_answers_sleeps(void) {
     to_scripts = "";
     atomic_store(&waits, 0);
     int64_t start = system_now();
-    redlatch_client_close(client); /* sends the release, and waits for its answer */
+    redlatch_client_close(client); /* sends the release and waits for its reply */
     int64_t took = system_now() - start;
     CHECK(took >= (CLOSE_MS - 1) * MILLISECOND);
     CHECK(atomic_load(&waits) > 0 && atomic_load(&waits) <= took / 200 + 10); /* each lasts 200 us */

@@ -1,5 +1,5 @@
-/* The loss of a member that another client sees is told by the first member's client, and at once: by its event
- * descriptor and to its thread that waits for losses. Against a real server, with the clients' own threads.
+/* If another client finds the loss of a member, the first member's client reports it at once: by its event descriptor,
+ * and to the thread that waits for its losses. Against a real server, with the clients' own threads.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static redlatch_lock *new_lock(redlatch_client *client, const char *name) {
     return lock;
 }
 
-/* A lock with a member on each of two clients, that of the second taken away by a third. */
+/* A multi lock with a member on each of two clients. A third client, the thief, force-releases the second member. */
 struct scene {
     redlatch_client *clients[3];
     redlatch_lock *members[2];
@@ -90,7 +90,7 @@ static void the_thread_that_waits_for_losses_is_woken(void) {
     take_away(&scene);
     int64_t start = system_now();
     CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], TIMEOUT_MS, &event), REDLATCH_OK);
-    CHECK(system_now() - start < (int64_t)TIMEOUT_MS * 1000); /* woken, not at its deadline */
+    CHECK(system_now() - start < (int64_t)TIMEOUT_MS * 1000); /* woken before the deadline */
     CHECK_EQ_INT(event.kind, REDLATCH_EVENT_LOST);
     tear_down(&scene);
 }

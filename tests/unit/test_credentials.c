@@ -1,4 +1,4 @@
-/* Users and passwords of connections: replaced, said, wiped from buffers, and kept out of what is shown.
+/* User and password of connections: replaced, sent, wiped from buffers, and kept out of error texts.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "credentials.h"
@@ -55,7 +55,7 @@ static void a_buffer_is_wiped_but_for_what_is_pending(void) {
     CHECK(credentials_say(&credentials, &output));
     size_t size = output_pending(&output);
     output.begin = size;                          /* sent */
-    CHECK(output_bytes(&output, "-pending-", 9)); /* from the beginning: nothing was pending */
+    CHECK(output_bytes(&output, "-pending-", 9)); /* written from the beginning, as nothing was pending */
     CHECK(memmem(output.bytes, size, "S3CR3T", 6));
     output_wipe(&output);
     CHECK(!memmem(output.bytes, size, "S3CR3T", 6));
@@ -65,7 +65,7 @@ static void a_buffer_is_wiped_but_for_what_is_pending(void) {
     end();
 }
 
-/* What is shown of an error, of credentials that may have been replaced since. */
+/* Checks what is shown of an error reply to AUTH. If `same` is false, the credentials have changed since that AUTH. */
 static void check_shown(bool same, const char *error, const char *expected) {
     const struct reply reply = {.kind = REPLY_ERROR, .text = error, .size = strlen(error)};
     struct reply shown = credentials_shown_error(&credentials, credentials.version - !same, &reply);

@@ -1,5 +1,5 @@
-/* Which server a client is on: what a greeting shows of that, moves from one process to another, and what a search that
- * found the master changes.
+/* Which server a client is on: what a greeting shows about it, when the client moves to another process, and what a
+ * search that found the master changes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "current_server.h"
 
@@ -13,7 +13,7 @@ static const int64_t START = 1000 * SECOND;
 static struct client *client;
 static struct search search;
 
-/* A client whose URL names its server, or one that searches. */
+/* Makes a client whose URL names the server, or one that searches for it. */
 static void begin(bool searches) {
     client = calloc(1, sizeof *client);
     CHECK(client != NULL);
@@ -26,7 +26,7 @@ static void end(void) {
     free(client);
 }
 
-/* A connection, begun at a time, whose server process is known by a letter. */
+/* Judges a connection that was begun at `opened_at`. The run id of its server is made of the letter `process`. */
 static enum server_change greeted_by(char process, int64_t opened_at, int64_t now) {
     struct connection connection = {.opened_at = opened_at};
     memset(connection.run_id, process, PROCESS_ID_SIZE - 1);
@@ -36,7 +36,7 @@ static enum server_change greeted_by(char process, int64_t opened_at, int64_t no
 static void the_first_process_is_remembered(void) {
     begin(false);
     struct connection unknown = {.opened_at = START};
-    CHECK_EQ_INT(current_server_greeted(&client->node, &unknown, START), SERVER_SAME); /* one that INFO is kept from */
+    CHECK_EQ_INT(current_server_greeted(&client->node, &unknown, START), SERVER_SAME); /* INFO was denied */
     CHECK_EQ_INT(client->node.current.run_id[0], '\0');
     CHECK_EQ_INT(greeted_by('a', START, START), SERVER_SAME);
     CHECK_EQ_INT(strlen(client->node.current.run_id), PROCESS_ID_SIZE - 1);
@@ -60,7 +60,7 @@ static void another_process_is_a_move(void) {
     end();
 }
 
-/* Moves to and fro, every `pause`; how many before they are called what they are, 100 at most. */
+/* Moves between two processes every `pause`. Returns how many moves were made before SERVER_ALTERNATES, 100 at most. */
 static int moves_to_and_fro(int64_t pause) {
     greeted_by('a', START, START);
     for (int i = 1; i <= 100; i++) {
@@ -77,17 +77,17 @@ static int moves_to_and_fro(int64_t pause) {
 
 static void a_proxy_that_balances_is_noticed(void) {
     begin(false);
-    CHECK_EQ_INT(moves_to_and_fro(SECOND), 5); /* one to b, four back to where it was */
+    CHECK_EQ_INT(moves_to_and_fro(SECOND), 5); /* one to b, and four returns */
     end();
     begin(false);
-    CHECK_EQ_INT(moves_to_and_fro(4 * SECOND), 100); /* failovers may come so */
+    CHECK_EQ_INT(moves_to_and_fro(4 * SECOND), 100); /* failovers may come as fast */
     end();
-    begin(true); /* the master is known from elsewhere */
+    begin(true); /* the search says which server is the master */
     CHECK_EQ_INT(moves_to_and_fro(SECOND), 100);
     end();
 }
 
-/* Five returns in ten seconds are too many, and in a little more they are not. */
+/* Five returns within ten seconds are too many. If the last one comes later, they are not. */
 static void returns_are_counted_for_ten_seconds(void) {
     for (int more = 0; more <= 1; more++) {
         begin(false);
@@ -103,7 +103,7 @@ static void returns_are_counted_for_ten_seconds(void) {
     }
 }
 
-/* Servers that are restarted one after the other are new each time; the last four that were left are known. */
+/* Each restart makes a new process. The last four processes that the client left are remembered. */
 static void the_last_ones_left_are_remembered(void) {
     begin(false);
     for (int process = 'a'; process <= 'f'; process++) {
@@ -118,7 +118,7 @@ static void the_last_ones_left_are_remembered(void) {
     CHECK_EQ_INT(client->node.current.returns, 0);
     CHECK_EQ_INT(greeted_by('c', START, START), SERVER_MOVED);
     CHECK_EQ_INT(client->node.current.returns, 1);
-    CHECK_EQ_INT(client->node.current.left[0][0], 'f'); /* it is full, and c stays in it */
+    CHECK_EQ_INT(client->node.current.left[0][0], 'f'); /* the list is full and stays as it is, with c */
     CHECK_EQ_INT(client->node.current.left[SERVERS_LEFT - 1][0], 'c');
     end();
 }
@@ -150,11 +150,12 @@ static void a_master_at_another_address_is_a_move(void) {
     CHECK_EQ_INT(client->node.current.run_id[0], '\0');
     CHECK_EQ_INT(client->node.current.moved_at, START + 2);
     CHECK(found("two", 2, START + 3));
-    CHECK(!client->node.current.moves[LOSS_EVENTS].pending); /* nobody asked for it */
+    CHECK(!client->node.current.moves[LOSS_EVENTS].pending); /* nobody collects events */
     end();
 }
 
-/* Its name leads to another server although the old one still answers. The event would have the same address twice. */
+/* The host name leads to another server, although the old one still answers. There is no event, because it would name
+ * the same address twice. */
 static void another_process_at_the_same_address_is_a_move(void) {
     begin(true);
     atomic_store(&client->losses_watched[LOSS_EVENTS], true);
@@ -163,7 +164,7 @@ static void another_process_at_the_same_address_is_a_move(void) {
     CHECK(!found("name", 1, START)); /* no connection has been greeted yet */
     greeted_by('a', START, START);
     CHECK(!found("name", 1, START + 1));
-    search.run_id[0] = '\0'; /* it does not say */
+    search.run_id[0] = '\0'; /* the server does not show its run id */
     CHECK(!found("name", 1, START + 2));
     memset(search.run_id, 'b', PROCESS_ID_SIZE - 1);
     CHECK(found("name", 1, START + 3));
@@ -175,7 +176,7 @@ static void another_process_at_the_same_address_is_a_move(void) {
     end();
 }
 
-/* Of several moves the host is told at once where the client was and where it is. */
+/* Several moves make one event: it says where the client was before the first, and where it is now. */
 static void moves_are_noted_for_who_asks(void) {
     begin(true);
     atomic_store(&client->losses_watched[LOSS_EVENTS], true);
@@ -193,7 +194,7 @@ static void moves_are_noted_for_who_asks(void) {
 
 static void a_search_is_requested_for_half_a_minute(void) {
     begin(true);
-    client->node.current.search_from = START + 1; /* the last one failed */
+    client->node.current.search_from = START + 1; /* the last search failed */
     current_server_request_search(client, START);
     CHECK(client->node.current.must_search);
     CHECK_EQ_INT(client->node.current.search_from, 0);
@@ -201,7 +202,8 @@ static void a_search_is_requested_for_half_a_minute(void) {
     end();
 }
 
-/* Where a name or an address leads may have changed; if it has not, the replica is what is meant, for a while. */
+/* The name or the address in the URL may lead to another server now. If a lookup finds a replica again, the URL is
+ * taken to name that replica for 5 s. */
 static void a_replica_may_be_the_wrong_server(void) {
     begin(false);
     CHECK(current_server_may_be_elsewhere(&client->node, START));

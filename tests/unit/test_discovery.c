@@ -1,4 +1,5 @@
-/* The search for a master or a topology: who is asked next, what is believed, and what a search that failed says.
+/* The search for a master or a topology: which source is asked next, which replies are believed, and the error text of
+ * a search that failed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "discovery.h"
 
@@ -53,9 +54,9 @@ static void a_sentinel_that_is_down_is_passed_over(void) {
     discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "a:1: refused");
     check_step(&discovery, DISCOVERY_ASK, "b");
     announce(&discovery, "m");
-    discovery_verified(&discovery, ROLE_UNKNOWN); /* it does not say */
+    discovery_verified(&discovery, ROLE_UNKNOWN); /* it does not say its role */
     check_step(&discovery, DISCOVERY_FOUND, "m");
-    discovery_begin(&discovery); /* with the one that was right */
+    discovery_begin(&discovery); /* begins with the source that was right */
     check_step(&discovery, DISCOVERY_ASK, "b");
 }
 
@@ -89,7 +90,7 @@ static void an_unknown_service_is_an_error_of_the_url(void) {
     CHECK_EQ_INT(discovery.status, REDLATCH_INVALID);
     CHECK_STR(discovery.why,
               "service \"nobody\": unknown to the sentinel b:1; expected the name of a monitored master");
-    discovery.found_before = true; /* the sentinels have forgotten it for a moment */
+    discovery.found_before = true; /* the sentinels may have forgotten it for a moment */
     discovery_begin(&discovery);
     for (int i = 0; i < 3; i++) {
         discovery_service_unknown(&discovery);
@@ -105,7 +106,7 @@ static void a_refused_password_is_reported(void) {
     discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "c:1: refused");
     CHECK_EQ_INT(discovery.status, REDLATCH_AUTHENTICATION);
     CHECK_STR(discovery.why, "b:1: NOAUTH");
-    discovery_begin(&discovery); /* nothing of the last search is left */
+    discovery_begin(&discovery); /* nothing of the last */
     CHECK_EQ_INT(discovery.status, REDLATCH_OK);
     CHECK_STR(discovery.why, "");
 }
@@ -137,7 +138,8 @@ static void servers_are_candidates_themselves(void) {
     check_step(&discovery, DISCOVERY_FOUND, "c");
 }
 
-/* Whom a replica follows is a candidate behind those of the list; the next search forgets it, if it was not right. */
+/* The master that a replica names is a candidate behind those of the list. The next search forgets it unless it was
+ * found. */
 static void the_master_of_a_replica_is_a_candidate(void) {
     struct discovery discovery = searching(NULL);
     const struct endpoint listed = at("b", 1);
@@ -150,7 +152,7 @@ static void the_master_of_a_replica_is_a_candidate(void) {
     check_step(&discovery, DISCOVERY_VERIFY, "c");
     discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "c:1: refused");
     check_step(&discovery, DISCOVERY_VERIFY, "m");
-    discovery_replica_of(&discovery, &further); /* it is a replica itself */
+    discovery_replica_of(&discovery, &further); /* the named server is a replica itself */
     discovery_verified(&discovery, ROLE_REPLICA);
     check_step(&discovery, DISCOVERY_VERIFY, "n");
     discovery_verified(&discovery, ROLE_MASTER);
@@ -163,7 +165,7 @@ static void the_master_of_a_replica_is_a_candidate(void) {
     discovery_verified(&discovery, ROLE_MASTER);
     discovery_begin(&discovery);
     CHECK_EQ_INT(discovery.sources.count, 3);
-    discovery.next = 1; /* the search began with the second one: the first and the learned one are still to be tried */
+    discovery.next = 1; /* the search begins with the second source: the first and the named one come last */
     discovery_begin(&discovery);
     discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "b:1: refused");
     discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "c:1: refused");
@@ -175,7 +177,7 @@ static void the_master_of_a_replica_is_a_candidate(void) {
     CHECK(discovery_is_followed(&discovery));
     discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "m:1: refused");
     CHECK_EQ_INT(discovery.step, DISCOVERY_FAILED);
-    struct discovery sentinels = searching("s"); /* they say who is a candidate */
+    struct discovery sentinels = searching("s"); /* only sentinels announce candidates */
     announce(&sentinels, "r");
     discovery_replica_of(&sentinels, &other);
     CHECK_EQ_INT(sentinels.sources.count, 3);
@@ -186,22 +188,22 @@ static void a_node_knows_the_topology(void) {
     const struct endpoint masters[] = {at("m", 1), at("b", 1), at("n", 1)};
     check_step(&discovery, DISCOVERY_ASK, "a");
     discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "a:1: refused");
-    check_step(&discovery, DISCOVERY_ASK, "b"); /* nobody is verified */
+    check_step(&discovery, DISCOVERY_ASK, "b"); /* no node is verified */
     discovery_topology_known(&discovery, masters, 3);
     check_step(&discovery, DISCOVERY_FOUND, "b");
     CHECK_EQ_INT(discovery.sources.count, 5);
-    discovery_begin(&discovery); /* with the one that was right */
+    discovery_begin(&discovery); /* begins with the source that was right */
     const char *const order[] = {"b", "c", "m", "n", "a"};
     for (int i = 0; i < 5; i++) {
         check_step(&discovery, DISCOVERY_ASK, order[i]);
         discovery_target_failed(&discovery, i == 1 ? REDLATCH_AUTHENTICATION : REDLATCH_UNREACHABLE, order[i]);
     }
     CHECK_EQ_INT(discovery.step, DISCOVERY_FAILED);
-    CHECK_EQ_INT(discovery.status, REDLATCH_AUTHENTICATION); /* the most telling one */
+    CHECK_EQ_INT(discovery.status, REDLATCH_AUTHENTICATION); /* the failure of the greatest weight */
     CHECK_STR(discovery.why, "c");
 }
 
-/* Masters that are none any more are not asked; nodes of the URL are. */
+/* Nodes that are no longer masters are not asked. Nodes of the URL are. */
 static void masters_are_sources_as_long_as_they_are(void) {
     struct discovery discovery = begun(NULL, true);
     const struct endpoint before[] = {at("m", 1), at("n", 1)};
@@ -217,7 +219,7 @@ static void masters_are_sources_as_long_as_they_are(void) {
     discovery_begin(&discovery);
     check_step(&discovery, DISCOVERY_ASK, "n");
     discovery_topology_known(&discovery, after, 1);
-    discovery_begin(&discovery); /* the one that was right is none of them any more */
+    discovery_begin(&discovery); /* the source that was right is no longer among them */
     check_step(&discovery, DISCOVERY_ASK, "a");
     CHECK_EQ_INT(discovery.sources.count, 4);
     CHECK_STR(discovery.sources.list[3].host, "o");
@@ -271,7 +273,7 @@ static void lists_of_endpoints(void) {
         CHECK_EQ_INT(list.count, i + 1);
     }
     struct endpoint more = at("g", 1);
-    CHECK(!endpoints_add(&list, &more)); /* it is full */
+    CHECK(!endpoints_add(&list, &more)); /* the list is full */
     CHECK_EQ_INT(list.count, ENDPOINTS_MAX);
     CHECK(!endpoint_equal(&more, &list.list[0]) && !endpoint_equal(&list.list[1], &list.list[0]));
 }

@@ -1,5 +1,5 @@
-/* Calls against a server that hangs up, falls silent, talks nonsense or forgets, and messages, losses and ended
- * owners as a client hears of them.
+/* Calls against a server that closes the connection, does not reply, sends nonsense or forgets holds. How a client
+ * learns of messages, of losses, and of owners that ended.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -19,12 +19,12 @@ enum { RECEIVED_SIZE = 1 << 16 };
 
 static struct fake_server server;
 static char received[RECEIVED_SIZE]; /* commands, each followed by a semicolon; read once the server is closed */
-static const char *_Atomic plan; /* what becomes of the next acquires and releases, a letter each; then all goes well */
-static _Atomic bool busy;        /* somebody else holds every lock */
+static const char *_Atomic plan; /* the replies to the next acquires and releases, a letter each; then all succeed */
+static _Atomic bool busy;        /* others hold every lock */
 static _Atomic bool forgotten;   /* renewals find nothing */
 static _Atomic bool channels_denied;
 static _Atomic int watched; /* the connection that subscribed last */
-static char message[200];   /* on the channel subscribed to last */
+static char message[200];   /* a message on the channel that was subscribed to last */
 
 static const char *confirm(const char *command, int connection) {
     static char bytes[300];
@@ -124,7 +124,7 @@ static redlatch_stats stats(void) {
     return now;
 }
 
-/* How often the server heard something. */
+/* Returns how often the server received `part`. */
 static int times_received(const char *part) {
     int count = 0;
     for (const char *at = received; (at = strstr(at, part)) != NULL; at++) {
@@ -180,7 +180,7 @@ static void silence_ends_at_the_time_out(void) {
     int64_t passed = system_now() - start;
     CHECK(passed >= SECOND / 10 && passed < 5 * SECOND);
     CHECK(strstr(redlatch_last_error(), "acquire \"orders\""));
-    CHECK_EQ_INT(stats().compensations, 1); /* behind it, on the same connection */
+    CHECK_EQ_INT(stats().compensations, 1); /* the undo follows on the same connection */
     CHECK_EQ_INT(stats().reconnects, 0);
     end();
 }
@@ -224,7 +224,8 @@ static void *wait_for_it(void *status_out) {
     return NULL;
 }
 
-/* Somebody waits for a lock that is held for a minute, hears that it is free, and has it at once. */
+/* A thread waits for a lock whose holder has a lease of a minute. A message says that the lock is free, and the thread
+ * acquires it at once. */
 static void a_message_wakes_a_waiter(void) {
     begin("");
     atomic_store(&busy, true);
@@ -233,7 +234,7 @@ static void a_message_wakes_a_waiter(void) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, wait_for_it, &status) == 0);
     CHECK(within(10, is_subscribed));
-    usleep(20000); /* the look after subscribing is over */
+    usleep(20000); /* the recheck after the subscription is over */
     int64_t start = system_now();
     atomic_store(&busy, false);
     const char *bytes = message;
@@ -241,8 +242,8 @@ static void a_message_wakes_a_waiter(void) {
     CHECK_EQ_INT(sent, strlen(bytes));
     pthread_join(thread, NULL);
     CHECK_EQ_INT(status, REDLATCH_OK);
-    CHECK(system_now() - start < 3 * SECOND); /* sooner than the look without a message */
-    CHECK(within(10, is_notified)); /* the look may have been later than thought, and the first to find it free */
+    CHECK(system_now() - start < 3 * SECOND); /* sooner than the recheck without a message */
+    CHECK(within(10, is_notified)); /* a late recheck may have found the lock free before the message came */
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }
@@ -263,7 +264,8 @@ static void without_channels_waiters_recheck_now_and_then(void) {
     end();
 }
 
-/* A hold that the server forgets is told to both who may ask, and to the release. */
+/* A hold that the server has forgotten is reported to the thread that waits for losses, as an event, and to the
+ * release. */
 static void a_loss_is_notified(void) {
     begin("");
     int fd = -1;
@@ -301,7 +303,7 @@ static void acquire_late(void *unused) {
     CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
 }
 
-/* The lock is taken when the library has been told already that the thread is at its end. */
+/* Acquires in a destructor of thread data, after the library's own destructor has ended the thread's owner. */
 static void *acquire_at_the_end(void *unused) {
     (void)unused;
     redlatch_hold hold = {.struct_size = sizeof hold};
@@ -348,7 +350,7 @@ static void also_what_is_taken_at_the_very_end(void) {
     end();
 }
 
-/* An asynchronous call whose connection breaks, and some that are cancelled by their tag. */
+/* A started acquire whose connection breaks, and started acquires that are cancelled by their tag. */
 static void asynchronous_calls(void) {
     begin("h");
     int fd = -1;

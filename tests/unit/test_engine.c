@@ -1,4 +1,5 @@
-/* The engine's front: queries, force releases, and pipelines that can not be connected.
+/* The engine's interface: queries, inspections, force releases, commands about an owner's id, and pipelines that cannot
+ * be connected.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -10,7 +11,7 @@ static struct call *start(enum operation_kind kind) {
     return call;
 }
 
-/* A question, and what its answer was. */
+/* A question, and the text that it took from the reply. */
 struct requested {
     struct question question;
     char text[16];
@@ -54,7 +55,7 @@ static void an_inspection_hands_its_answer_to_the_question(void) {
     RIG_CLOSE();
 }
 
-/* A question given up on may be gone when the connection that it was sent on has broken: it is never written again. */
+/* The question may be gone once its caller gave up. So it is not written again after its connection broke. */
 static void an_inspection_given_up_is_not_written_again(void) {
     rig_open();
     struct call *call = inspect(false);
@@ -68,7 +69,7 @@ static void an_inspection_given_up_is_not_written_again(void) {
     RIG_CLOSE();
 }
 
-/* No route leads its command away from a node that is gone for good, and whose connections it would keep alive. */
+/* No route leads the command away from a node that is gone for good. It would keep the connections of that node alive. */
 static void an_inspection_given_up_does_not_wait_for_its_server(void) {
     for (int given_up_first = 0; given_up_first < 2; given_up_first++) {
         rig_open();
@@ -90,7 +91,7 @@ static void an_inspection_given_up_does_not_wait_for_its_server(void) {
     }
 }
 
-/* The answer to a query: ttl, owner, count. */
+/* Replies to a query with a TTL, an owner and a count. */
 static void answer_query(const char *owner, const char *count) {
     const struct reply elements[] = {
         {.kind = REPLY_INTEGER, .integer = 1234},
@@ -114,7 +115,8 @@ static void a_query_tells_who_holds_the_lock(void) {
     RIG_CLOSE();
 }
 
-/* Of kinds that several hold at once, or that queue, the answer counts holders and waiters. */
+/* If several owners may hold the kind at once, or if its waiters queue on the server, the reply counts holders and
+ * waiters. */
 static void a_query_counts_holders_and_waiters(void) {
     for (int holders = 0; holders < 3; holders++) {
         struct reply elements[] = {
@@ -178,7 +180,7 @@ static void a_query_that_is_answered_otherwise_fails(void) {
     RIG_CLOSE();
 }
 
-/* While its slot migrates, with its keys on two nodes; any other error ends it. */
+/* Both are repeated while the name's slot migrates and its keys are on two nodes. Any other error ends them. */
 static void a_query_and_a_force_release_wait_for_a_migration(void) {
     static const enum operation_kind kinds[] = {OPERATION_QUERY, OPERATION_FORCE};
     static const char *const errors[] = {
@@ -229,7 +231,7 @@ static struct call *start_of_owner(enum operation_kind kind) {
     return call;
 }
 
-/* Also one that was in doubt before. */
+/* This also holds for a command that was in doubt before. */
 static void what_waits_for_a_migration_is_not_sent_for_nobody(void) {
     rig_open();
     struct call *call = start_of_owner(OPERATION_RELEASE_OWNER);
@@ -269,7 +271,8 @@ static void the_hold_of_an_owner_is_ended_or_extended(void) {
     RIG_CLOSE();
 }
 
-/* The first time may have done what the second finds done. An extension says what it found. */
+/* A repeated release that finds no hold cannot say whether its first sending ended one. A repeated extension says what
+ * it found. */
 static void a_repeat_that_finds_no_hold_says_nothing(void) {
     static const struct {
         enum operation_kind kind;
@@ -293,7 +296,7 @@ static void a_repeat_that_finds_no_hold_says_nothing(void) {
     }
 }
 
-/* What it is written from is gone with the caller. */
+/* The command is written from memory of the caller, which has given up. */
 static void one_of_an_owner_that_was_given_up_is_not_repeated(void) {
     rig_open();
     struct call *call = start_of_owner(OPERATION_RELEASE_OWNER);
@@ -336,7 +339,7 @@ static void who_does_not_wait_fails_when_there_is_no_connection(void) {
     CHECK_EQ_INT(extension->status, REDLATCH_UNREACHABLE);
     CHECK(!acquire->done && !release->done);
     CHECK_EQ_INT(acquire->operation->unusable_since, rig.now);
-    rig_pass(RIG_UNREACHABLE_MS * MILLISECOND); /* and who waits, when it lasts */
+    rig_pass(RIG_UNREACHABLE_MS * MILLISECOND); /* operations that wait fail, too, if it lasts this long */
     CHECK_EQ_INT(acquire->status, REDLATCH_UNREACHABLE);
     CHECK(release->done);
     rig_ready(PIPELINE, RESOLVED_BY_KILL);
@@ -372,7 +375,7 @@ static void all_fail_when_it_can_not_pass_by_itself(void) {
     RIG_CLOSE();
 }
 
-/* As when credentials were refused that are going to be replaced. */
+/* For example, credentials were refused that are about to be replaced. */
 static void who_waits_goes_on_if_it_may_pass(void) {
     rig_open();
     struct call *waiter = rig_acquire("a", 1);
@@ -387,7 +390,7 @@ static void who_waits_goes_on_if_it_may_pass(void) {
     RIG_CLOSE();
 }
 
-/* The holder's release is a hand-over on a connection that breaks: its receiver is in the same trouble. */
+/* The holder's release is a hand-over whose connection breaks. The receiver fails with that connection, too. */
 static void a_receiver_does_not_wait_for_ever_for_its_hand_over(void) {
     for (int transient = 0; transient < 2; transient++) {
         rig_open();
@@ -413,7 +416,8 @@ static void a_receiver_does_not_wait_for_ever_for_its_hand_over(void) {
     }
 }
 
-/* Whose wait is short is told that it has nothing, not that the server does not answer, as if it had had the time. */
+/* A wait that is shorter than BRIEF_WAIT ends with TIMEOUT, because a missing reply says nothing about the server in
+ * that time. */
 static void a_short_wait_without_an_answer_is_a_time_out(void) {
     static const enum operation_kind kinds[] = {OPERATION_ACQUIRE, OPERATION_WATCH};
     for (int sent = 0; sent < 2; sent++) {
@@ -426,7 +430,7 @@ static void a_short_wait_without_an_answer_is_a_time_out(void) {
                 if (sent) {
                     rig_send(PIPELINE);
                 }
-                rig_pass(SECOND); /* a busy machine */
+                rig_pass(SECOND); /* as on a busy machine */
                 rig_abort(call, REDLATCH_TIMEOUT);
                 CHECK_EQ_INT(call->status, brief ? REDLATCH_TIMEOUT : sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE);
                 if (sent) {
@@ -457,7 +461,7 @@ static void a_short_try_without_an_answer_has_no_reply(void) {
     RIG_CLOSE();
 }
 
-/* A server that falls silent cannot be used from when it was asked, not from when its silence was found too long. */
+/* A silent server counts as unusable since the request was sent, not since the connection was given up. */
 static void a_wait_without_end_counts_from_the_question(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
@@ -476,7 +480,8 @@ static void a_wait_without_end_counts_from_the_question(void) {
     RIG_CLOSE();
 }
 
-/* Nobody sleeps in it: the engine's own timer ends it, by whether its command was sent. */
+/* No thread sleeps in an asynchronous operation, so the engine's timer ends it. The status depends on whether the
+ * command was sent. */
 static void an_asynchronous_question_ends_with_its_deadline(void) {
     static const enum operation_kind kinds[] = {OPERATION_QUERY, OPERATION_FORCE, OPERATION_CHANGE};
     for (int sent = 0; sent < 2; sent++) {
@@ -495,7 +500,7 @@ static void an_asynchronous_question_ends_with_its_deadline(void) {
             rig_pass(MILLISECOND);
             CHECK_EQ_INT(call->status, sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE);
             if (sent) {
-                rig_integer(PIPELINE, 1); /* late: nobody is told */
+                rig_integer(PIPELINE, 1); /* late: nobody waits for it */
             }
             CHECK(rig_send(PIPELINE) == NULL);
             RIG_CLOSE();

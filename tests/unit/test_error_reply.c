@@ -1,4 +1,4 @@
-/* Error replies of Redis 6, 7, 8 and Valkey, as they were seen, and what each means.
+/* Error replies as Redis 6, 7, 8 and Valkey sent them, and what each means.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "error_reply.h"
 
@@ -55,7 +55,7 @@ static const struct {
      REDLATCH_NOT_WRITABLE, TRANSIENT},
     {"WRONGTYPE Operation against a key holding the wrong kind of value", REDLATCH_WRONG_TYPE, 0},
     {"WRONGTYPE Operation against a key holding the wrong kind of value" AT(2), REDLATCH_WRONG_TYPE, 0},
-    /* Redis 6 wraps what was raised inside a script */
+    /* Redis 6 wraps errors that were raised inside a script */
     {IN(2) "WRONGTYPE Operation against a key holding the wrong kind of value", REDLATCH_WRONG_TYPE, 0},
     {IN(12) "-OOM command not allowed when used memory > 'maxmemory'.", REDLATCH_SERVER_OUT_OF_MEMORY, TRANSIENT},
     {IN(3) "@user_script: 3: -READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, TRANSIENT},
@@ -81,7 +81,7 @@ static const struct {
     {IN(3) "", REDLATCH_SERVER, MAY_HAVE_RUN},
     {IN(3) "@user_script", REDLATCH_SERVER, MAY_HAVE_RUN},
     {"ERR unknown command 'hset'" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
-    /* words that only begin like one of ours, and nothing at all */
+    /* texts that resemble known ones, and no text at all */
     {"BUSYKEY Target key name already exists.", REDLATCH_SERVER, 0},
     {"BUSYGROUP Consumer Group name already exists", REDLATCH_SERVER, 0},
     {"BUSY", REDLATCH_SERVER_BUSY, TRANSIENT},
@@ -94,7 +94,7 @@ static const struct {
     {"", REDLATCH_SERVER, 0},
 };
 
-/* Each text fills memory of its own, so that the address sanitizer sees what is read behind it. */
+/* Each text is copied to memory of its exact size, so that the address sanitizer notices a read beyond it. */
 static void means_what_the_table_says(void) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t size = strlen(rows[i].text);

@@ -1,4 +1,4 @@
-/* Status codes in words and as facts; the last error of each thread; names made fit for a message.
+/* Names, texts and properties of status codes. The last error of each thread. Names as messages show them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "errors.h"
 
@@ -103,7 +103,7 @@ static void every_reason_has_its_name(void) {
     CHECK_STR(redlatch_reason_name((int)(sizeof names / sizeof names[0])), "unknown");
 }
 
-/* The reason is that of the last failure, which words kept for somebody else do not touch. */
+/* The reason belongs to the last failure. A failure between two swaps of the error text leaves it as it was. */
 static void a_reason_is_kept_beside_the_words(void) {
     fail_with(REDLATCH_LOST, "gone");
     CHECK_EQ_INT(redlatch_last_reason(), REDLATCH_REASON_NONE);
@@ -160,7 +160,7 @@ static void names_are_printable_and_short(void) {
     CHECK_EQ_INT(strlen(shown_name(name, 59, text)), 59);
     CHECK(strchr(text, '.') == NULL);
     CHECK_EQ_INT(strlen(shown_name(name, 60, text)), 60);
-    CHECK(strchr(text, '.') == NULL); /* as much as there is room for */
+    CHECK(strchr(text, '.') == NULL); /* the longest name that is shown whole */
     CHECK_EQ_INT(strlen(shown_name(name, 61, text)), 60);
     CHECK_STR(text + 57, "...");
     char *large = calloc(1, 65535);

@@ -1,4 +1,5 @@
-/* The waiting of fair locks: places in the server's queue, who looks, who is refreshed, and how waiters leave.
+/* Waiting for fair locks: positions in the server queue, which waiter rechecks, which are refreshed, and how waiters
+ * leave.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -6,7 +7,7 @@
 #include "refresh.h"
 #include "wire.h"
 
-/* Answers a refresh: this number has no place. */
+/* Replies to a refresh that the waiter with this number has no position, or with "" that all have one. */
 static void one_is_absent(const char *number) {
     struct reply element = {.kind = REPLY_STRING, .text = number, .size = strlen(number)};
     struct reply reply = {.kind = REPLY_ARRAY, .elements = &element, .count = number[0] ? 1 : 0};
@@ -95,9 +96,9 @@ static void the_others_are_refreshed_together(void) {
     uint32_t arguments;
     command_counts(refresh, &keys, &arguments);
     CHECK_EQ_INT(keys, 4);
-    CHECK_EQ_INT(arguments, 1 + 4); /* the time-out, and all but the foremost, which is looking just now */
+    CHECK_EQ_INT(arguments, 1 + 4); /* the fair timeout, and all waiters but the foremost, which is rechecking */
     one_is_absent("");
-    rig_send(PIPELINE); /* the foremost looked */
+    rig_send(PIPELINE); /* the recheck of the foremost */
     queued(30000, "");
     everybody_leaves(waiters, 6);
 }
@@ -107,9 +108,9 @@ static void a_position_that_is_gone_is_taken_anew_at_the_end(void) {
     open_fair();
     held_with_waiters(waiters, 4);
     rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
-    rig_drain_background(); /* the hold is renewed; what is not of the right form is passed over */
+    rig_drain_background(); /* the hold is renewed, and the reply to the refresh names no lost position */
     rig_send(PIPELINE);
-    rig_integer(PIPELINE, 30000); /* the foremost is told that it is absent */
+    rig_integer(PIPELINE, 30000); /* the foremost has no position */
     struct command *again = rig_send(PIPELINE);
     CHECK(again && again->id == 2 && again->position == POSITION_WANTED);
     CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_REQUESTING);
@@ -118,7 +119,7 @@ static void a_position_that_is_gone_is_taken_anew_at_the_end(void) {
     CHECK_EQ_INT(first->id, 3);
     CHECK(list_next(&rig_wait_queue("a")->waiters, &waiters[2]->operation->link) == NULL);
     CHECK(waiters[2]->operation->has_position);
-    struct command *recheck = rig_send(PIPELINE); /* the next one may have lost its own */
+    struct command *recheck = rig_send(PIPELINE); /* the new foremost may have lost its position, too */
     CHECK(recheck && recheck->id == 3 && recheck->position == POSITION_TAKEN);
     queued(30000, "3");
     CHECK(rig_send(PIPELINE) == NULL);
@@ -268,7 +269,7 @@ static void a_position_requested_in_vain_is_left_where_old_commands_may_come(voi
     RIG_CLOSE();
 }
 
-/* The channel of the number that was given up calls nobody any more. */
+/* Nobody is woken on the channel of the old number any more, so the waiter subscribes to that of its new number. */
 static void a_waiter_with_a_new_number_listens_for_that(void) {
     struct call *waiters[3];
     open_fair();
@@ -276,7 +277,7 @@ static void a_waiter_with_a_new_number_listens_for_that(void) {
     rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
     rig_drain_background();
     rig_send(PIPELINE);
-    rig_integer(PIPELINE, 30000); /* it is absent, and asks for a new place */
+    rig_integer(PIPELINE, 30000); /* it has no position, and requests a new one */
     rig_send(PIPELINE);
     rig_lost(PIPELINE);
     rig_ready(PIPELINE, RESOLUTION_DENIED);
@@ -296,7 +297,7 @@ static void a_waiter_with_a_new_number_listens_for_that(void) {
     }
     rig_drain_background();
     rig_end("a", 1);
-    for (int i = 0; i < 2; i++) { /* until the old number can not come late any more */
+    for (int i = 0; i < 2; i++) { /* until no command with the old number can arrive late */
         rig_pass((RIG_LEASE_MS + 2000) * MILLISECOND);
         while (rig_send(PIPELINE)) {
             rig_integer(PIPELINE, 0);
@@ -305,7 +306,7 @@ static void a_waiter_with_a_new_number_listens_for_that(void) {
     RIG_CLOSE();
 }
 
-/* However short the lease is that it asked for. */
+/* The leave is repeated for the fair timeout, even if the requested lease is shorter. */
 static void a_position_is_left_again_and_again_while_it_may_come_late(void) {
     open_fair();
     struct call *call = rig_acquire_for("a", 1, 50);
@@ -345,7 +346,8 @@ static void calls_of_one_owner_do_not_wait_for_each_other(void) {
     RIG_CLOSE();
 }
 
-/* What re-entered has to begin anew, as the hold is gone: by another number than the one whose leave is under way. */
+/* The second call was to re-enter a hold that has ended meanwhile. It requests anew, with another number than the one
+ * that it is just leaving. */
 static void a_number_that_was_left_is_not_used_again(void) {
     open_fair();
     rig_acquire_named("a", 1);
@@ -354,7 +356,7 @@ static void a_number_that_was_left_is_not_used_again(void) {
     rig_send(PIPELINE);
     rig_nil(PIPELINE);
     rig_extend("a", 1, 5000);
-    rig_release("a", 1); /* waits for the extension, and the second call behind it */
+    rig_release("a", 1); /* waits for the extension; the second call will wait for the release */
     queued(30000, "");
     rig_send(PIPELINE);
     struct command *leave = rig_send(PIPELINE);

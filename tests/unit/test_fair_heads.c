@@ -1,4 +1,5 @@
-/* Who goes first in a fair lock: calls, hand-overs, and what the server says of its queue's head.
+/* Which waiter of a fair lock goes first: wake-up messages, hand-overs, and what replies say of the head of the server
+ * queue.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "fair_fixture.h"
 #include "wire.h"
 
-/* Calls a waiter on its own channel. */
+/* Delivers a message on a waiter's wake-up channel. */
 static void call_waiter(const char *name, struct operation *operation) {
     CHECK(operation->wake_channel != NULL);
     if (operation->wake_channel) {
@@ -18,7 +19,7 @@ static void call_waiter(const char *name, struct operation *operation) {
     }
 }
 
-/* A waiter looks from its place, whose number is `id`, and has the lock. */
+/* Checks that a waiter rechecks from its position with the number `id`, and grants it the lock. */
 static void recheck_is_granted(const struct call *waiter, uint64_t id) {
     struct command *recheck = rig_send(PIPELINE);
     CHECK(recheck && recheck->id == id && recheck->position == POSITION_TAKEN);
@@ -36,7 +37,7 @@ static void a_release_hands_over_to_the_head(void) {
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     CHECK_EQ_INT(waiters[2]->status, REDLATCH_OK);
-    CHECK_EQ_INT(waiters[2]->hold->id, 2); /* the number of its place */
+    CHECK_EQ_INT(waiters[2]->hold->id, 2); /* the number of its position */
     CHECK(rig_send(PIPELINE) == NULL);
     rig_release("a", 2);
     rig_send(PIPELINE);
@@ -55,14 +56,15 @@ static void if_another_stands_at_the_head_the_release_was_one(void) {
     rig_integer(PIPELINE, 2);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     CHECK_EQ_INT(waiters[2]->operation->phase, PHASE_PARKED);
-    CHECK(rig_send(PIPELINE) == NULL); /* it will be called */
+    CHECK(rig_send(PIPELINE) == NULL); /* the server will wake it */
     call_waiter("a", waiters[2]->operation);
     recheck_is_granted(waiters[2], 2);
     rig_end("a", 2);
     RIG_CLOSE();
 }
 
-/* Nobody will call it, and each release of this process would have it wait from then on. */
+/* The server wakes no waiter without a position, and each later hand-over of this process would make the waiter park
+ * again. */
 static void a_receiver_whose_position_is_gone_asks_for_another(void) {
     struct call *waiters[3];
     open_fair();
@@ -82,7 +84,7 @@ static void a_receiver_whose_position_is_gone_asks_for_another(void) {
     RIG_CLOSE();
 }
 
-/* Whoever stood at the head was called, and left again. */
+/* The waiter at the head was woken and has left again. Then this waiter was woken. */
 static void a_call_during_a_hand_over_is_not_missed(void) {
     struct call *waiters[3];
     open_fair();
@@ -138,7 +140,7 @@ static void the_reply_that_names_another_head_of_ours_brings_it_forward(void) {
     everybody_leaves(waiters, 7);
 }
 
-/* Releases on another pipeline than that of the waiters' asks; the receiver of the hand-over has the hold. */
+/* Releases on another pipeline than that of the waiters' requests. The release hands the lock over. */
 static void hand_over_beside(uint64_t from) {
     struct call *release = rig_call(OPERATION_RELEASE, "a", from);
     release->operation->pipeline = PIPELINE_CALLERS_SECOND;
@@ -147,7 +149,8 @@ static void hand_over_beside(uint64_t from) {
     rig_integer(PIPELINE_CALLERS_SECOND, 1);
 }
 
-/* Its reply is older than those read before it. A place that is still named later is one that was brought back. */
+/* The reply is older than replies that were read before it, so the position that it names is gone. If a later reply
+ * still names that position, the server has brought it back. */
 static void a_head_that_departed_since_the_ask_is_not_left(void) {
     struct call *waiters[5];
     open_fair();
@@ -174,7 +177,7 @@ static void a_head_that_departed_since_the_ask_is_not_left(void) {
     RIG_CLOSE();
 }
 
-/* Two pipelines: the later answer of one waiter is heard before the earlier one of another. */
+/* Two pipelines: the later reply to one waiter is read before the earlier reply to another. */
 static void a_head_that_still_requests_rechecks(void) {
     open_fair();
     struct call *head = rig_acquire("a", 1);
@@ -246,7 +249,7 @@ static void a_forced_release_of_ours_makes_the_foremost_recheck(void) {
     struct call *force = rig_call(OPERATION_FORCE, "a", 9);
     rig_start(force);
     rig_send(PIPELINE);
-    rig_integer(PIPELINE, 1); /* whom it has called did not hear it yet */
+    rig_integer(PIPELINE, 1); /* the message that it published has not been received yet */
     CHECK(force->forced);
     recheck_is_granted(waiters[2], 2);
     engine_owner_end(&rig.engine, 1, rig.now);

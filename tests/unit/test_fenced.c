@@ -1,4 +1,4 @@
-/* Fencing tokens in the machine: whose a token is, and what asks for one.
+/* Fencing tokens in the engine: which hold has which token, and which commands request one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -9,7 +9,7 @@ static void rig_open_fenced(void) {
     rig.lock_kind = REDLATCH_FENCED;
 }
 
-/* A string, which tokens come as: the number need not fit what a script can count with. */
+/* Replies with a token. Tokens are strings, because they may be larger than the integers of a script. */
 static void answer(const char *text) {
     struct reply reply = {.kind = REPLY_STRING, .text = text, .size = strlen(text)};
     rig_reply(PIPELINE, &reply);
@@ -28,7 +28,7 @@ static void a_grant_comes_with_its_token(void) {
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     CHECK_EQ_INT(call->hold->token, 7);
     rig_end("a", 1);
-    call = granted("9007199254740993"); /* beyond what a double can tell apart */
+    call = granted("9007199254740993"); /* beyond the integers that a double has exactly */
     CHECK_EQ_INT(call->hold->token, INT64_C(9007199254740993));
     rig_end("a", 1);
     RIG_CLOSE();
@@ -74,7 +74,8 @@ static void a_broken_connection_asks_with_the_same_id(void) {
     RIG_CLOSE();
 }
 
-/* Owner 1 holds, owner 2 is parked behind it; both want tokens that begin at the server's time, or not. */
+/* Owner 1 holds the lock, and owner 2 is parked behind it. `token_from_time` says whether the token of owner 2 is to be
+ * no smaller than the server's time. */
 static struct call *waiter_behind(bool token_from_time) {
     granted("7");
     struct call *waiter = rig_call(OPERATION_ACQUIRE, "a", 2);

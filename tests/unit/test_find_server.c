@@ -1,5 +1,5 @@
-/* Where connections are to lead: a search that all pipelines share, what becomes of it when it fails or finds another
- * master, and addresses that are borrowed.
+/* The addresses for connections: a search that all pipelines share, what follows if it fails or finds another master,
+ * and addresses that are taken from another pipeline.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "find_server.h"
 
@@ -12,13 +12,13 @@
 #include "handles.h"
 #include "unit.h"
 
-/* The linker leads the core's calls through this. */
+/* The linker redirects the core's calls of system_poll to this function. */
 int __real_system_poll(struct pollfd *fds, size_t count, int64_t until);
 int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until);
 
 static const int64_t START = 1000 * SECOND;
 static _Atomic int polls;
-static const struct search *watched; /* whose deadline no poll may exceed; NULL */
+static const struct search *watched; /* no poll may last beyond the deadline of this search; NULL: not checked */
 
 int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until) {
     atomic_fetch_add(&polls, 1);
@@ -26,12 +26,12 @@ int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until) {
     return __real_system_poll(fds, count, until);
 }
 
-/* The sentinel, and masters that it may announce: it says where, or nothing. */
+/* The sentinel, and the masters that it may announce. */
 static struct fake_server sentinel;
 static struct fake_server masters[2];
-static _Atomic int announced;    /* which; -1: the service is unknown, -2: silence */
-static _Atomic int requested;    /* how often */
-static const char *_Atomic role; /* what masters say they are */
+static _Atomic int announced;    /* the index of the announced master; -1: the service is unknown, -2: no reply */
+static _Atomic int requested;    /* how often the sentinel was asked for the master */
+static const char *_Atomic role; /* the masters' reply to INFO replication */
 static redlatch_client *handle;
 static struct client *client;
 
@@ -118,13 +118,13 @@ static void one_search_serves_all(void) {
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK);
     check_leads_to(1, 0);
     client->node.ios[1].connection.addresses.list[0].size = 1;
-    CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK); /* it has its addresses */
+    CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_OK); /* this pipeline has addresses */
     CHECK_EQ_INT(client->node.ios[1].connection.addresses.list[0].size, 1);
     CHECK_EQ_INT(atomic_load(&requested), 1);
     end();
 }
 
-/* Those to whom the addresses were of no use want another search: one for all of them. */
+/* Pipelines for which the addresses were of no use need another search. One search serves them all. */
 static void a_search_is_repeated_for_who_needs_it(void) {
     begin(0);
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
@@ -144,7 +144,7 @@ static void a_search_is_repeated_for_who_needs_it(void) {
     client->node.ios[3].must_lookup = true;
     CHECK_EQ_INT(lookup(3, 10 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(atomic_load(&requested), 3);
-    CHECK(client->node.ios[1].searched); /* what it was searched for is still to be tried */
+    CHECK(client->node.ios[1].searched); /* the addresses of the search before are still to be tried */
     end();
 }
 
@@ -166,7 +166,7 @@ static void another_master_moves_all(void) {
     end();
 }
 
-/* Nothing is looked for before it is time to connect again, nor for a connection that is there. */
+/* Nothing is searched before it is time to connect again, nor for a connection that is open or opening. */
 static void there_may_be_nothing_to_find(void) {
     begin(0);
     struct connection *connection = &client->node.ios[0].connection;
@@ -188,18 +188,18 @@ static void a_caller_waits_as_long_as_it_likes(void) {
     CHECK_EQ_INT(lookup(0, 0), REDLATCH_AGAIN);
     CHECK_EQ_INT(lookup(0, 50 * MILLISECOND), REDLATCH_AGAIN);
     CHECK(system_now() - start >= 50 * MILLISECOND);
-    CHECK(search_is_running(client->node.current.search)); /* for the next one */
-    atomic_store(&polls, 0);                               /* by now all is silence */
+    CHECK(search_is_running(client->node.current.search)); /* for the next caller */
+    atomic_store(&polls, 0);                               /* from now on the sentinel sends nothing */
     CHECK_EQ_INT(lookup(0, 300 * MILLISECOND), REDLATCH_AGAIN);
     CHECK(atomic_load(&polls) >= 2 && atomic_load(&polls) <= 17); /* one for each 20 ms, and the last */
-    CHECK(pthread_mutex_trylock(&client->mutex) != 0);            /* it is ours again */
+    CHECK(pthread_mutex_trylock(&client->mutex) != 0);            /* the caller has the mutex again */
     atomic_store(&client->stopping, true);
     CHECK_EQ_INT(lookup(0, 1000 * SECOND), REDLATCH_AGAIN);
     CHECK(system_now() - start < 20 * SECOND);
     end();
 }
 
-/* Who waits is there when the time of a sentinel is over. */
+/* A thread does not wait beyond the connect timeout of the sentinel. */
 static void a_wait_ends_with_the_time_of_the_target(void) {
     begin(-2);
     client->node.current.search->sentinel.connect_timeout = 50 * MILLISECOND;
@@ -212,7 +212,7 @@ static void a_wait_ends_with_the_time_of_the_target(void) {
 
 static void *find_meanwhile(void *unused) {
     struct search *search = client->node.current.search;
-    while (atomic_load(&polls) == 0) { /* until the other one waits */
+    while (atomic_load(&polls) == 0) { /* until the other thread waits */
         poll(NULL, 0, 1);
     }
     client_lock(client);
@@ -224,7 +224,7 @@ static void *find_meanwhile(void *unused) {
     return unused;
 }
 
-/* Another thread may step the search and find the master: who waits sees it soon. */
+/* Another thread may step the search and find the master. The thread that waits notices it soon. */
 static void what_others_find_is_seen(void) {
     begin(-2);
     pthread_t other;
@@ -233,7 +233,7 @@ static void what_others_find_is_seen(void) {
     CHECK(pthread_create(&other, NULL, find_meanwhile, NULL) == 0);
     int64_t start = system_now();
     CHECK_EQ_INT(lookup(0, 100 * SECOND), REDLATCH_OK);
-    CHECK(system_now() - start < 4 * SECOND); /* the search itself would have taken five */
+    CHECK(system_now() - start < 4 * SECOND); /* the search itself would have taken 5 s */
     check_leads_to(0, 1);
     pthread_join(other, NULL);
     end();
@@ -254,14 +254,14 @@ static void a_client_is_freed_while_it_searches(void) {
     end();
 }
 
-/* A failure is everybody's for a moment, and then there is another search. */
+/* For a moment a failure counts for all pipelines. Then there is another search. */
 static void a_failure_is_shared(void) {
     begin(-1);
     CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_INVALID);
     CHECK(strstr(client->node.ios[0].connection.detail, "service \"orders\": unknown to the sentinel"));
     CHECK(client->node.ios[0].must_lookup && !client->node.ios[0].searched);
     CHECK(client->node.ios[0].connection.retry_at > 0);
-    client->node.current.search_from = system_now() + 100 * SECOND; /* the moment */
+    client->node.current.search_from = system_now() + 100 * SECOND; /* prolongs the moment */
     CHECK_EQ_INT(lookup(1, 10 * SECOND), REDLATCH_INVALID);
     CHECK(strstr(client->node.ios[1].connection.detail, "service \"orders\": unknown to the sentinel"));
     CHECK_EQ_INT(atomic_load(&requested), 1);
@@ -272,10 +272,10 @@ static void a_failure_is_shared(void) {
     end();
 }
 
-/* Steps of the background thread at one time of the test's clock, until the search has ended. */
+/* Steps the search as the background thread does, with the same time for each step, until the search has ended. */
 static void search_to_its_end(int64_t now) {
     int64_t until = system_now() + 10 * SECOND;
-    server_search_step(client, now); /* the answers may come as quickly as they are read */
+    server_search_step(client, now); /* may be enough, if the replies come as quickly as they are read */
     while (search_is_running(client->node.current.search) && system_now() < until) {
         struct pollfd socket = {.events = 0};
         socket.fd = server_search_descriptor(client, &socket.events);
@@ -294,7 +294,7 @@ static void check_idle(int64_t now) {
     CHECK_EQ_INT(server_search_descriptor(client, &events), -1);
 }
 
-/* Who polls for a search that is under way polls for its socket. */
+/* If a search is in progress, its socket is to be polled. */
 static void a_search_under_way_is_polled_for(void) {
     begin(-2);
     current_server_request_search(client, START);
@@ -302,7 +302,7 @@ static void a_search_under_way_is_polled_for(void) {
     short events = 0;
     CHECK(server_search_descriptor(client, &events) >= 0 && events != 0);
     CHECK_EQ_INT(server_search_next_time(client, START), START + 5 * SECOND); /* a quarter of the connect timeout */
-    client->node.current.must_search = false; /* one that callers wait for goes on, too */
+    client->node.current.must_search = false; /* a search for callers goes on without a request, too */
     server_search_step(client, START + 5 * SECOND);
     CHECK(!search_is_running(client->node.current.search));
     end();
@@ -327,31 +327,31 @@ static void a_search_on_request_is_repeated_for_a_while(void) {
     search_to_its_end(START);
     CHECK(client->node.current.must_search);
     CHECK_EQ_INT(server_search_next_time(client, START), START + 50 * MILLISECOND);
-    search_to_its_end(START + 50 * MILLISECOND - 1); /* none is begun */
+    search_to_its_end(START + 50 * MILLISECOND - 1); /* no search begins */
     CHECK_EQ_INT(atomic_load(&requested), 1);
     search_to_its_end(START + 50 * MILLISECOND);
     CHECK_EQ_INT(atomic_load(&requested), 2);
     search_to_its_end(START + 30 * SECOND - 1);
     CHECK(client->node.current.must_search);
-    search_to_its_end(START + 31 * SECOND); /* the last one */
+    search_to_its_end(START + 31 * SECOND); /* the last search */
     check_idle(START + 40 * SECOND);
     CHECK_EQ_INT(atomic_load(&requested), 4);
     end();
 }
 
-/* A URL that names the server itself: a look-up of its own, or the addresses of a pipeline that is connected. */
+/* If the URL names the server itself, a pipeline looks up the host, or takes the addresses of a connected pipeline. */
 static void addresses_are_borrowed(void) {
     open_client("redis://localhost:6379");
     check_idle(START);
     struct connection *connection = &client->node.ios[1].connection;
     struct connection *other = &client->node.ios[3].connection;
     other->addresses.count = 7;
-    CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK); /* that one is not connected */
+    CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK); /* a lookup: the other pipeline is not connected */
     CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
     connection->addresses.count = 1;
     other->state = CONNECTION_READY;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
-    CHECK_EQ_INT(connection->addresses.count, 1); /* one is enough */
+    CHECK_EQ_INT(connection->addresses.count, 1); /* nothing is taken: the pipeline has an address */
     connection->addresses.count = 0;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 7);
@@ -362,7 +362,7 @@ static void addresses_are_borrowed(void) {
     CHECK_EQ_INT(connection->addresses.count, 6);
     client->node.ios[0].connection.state = CONNECTION_CLOSED;
     connection->addresses.count = 0;
-    client->node.ios[1].must_lookup = true; /* they were of no use */
+    client->node.ios[1].must_lookup = true; /* the addresses were of no use */
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
     other->state = CONNECTION_CLOSED;

@@ -1,5 +1,6 @@
-/* What a freed handle or a closed client held is released, although other calls have set all memory aside. The calls
- * are played by a figure of the engine, while the background thread sleeps, which else sets some more aside.
+/* What a freed handle or a closed client held is released, although other calls have reserved all commands of the pool.
+ * In place of such calls, the test raises the engine's count of reserved commands. It does so while the background
+ * thread sleeps, because that thread would preallocate more commands.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -13,7 +14,7 @@
 
 static struct fake_server server;
 static redlatch_client *client;
-static _Atomic int scripts; /* that the server was asked to run */
+static _Atomic int scripts; /* how many scripts the server was asked to run */
 
 static const char *answer(void *context, int connection, const char *command) {
     const char *greeting = fake_greeting(connection, command);
@@ -49,7 +50,8 @@ static redlatch_lock *new_lock(const char *name) {
     return lock;
 }
 
-/* Sets all commands aside that there are, or gives them back; how many. */
+/* If `back` is 0, reserves all free commands of the pool and returns how many these were. Else undoes a reservation of
+ * `back` commands. */
 static uint32_t set_aside(uint32_t back) {
     struct client *inside = client->client;
     int64_t until = system_now() + 10 * SECOND;
@@ -97,7 +99,7 @@ static void a_multi_lock(void) {
     options.owner_mode = REDLATCH_OWNER_HANDLE;
     CHECK_EQ_INT(redlatch_multi_lock_new(members, 2, &options, &lock), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_try_acquire(lock), REDLATCH_OK);
-    check_scripts(1); /* one for both */
+    check_scripts(1); /* one script for both members */
     uint32_t aside = set_aside(0);
     CHECK(aside > 0);
     redlatch_lock_free(lock);

@@ -1,5 +1,5 @@
-/* A new connection's greeting against a server played by hand: what is said, how answers are judged, and how what
- * an older connection left is settled.
+/* The greeting of a new connection, with a server that the test plays: which commands are sent, how replies are judged,
+ * and what becomes of commands that the last connection left in doubt.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "greeting.h"
@@ -48,7 +48,7 @@ static void give(const char *username, const char *password) {
     CHECK(credentials_set(&credentials, username, password));
 }
 
-/* Opens the connection and has it say what it says. */
+/* Opens the connection and has it send the greeting. */
 static void dial(void) {
     CHECK(resolve_at_once(&uri, &connection.addresses));
     CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK);
@@ -58,7 +58,7 @@ static void dial(void) {
     CHECK(fake_accept(&server));
 }
 
-/* The status that the greeting comes to. */
+/* Goes on with the connection until its greeting ends. Returns the status. */
 static int outcome(void) {
     int64_t until = system_now() + 5 * SECOND;
     int status;
@@ -80,7 +80,7 @@ static void hear_greeting(void) {
     hears("INFO server");
 }
 
-/* A greeting answered so; it must come to `status`. */
+/* Checks that a greeting with these replies ends with `status`, and with `detail` in its error text. */
 static void check_outcome(const char *answers, int status, const char *detail) {
     begin(false);
     dial();
@@ -90,7 +90,7 @@ static void check_outcome(const char *answers, int status, const char *detail) {
     if (!strstr(connection.detail, detail)) {
         CHECK_STR(connection.detail, detail);
     }
-    CHECK(status == REDLATCH_OK || strstr(connection.detail, server.path)); /* says where */
+    CHECK(status == REDLATCH_OK || strstr(connection.detail, server.path)); /* has the address */
     CHECK(status == REDLATCH_OK ? connection.fd >= 0 : connection.fd == -1 && connection.retry_at > 0);
     end();
 }
@@ -104,7 +104,7 @@ static void says_what_is_needed(void) {
     CHECK_EQ_INT(connection.server_id, 42);
     CHECK_STR(connection.run_id, FAKE_RUN_ID);
     CHECK_EQ_INT(connection.generation, 1);
-    CHECK_EQ_INT(connection.resolution, RESOLVED_BY_KILL); /* there was none before */
+    CHECK_EQ_INT(connection.resolution, RESOLVED_BY_KILL); /* there was no connection before */
     CHECK_STR(connection.detail, "");
     CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN); /* nothing more to do */
     end();
@@ -129,7 +129,7 @@ static void says_user_password_and_database(void) {
     end();
 }
 
-/* Somebody who names a user must not become the default user. */
+/* AUTH is sent for a user without a password, too: the connection must not become one of the default user. */
 static void says_a_user_without_password(void) {
     begin(false);
     give("me", NULL);
@@ -180,7 +180,7 @@ static void errors_that_end_it(void) {
     check_outcome("+OK\r\n:1\r\n-NOAUTH Authentication required.\r\n", REDLATCH_AUTHENTICATION, "NOAUTH");
     check_outcome("HTTP/1.1 400 Bad Request\r\n\r\n", REDLATCH_PROTOCOL, "not a Redis server");
     check_outcome("+OK\r\n\x16\x03\x01", REDLATCH_PROTOCOL, "not a Redis server");
-    check_outcome("+OK\r\n#t\r\n", REDLATCH_PROTOCOL, "not a Redis server"); /* RESP3, which was not asked for */
+    check_outcome("+OK\r\n#t\r\n", REDLATCH_PROTOCOL, "not a Redis server"); /* RESP3, which was not requested */
 }
 
 static void errors_that_can_be_lived_with(void) {
@@ -191,7 +191,7 @@ static void errors_that_can_be_lived_with(void) {
     check_outcome("+OK\r\n:1\r\n$3\r\nabc\r\n", REDLATCH_OK, "");
 }
 
-/* A server that may not be asked for the id does not give it elsewhere. */
+/* If CLIENT ID is denied, no other number in the replies is the id. */
 static void another_number_is_no_id(void) {
     begin(false);
     dial();
@@ -263,7 +263,7 @@ static void the_server_hangs_up(void) {
     CHECK_EQ_INT(outcome(), REDLATCH_UNREACHABLE);
     dial();
     hear_greeting();
-    fake_say(&server, "-ERR max number of clients reached\r\n"); /* as Redis does it: the error, and good-bye */
+    fake_say(&server, "-ERR max number of clients reached\r\n"); /* as Redis does, which then hangs up */
     fake_hang_up(&server);
     CHECK_EQ_INT(outcome(), REDLATCH_TOO_MANY_CLIENTS);
     end();
@@ -281,7 +281,7 @@ static void the_server_is_silent(void) {
     end();
 }
 
-/* A line that never ends and has never come to an end within the time-out, and one that is too long sooner. */
+/* A reply that never ends fails at the connect timeout. A reply that is too long fails before. */
 static void the_server_never_ends(void) {
     char line[1001];
     memset(line, 'x', sizeof line - 1);
@@ -313,7 +313,7 @@ static void the_server_never_ends(void) {
     end();
 }
 
-/* Each step reads a little, whatever there is. */
+/* Each step reads a bounded number of bytes, however many have arrived. */
 static void the_server_floods(void) {
     begin(false);
     dial();
@@ -326,7 +326,7 @@ static void the_server_floods(void) {
     end();
 }
 
-/* It would be taken for the answer to the first command. */
+/* A surplus reply would be taken for the reply to the first command. */
 static void one_answer_too_many(void) {
     check_outcome("+OK\r\n:1\r\n" INFO "+OK\r\n", REDLATCH_PROTOCOL, "not a Redis server");
     check_outcome("+OK\r\n:1\r\n" INFO "$", REDLATCH_PROTOCOL, "not a Redis server");
@@ -344,9 +344,9 @@ static void nobody_listens(void) {
     CHECK_EQ_INT(connection_open(&connection, now), REDLATCH_UNREACHABLE);
     CHECK(strstr(connection.detail, server.path) && strstr(connection.detail, strerror(ENOENT)));
     CHECK(connection.retry_at > now && connection.retry_at <= now + 10 * MILLISECOND);
-    CHECK_EQ_INT(connection.addresses.count, 0); /* to be resolved again */
-    /* Pauses double, to a bound that is lower in the first seconds; up to as much again is added by chance. Where
-     * something is urgent, the lower bound stays. */
+    CHECK_EQ_INT(connection.addresses.count, 0); /* another lookup is needed */
+    /* Pauses double up to a bound, which is lower in the first seconds. A random time up to the pause itself is added.
+     * In retry_soon_at the lower bound stays. */
     int64_t pause = 5 * MILLISECOND;
     int64_t most_by_chance = 0; /* in thousandths of the pause */
     for (int i = 0; i < 20; i++) {
@@ -364,7 +364,8 @@ static void nobody_listens(void) {
     end();
 }
 
-/* A connection that worked breaks, with replies owed or not; the next one is greeted as far as INFO. */
+/* Breaks a connection that worked. `unanswered` says whether replies were outstanding. `first` has the replies to its
+ * greeting, and `second` those to the greeting of the next connection. */
 static void reconnect_after(bool unanswered, const char *first, const char *second) {
     begin(false);
     dial();
@@ -388,7 +389,7 @@ static void the_old_connection_is_killed(void) {
     reconnect("+OK\r\n:42\r\n" INFO, "+OK\r\n:43\r\n" INFO);
     CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN);
     hears("CLIENT KILL ID 42");
-    fake_say(&server, ":0\r\n"); /* it was gone already */
+    fake_say(&server, ":0\r\n"); /* the old connection had ended already */
     CHECK_EQ_INT(outcome(), REDLATCH_OK);
     CHECK_EQ_INT(connection.resolution, RESOLVED_BY_KILL);
     CHECK_EQ_INT(connection.generation, 2);
@@ -406,12 +407,12 @@ static void killing_survives_a_failed_attempt(void) {
     hear_greeting();
     fake_say(&server, "+OK\r\n:44\r\n" INFO);
     CHECK_EQ_INT(connection_advance(&connection, system_now()), REDLATCH_AGAIN);
-    hears("CLIENT KILL ID 42"); /* nothing was ever sent on 43 */
+    hears("CLIENT KILL ID 42"); /* nothing but a greeting was sent on 43 */
     fake_say(&server, "-LOADING not now\r\n");
     CHECK_EQ_INT(outcome(), REDLATCH_LOADING);
     dial();
     hear_greeting();
-    fake_say(&server, "+OK\r\n:45\r\n" INFO ":1\r\n"); /* also when it is answered in one go */
+    fake_say(&server, "+OK\r\n:45\r\n" INFO ":1\r\n"); /* also if all replies come at once */
     CHECK_EQ_INT(outcome(), REDLATCH_OK);
     CHECK_EQ_INT(connection.resolution, RESOLVED_BY_KILL);
     end();
@@ -434,7 +435,8 @@ static void other_settlements(void) {
     check_resolution("+OK\r\n-NOPERM no\r\n" INFO, "+OK\r\n-NOPERM no\r\n" INFO_RESTARTED, RESOLVED_BY_RESTART);
 }
 
-/* Everything sent over it was answered: nothing is in doubt where it may not be killed. */
+/* If everything sent over the old connection was answered, nothing is in doubt, even if that connection may not be
+ * killed. */
 static void what_awaited_no_reply_is_resolved(void) {
     static const struct {
         const char *second;
@@ -451,8 +453,8 @@ static void what_awaited_no_reply_is_resolved(void) {
     }
 }
 
-/* One that worked is made again at once, at the first failure in a row; one that broke within a second, without an
- * answer to any command, is paused for as if it had not been made. */
+/* A connection that worked is made again at once. If it broke within a second, without a reply to any command, it
+ * counts as a failed attempt, and there is a pause. */
 static void what_worked_is_made_again_at_once(void) {
     static const struct {
         bool served;
@@ -461,7 +463,7 @@ static void what_worked_is_made_again_at_once(void) {
     } cases[] = {{false, SECOND - 1, false}, {false, SECOND, true}, {true, 0, true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         begin(false);
-        connection.down_since = 1; /* it was down before it came */
+        connection.down_since = 1; /* earlier attempts failed */
         connection.pause_ms = 40;
         dial();
         fake_say(&server, "+OK\r\n:42\r\n" INFO);
@@ -486,7 +488,7 @@ static void over_tcp_with_several_addresses(void) {
     settings.uri = &tcp_uri;
     struct addresses good;
     CHECK(resolve_at_once(&tcp_uri, &good) && good.count == 1);
-    CHECK(resolve_at_once(&uri, &connection.addresses)); /* first a unix socket that is not there, then the port */
+    CHECK(resolve_at_once(&uri, &connection.addresses)); /* first a unix socket that does not exist, then the port */
     unlink(server.path);
     connection.addresses.list[1] = good.list[0];
     connection.addresses.count = 2;
@@ -502,17 +504,17 @@ static void over_tcp_with_several_addresses(void) {
     char byte;
     while (read(tcp.peers[0].fd, &byte, 1) == 1) {
     }
-    CHECK_EQ_INT(errno, ECONNRESET); /* abortively */
+    CHECK_EQ_INT(errno, ECONNRESET); /* the connection ended with a reset */
     fake_close(&tcp);
     CHECK(resolve_at_once(&tcp_uri, &connection.addresses));
-    CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK); /* in progress */
+    CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK); /* connecting is in progress */
     CHECK_EQ_INT(outcome(), REDLATCH_UNREACHABLE);
     CHECK(strstr(connection.detail, strerror(ECONNREFUSED)));
     uri_free(&tcp_uri);
     end();
 }
 
-/* A port whose queue of connections is full does not answer: that is no answer of a server that is late. */
+/* A port with a full backlog does not answer. That is UNREACHABLE, not the NO_REPLY of a server that is late. */
 static void no_connection_in_time(void) {
     begin(false);
     int listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -540,7 +542,8 @@ static void no_connection_in_time(void) {
     end();
 }
 
-/* Whether the server sees the end of the connection although a copy of its descriptor is open, as in a forked child. */
+/* Returns whether the server sees the end of the connection although a copy of its descriptor is open, as in a forked
+ * child. */
 static bool ends_beside_a_copy(void (*finish)(struct connection *)) {
     begin(false);
     dial();

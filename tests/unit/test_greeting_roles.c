@@ -1,5 +1,6 @@
-/* Greetings at servers that are not to be used: a replica where the master is wanted, a server that the client has
- * left, one that refuses a password that was replaced meanwhile. And what a node of a cluster has.
+/* Greetings of servers that are not to be used: a replica in place of the master, a server that the client has left, a
+ * server that refuses a password that has changed meanwhile. Also what the greeting of a node of a cluster finds out,
+ * and what INFO says.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -34,7 +35,7 @@ static void end(void) {
     fake_close(&server);
 }
 
-/* The status that a greeting comes to which is answered so. */
+/* Connects, and replies to the greeting with `answers`. Returns the status of the greeting. */
 static int outcome(const char *answers) {
     CHECK(resolve_at_once(&uri, &connection.addresses));
     CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK);
@@ -61,13 +62,13 @@ static void a_master_is_greeted(void) {
     settings.master_only = true;
     CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "$30\r\n# Replication\r\nrole:master\r\n\r\n\r\n"), REDLATCH_OK);
     end();
-    begin(); /* it does not say */
+    begin(); /* a server that does not say its role */
     settings.master_only = true;
     CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "$1\r\nx\r\n"), REDLATCH_OK);
     end();
 }
 
-/* It could be a replica. */
+/* A server that hides its role could be a replica. */
 static void a_hidden_role_is_refused(void) {
     begin();
     settings.master_only = true;
@@ -75,18 +76,19 @@ static void a_hidden_role_is_refused(void) {
                  REDLATCH_NO_PERMISSION);
     CHECK(strstr(connection.detail, "NOPERM no permissions to run the 'info' command: expected a user with +info, "
                                     "which tells the master from a replica"));
-    CHECK(!connection.refused); /* its password is right */
+    CHECK(!connection.refused); /* the password is right */
     end();
-    begin(); /* renamed by who operates it */
+    begin(); /* INFO was renamed by the administrator */
     settings.master_only = true;
     CHECK_EQ_INT(outcome("+OK\r\n:1\r\n" INFO "-ERR unknown command 'INFO'\r\n"), REDLATCH_NO_PERMISSION);
     end();
-    begin(); /* where any server will do */
+    begin(); /* any server will do */
     CHECK_EQ_INT(outcome("+OK\r\n:1\r\n-NOPERM no\r\n"), REDLATCH_OK);
     end();
 }
 
-/* Servers answer, refuse by the name that the subcommand has since Redis 7, or do not know it. */
+/* A server that knows SHARDNUMSUB replies to it, or refuses it by the name of the subcommand, as servers do since Redis
+ * 7. Other servers do not know it. */
 static void a_node_has_messages_within_a_shard_or_not(void) {
     static const struct {
         const char *answer;
@@ -106,7 +108,7 @@ static void a_node_has_messages_within_a_shard_or_not(void) {
         char answers[300];
         begin();
         settings.asks_sharding = true;
-        connection.has_sharding = !rows[i].has_sharding; /* of a server that it led to before */
+        connection.has_sharding = !rows[i].has_sharding; /* as found at an earlier server */
         snprintf(answers, sizeof answers, "+OK\r\n:42\r\n" INFO "%s", rows[i].answer);
         CHECK_EQ_INT(outcome(answers), REDLATCH_OK);
         CHECK_EQ_INT(connection.has_sharding, rows[i].has_sharding);
@@ -123,7 +125,7 @@ static void a_node_has_messages_within_a_shard_or_not(void) {
     end();
 }
 
-/* What the connection before left stays for the next one, if this one is not to be used. */
+/* If a connection is rejected, the next one resolves what the connection before left in doubt. */
 static void a_rejected_connection_resolves_nothing(void) {
     begin();
     CHECK_EQ_INT(outcome("+OK\r\n:42\r\n" INFO), REDLATCH_OK);
@@ -145,12 +147,12 @@ static void check_run_id(const char *text, size_t size, const char *expected) {
     CHECK_STR(run_id, expected);
 }
 
-/* What INFO says, to its last byte and no further. */
+/* INFO is read to its last byte and no further. */
 static void parts_of_info(void) {
     static const char text[] = "# Server\r\nrun_id:" FAKE_RUN_ID;
     check_run_id(text, sizeof text - 1, FAKE_RUN_ID);
     check_run_id(text, sizeof text - 2, "");
-    check_run_id("run_id:" FAKE_RUN_ID, sizeof "run_id:" FAKE_RUN_ID - 1, ""); /* it begins a line */
+    check_run_id("run_id:" FAKE_RUN_ID, sizeof "run_id:" FAKE_RUN_ID - 1, ""); /* the field does not begin a line */
     check_run_id("", 0, "");
     static const struct {
         const char *text;
@@ -168,7 +170,7 @@ static void parts_of_info(void) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         CHECK_EQ_INT(info_role(rows[i].text, strlen(rows[i].text)), rows[i].role);
     }
-    CHECK_EQ_INT(info_role("\nrole:master", 11), ROLE_REPLICA); /* one byte less of it */
+    CHECK_EQ_INT(info_role("\nrole:master", 11), ROLE_REPLICA); /* without the last byte */
     CHECK_EQ_INT(info_role("\nrole:master", 5), ROLE_UNKNOWN);
 }
 
@@ -202,7 +204,7 @@ static void the_master_of_a_replica(void) {
     }
 }
 
-/* What the server may repeat is not known any more. */
+/* The error reply may quote the old password, which is wiped, so it cannot be found in the text. */
 static void of_a_replaced_password_only_the_first_word_is_shown(void) {
     char command[100] = "";
     begin();

@@ -1,4 +1,4 @@
-/* How the values of a group are named, and that values tell resources apart.
+/* The values of a group: how they are stored and sorted, and that duplicates are dropped.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "group.h"
 
@@ -12,7 +12,7 @@ static void check_value(const char *value, const char *expected) {
     CHECK_STR(text, expected);
 }
 
-/* Made with Redisson's own class (wire format 5.1). */
+/* The expected texts were made with Redisson's own class (wire format 5.1). */
 static void values_are_named_as_redisson_names_them(void) {
     check_value("", "t6rZwibGo2uy1OSmNVe8pg");
     check_value("a", "qwvAS12pR0CgRitaypEjUw");

@@ -1,5 +1,5 @@
-/* Handles that are NULL, freed, or of another kind; calls on clients that are closed; what failing leaves untouched;
- * names that are longer than an event has room for.
+/* Handles that are NULL, freed, or of another kind. Calls on closed clients. Output arguments, which failed calls leave
+ * untouched. Names that are longer than an event has room for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "client_lock.h"
 #include "completed.h"
@@ -35,7 +35,7 @@ static redlatch_cancel *new_cancel(void) {
     return cancel;
 }
 
-/* Every call on a client must come to `status`, and leave alone what it would have filled. */
+/* Checks that every call on a client returns `status` and leaves its output arguments untouched. */
 static void check_client(redlatch_client *client, int status) {
     redlatch_stats stats = {.struct_size = sizeof stats, .held = 77};
     redlatch_event event = {.struct_size = sizeof event, .kind = 77, .tag = 77};
@@ -140,7 +140,7 @@ static void handles_of_another_kind(void) {
     redlatch_client_free((redlatch_client *)(void *)lock);
     redlatch_lock_free((redlatch_lock *)(void *)client);
     redlatch_cancel_free((redlatch_cancel *)(void *)client);
-    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK); /* nothing was freed by that */
+    CHECK_EQ_INT(redlatch_cancel_fire(cancel), REDLATCH_OK); /* the calls above freed nothing */
     redlatch_stats stats = {.struct_size = sizeof stats};
     CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
     redlatch_cancel_free(cancel);
@@ -182,7 +182,7 @@ static int call_latch(void *handle) {
     return redlatch_latch_count_down(handle);
 }
 
-/* What is said of each kind of handle that is NULL or another one. */
+/* The error texts for a handle of each kind that is NULL or of another kind. */
 static void messages_about_handles(void) {
     static const struct {
         int (*call)(void *handle);
@@ -228,7 +228,7 @@ static void closed_clients(void) {
     redlatch_lock_free(lock);
 }
 
-/* The calls that tidy up are not failures: what went wrong before them can still be read. */
+/* Calls that close and free do not fail, so the last error before them can still be read. */
 static void tidying_up_keeps_the_last_error(void) {
     redlatch_client *client = new_client();
     redlatch_lock *lock = new_lock(client);
@@ -302,12 +302,12 @@ static void without_descriptors(void) {
     uint64_t owner;
     CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
     CHECK_EQ_INT(redlatch_lock_start_acquire(lock, owner, 1000, 0, 9), REDLATCH_OK);
-    CHECK_EQ_INT(poll(&one, 1, 5000), 1); /* it works as if nothing had been */
+    CHECK_EQ_INT(poll(&one, 1, 5000), 1); /* it works in spite of the failure before */
     redlatch_lock_free(lock);
     redlatch_client_free(client);
 }
 
-/* A freed handle is not given out again soon, and later it is: memory does not grow without end. */
+/* A freed handle is not reused soon, but it is reused later, so that memory does not grow without end. */
 static void freed_handles_rest(void) {
     enum { MANY = 2000 };
     static struct redlatch_lock *handles[MANY];
@@ -325,11 +325,12 @@ static void freed_handles_rest(void) {
     CHECK(reused >= 2);
 }
 
-/* One that was refused, or for whose lines there was no memory: it is on no list. Only the leak checker sees it. */
+/* A renewal that was refused, or had no memory for its releases, waits to be sent again. It is in no list, only its
+ * timer refers to it. Only the leak checker notices if it is not freed. */
 static void a_renewal_that_is_to_be_sent_again_goes_with_its_client(void) {
     redlatch_client *handle = new_client();
     redlatch_lock *lock = new_lock(handle);
-    CHECK_EQ_INT(redlatch_lock_try_acquire(lock), REDLATCH_UNREACHABLE); /* memory is supplied */
+    CHECK_EQ_INT(redlatch_lock_try_acquire(lock), REDLATCH_UNREACHABLE); /* it preallocates records */
     client_lock(handle->client);
     struct engine *engine = &handle->client->engine;
     struct list_link *spare = list_pop(&engine->batch_pool);

@@ -1,11 +1,11 @@
-/* Commands that are held back while another one waits for acknowledgements: whose time that counts in, and for how
- * long.
+/* Commands that are held back while another one waits for acknowledgements: how that shortens their timeout for
+ * acknowledgements, and when it does not.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "acknowledgement.h"
 
 #include "acknowledgement_fixture.h"
 
-/* Another client has what the oldest command asks for. */
+/* Replies to the oldest command that another client holds the lock. */
 static void refuse_lock(void) {
     rig_acknowledged(PIPELINE, (struct reply){.kind = REPLY_INTEGER, .integer = RIG_LEASE_MS}, 0);
 }
@@ -18,7 +18,8 @@ static struct hold *hold_of(uint64_t owner) {
     return call->hold;
 }
 
-/* One pair at a time; what needs no acknowledgement overtakes. Who waited for long has less time, and none at last. */
+/* One command at a time waits for acknowledgements, and commands that need none overtake. A command that was held back
+ * has less time, and in the end none. */
 static void others_are_held_back(void) {
     open_rig();
     struct call *first = rig_try("a", 1);
@@ -35,7 +36,7 @@ static void others_are_held_back(void) {
     struct command *undo = rig_send(PIPELINE);
     CHECK(undo->kind == COMMAND_RELEASE && undo->id == id);
     rig_pass(400 * MILLISECOND);
-    engine_refuse_late(&rig.engine, &rig.server, rig.now); /* nothing is yet free to be sent */
+    engine_refuse_late(&rig.engine, &rig.server, rig.now); /* no effect while the pipeline waits */
     CHECK(!third->done);
     grant(2);
     CHECK_EQ_INT(second->status, REDLATCH_OK);
@@ -48,7 +49,8 @@ static void others_are_held_back(void) {
     RIG_CLOSE();
 }
 
-/* Another acquire waits for acknowledgements on the pipeline, so that whatever else needs some is held back. */
+/* Has another acquire wait for acknowledgements on the pipeline, so that further commands that need them are held
+ * back. */
 static void occupy(void) {
     rig_try("z", 99);
     CHECK(rig_send(PIPELINE)->needs_acknowledgement);
@@ -59,7 +61,8 @@ static void hold_back(void) {
     engine_hold_back(&rig.engine, engine_pipeline(&rig.engine, PIPELINE), rig.now);
 }
 
-/* What occupied it is done, and what was held back is sent with what is left of its time. */
+/* Ends the command that occupied the pipeline. Then the command that was held back is sent, and has `left_ms` of its
+ * timeout left. */
 static struct command *send_held_back(int64_t left_ms) {
     refuse_lock();
     struct command *command = rig_send(PIPELINE);
@@ -67,7 +70,7 @@ static struct command *send_held_back(int64_t left_ms) {
     return command;
 }
 
-/* Others hold the name: that is why its time ends, whatever its next request waits for. */
+/* Others hold the name, so the status is TIMEOUT, even while the next request is held back. */
 static void a_contended_waiter_times_out(void) {
     open_rig();
     struct call *call = rig_acquire("a", 1);
@@ -83,12 +86,13 @@ static void a_contended_waiter_times_out(void) {
     call = rig_acquire("b", 1);
     hold_back();
     rig_abort(call, REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(call->status, REDLATCH_NOT_REPLICATED); /* nothing is known of others */
+    CHECK_EQ_INT(call->status, REDLATCH_NOT_REPLICATED); /* it is not known whether others hold it */
     refuse_lock();
     RIG_CLOSE();
 }
 
-/* The time for which a command was held back counts for its next sending only. */
+/* Checks that a repeat of the command has the whole timeout: the time for which it was held back counts for the next
+ * sending only. */
 static void check_repeated(struct command *command) {
     rig_error(PIPELINE, "LOADING not now");
     rig_pass(600 * MILLISECOND);
@@ -160,7 +164,7 @@ static void a_move_has_all_its_time(void) {
     RIG_CLOSE();
 }
 
-/* A lost connection holds nothing back: what was not sent on it has its time on the next one. */
+/* A lost connection holds nothing back. Commands that were not sent on it have their whole timeout on the next one. */
 static void a_lost_connection_holds_nothing_back(void) {
     open_rig();
     struct call *first = rig_try("z", 99);

@@ -1,11 +1,11 @@
-/* The life of a hold: levels, extension, release, loss, claims.
+/* The life of a hold: hold count, extension, release, loss, claims.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 #include "lease.h"
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
-/* One more level, answered with success. */
+/* A nested acquire with a reply of success. */
 static struct call *reenter(const char *name, uint64_t owner, int64_t lease_ms) {
     struct call *call = rig_acquire_for(name, owner, lease_ms);
     rig_send(PIPELINE);
@@ -13,7 +13,7 @@ static struct call *reenter(const char *name, uint64_t owner, int64_t lease_ms) 
     return call;
 }
 
-/* A grant to an asynchronous call, not collected yet. */
+/* Grants an asynchronous acquire. Its event is not collected yet. */
 static struct call *granted_to_host(const char *name, uint64_t owner) {
     struct call *call = rig_call(OPERATION_ACQUIRE, name, owner);
     call->operation->asynchronous = true;
@@ -70,7 +70,7 @@ static void a_hold_is_renewed_while_a_nested_acquire_without_a_lease_lasts(void)
     rig_end("a", 1);
     CHECK(!hold_is_renewed(hold));
     CHECK_EQ_INT(hold->renew_at, NEVER);
-    reenter("a", 1, 60000); /* has a lease, although it is the second level again */
+    reenter("a", 1, 60000); /* has a fixed lease, although the hold count is 2 again */
     CHECK(!hold_is_renewed(hold));
     rig_end("a", 1);
     rig_end("a", 1);
@@ -101,7 +101,7 @@ static void a_bounded_hold_asks_for_no_more_than_what_is_left(void) {
         CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
     }
     rig_drain_background();
-    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE); /* of what the last renewal found */
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE); /* the hold was lost while its renewal was in flight */
     rig_integer(PIPELINE, 1);
     RIG_CLOSE();
 }
@@ -133,7 +133,8 @@ static void one_command_of_a_hold_is_in_flight_at_a_time(void) {
     RIG_CLOSE();
 }
 
-/* A call that waited finds that the lease is over; a release that waited behind it ends the hold meanwhile. */
+/* The extension that waited finds that the lease has ended. The release that waited behind it ends the hold
+ * meanwhile. */
 static void a_hold_that_ends_while_its_calls_go_on_ends_once(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
@@ -158,7 +159,7 @@ static void what_waits_for_a_release_starts_over(void) {
     struct call *release = rig_release("a", 1);
     struct call *acquire = rig_acquire("a", 1);
     struct call *late = rig_extend("a", 1, 50000);
-    rig_integer(PIPELINE, 1); /* the extension; the release goes out */
+    rig_integer(PIPELINE, 1); /* the reply to the extension; the release is sent next */
     CHECK_EQ_INT(extension->status, REDLATCH_OK);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
     rig_integer(PIPELINE, 1);
@@ -200,7 +201,7 @@ static void a_shortening_extension_counts_from_its_start(void) {
     rig_open();
     struct hold *hold = rig_grant_for("a", 1, 60000);
     rig_extend("a", 1, 1000);
-    CHECK_EQ_INT(hold->deadline, lease_deadline(rig.now, 1000)); /* it may be carried out any moment */
+    CHECK_EQ_INT(hold->deadline, lease_deadline(rig.now, 1000)); /* the server may carry it out at any moment */
     CHECK_EQ_INT(hold->renew_at, NEVER);
     rig_pass(100 * MILLISECOND);
     rig_send(PIPELINE);
@@ -222,7 +223,7 @@ static void an_extension_waits_for_the_renewal_under_way(void) {
     rig_integers(PIPELINE_BACKGROUND, before, 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_EXTEND);
     rig_pass(900 * MILLISECOND);
-    CHECK(rig_send(PIPELINE_BACKGROUND) == NULL); /* and no renewal goes out before the extension is settled */
+    CHECK(rig_send(PIPELINE_BACKGROUND) == NULL); /* and no renewal is sent before the reply to the extension */
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(extension->status, REDLATCH_OK);
     CHECK(hold->renew_at <= rig.now + SECOND);
@@ -267,7 +268,7 @@ static void a_reentry_given_up_after_sending_is_stated_again(void) {
     CHECK(undo->kind == COMMAND_RELEASE && undo->count == 1 && undo->id == hold->id);
     CHECK_EQ_INT(rig.engine.stats.compensations, 1);
     rig_integer(PIPELINE, 1);
-    CHECK(rig_send(PIPELINE) == NULL); /* nothing before the undo is settled */
+    CHECK(rig_send(PIPELINE) == NULL); /* nothing is sent before the reply to the undo */
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(hold->count, 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->count, 0);
@@ -276,8 +277,8 @@ static void a_reentry_given_up_after_sending_is_stated_again(void) {
     RIG_CLOSE();
 }
 
-/* It is released on the server, which knows it yet: as often as any command whose error reply says that it may have
- * run. */
+/* The server still has the hold, so it is released there. After an error reply that says that the release may have run,
+ * the release is sent once more. */
 static void a_reentry_of_a_hold_that_ended_meanwhile_is_given_back(void) {
     rig_open();
     rig_grant("a", 1);
@@ -321,7 +322,7 @@ static void a_waiting_call_can_be_given_up(void) {
     struct call *third = rig_acquire("a", 1);
     rig_abort(third, REDLATCH_CANCELLED);
     CHECK_EQ_INT(third->status, REDLATCH_CANCELLED);
-    rig_abort(second, REDLATCH_CANCELLED); /* not sent yet: taken back */
+    rig_abort(second, REDLATCH_CANCELLED); /* not sent yet, so it is dropped */
     CHECK(rig_send(PIPELINE) == NULL);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -357,12 +358,12 @@ static void a_refused_release_is_repeated(void) {
     CHECK(!release->done && rig_send(PIPELINE) == NULL);
     rig_abort(release, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(release->status, REDLATCH_SERVER_OUT_OF_MEMORY);
-    rig_pass(10 * MILLISECOND); /* also when nobody waits for it, for as long as the lease may live */
+    rig_pass(10 * MILLISECOND); /* also if nobody waits for it, for as long as the lease may last */
     CHECK(rig_send(PIPELINE) == command);
     rig_error(PIPELINE, "OOM command not allowed when used memory > 'maxmemory'.");
     rig_pass(30 * MILLISECOND);
     CHECK(rig_send(PIPELINE) == command);
-    CHECK(!command->repeated); /* a refused command was not carried out: absent means lost */
+    CHECK(!command->repeated); /* a refused command did not run, so a hold that is absent was lost */
     rig_pass(RIG_LEASE_MS * MILLISECOND);
     rig_error(PIPELINE, "OOM command not allowed when used memory > 'maxmemory'.");
     CHECK(rig_send(PIPELINE) == NULL);
@@ -405,7 +406,7 @@ static void what_may_have_run_is_sent_again_once(void) {
     CHECK(command->repeated);
     rig_error(PIPELINE, "ERR failed script: 00, on @user_script:3.");
     CHECK_EQ_INT(call->status, REDLATCH_SERVER);
-    CHECK_EQ_INT(rig_send(PIPELINE)->count, 1); /* says again how many levels there are */
+    CHECK_EQ_INT(rig_send(PIPELINE)->count, 1); /* states the hold count again */
     rig_integer(PIPELINE, 1);
     rig_end("a", 1);
     RIG_CLOSE();
@@ -433,7 +434,7 @@ static void an_uncollected_grant_is_given_back(void) {
     CHECK_EQ_INT(call->operation->granted, 0);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
     rig_integer(PIPELINE, 1);
-    rig_claim(call); /* the host comes late, and does no harm */
+    rig_claim(call); /* a late claim does no harm */
     RIG_CLOSE();
 }
 
@@ -477,14 +478,14 @@ static void giving_back_without_memory_lets_the_lease_run_out(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
     uint32_t reserved = rig.engine.reserved_commands;
-    rig.engine.reserved_commands = rig.engine.command_pool_size; /* as if others needed them all */
+    rig.engine.reserved_commands = rig.engine.command_pool_size; /* as if other calls had reserved them all */
     engine_give_back(&rig.engine, hold, rig.now);
     CHECK_EQ_INT(hold->renew_at, NEVER);
     rig.engine.reserved_commands = reserved;
     rig_pass(RIG_LEASE_MS * MILLISECOND);
     CHECK(rig_send(PIPELINE_BACKGROUND) == NULL);
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 1);
-    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED); /* given back: no owner will come for it */
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED); /* it was given back: no owner will release it */
     RIG_CLOSE();
 }
 
@@ -516,7 +517,7 @@ static void giving_up_what_is_done_changes_nothing(void) {
     RIG_CLOSE();
 }
 
-/* What was set aside for a call cannot be used up. If it were all the same, the call would say so. */
+/* The reserve of a call cannot be used up. If it were used up all the same, the call would end with NO_MEMORY. */
 static void a_call_without_a_command_says_no_memory(void) {
     static const enum operation_kind kinds[] = {OPERATION_ACQUIRE, OPERATION_RELEASE, OPERATION_EXTEND};
     for (int i = 0; i < 3; i++) {

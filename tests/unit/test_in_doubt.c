@@ -5,10 +5,11 @@
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
-/* Both ways in which nothing old can arrive any more. */
+/* The resolutions after which no old command can arrive any more. */
 static const enum resolution surely[] = {RESOLVED_BY_KILL, RESOLVED_BY_RESTART};
 
-/* Writes what the pipeline has and breaks the connection before the answer; returns the last command written. */
+/* Writes all commands of the pipeline and breaks the connection before a reply comes. Returns the last command
+ * written. */
 static struct command *send_and_lose(void) {
     struct command *last = NULL;
     struct command *command;
@@ -16,11 +17,11 @@ static struct command *send_and_lose(void) {
         last = command;
     }
     rig_lost(PIPELINE);
-    CHECK(rig_send(PIPELINE) == NULL); /* nothing goes out before it is settled */
+    CHECK(rig_send(PIPELINE) == NULL); /* nothing is sent before the resolution */
     return last;
 }
 
-/* Answers the releases that are repeated every second until they stop; returns how many there were. */
+/* Replies to releases that are repeated every second, for 100 s. Returns how many there were. */
 static int repeats(uint64_t id) {
     int count = 0;
     for (int i = 0; i < 100; i++) {
@@ -60,7 +61,7 @@ static void what_was_not_sent_stays_in_order_behind(void) {
     RIG_CLOSE();
 }
 
-/* The connection ended before it was written: when it finds nothing, the lock was lost. */
+/* The connection ended before the release was written. So if the release finds nothing, the lock was lost. */
 static void a_release_that_was_not_sent_is_not_in_doubt(void) {
     rig_open();
     rig_grant_for("a", 1, 60000);
@@ -90,7 +91,8 @@ static void an_acquire_is_sent_again(void) {
     }
 }
 
-/* Of the values of a group that it was granted the first time some may be left, others taken away since. */
+/* The first sending may have been granted the values. Some of that grant may be left, while others were taken away
+ * since. */
 static void an_acquire_of_values_whose_repeat_meets_a_holder_is_undone(void) {
     rig_open();
     rig.lock_kind = REDLATCH_GROUP;
@@ -113,7 +115,7 @@ static void an_acquire_of_values_whose_repeat_meets_a_holder_is_undone(void) {
     RIG_CLOSE();
 }
 
-/* Its end, and the undo of the retired one: every second for one lease. */
+/* Ends the hold of owner 1. Checks that the retired number is released every second for one lease. */
 static void ends_while_the_retired_is_undone(uint64_t retired) {
     rig_end("a", 1);
     rig_pass(SECOND);
@@ -130,13 +132,13 @@ static void an_acquire_whose_copy_may_arrive_late_gets_a_new_number(void) {
     CHECK(retired->kind == COMMAND_RELEASE && retired->id == 1);
     struct command *command = rig_send(PIPELINE);
     CHECK(command->kind == COMMAND_ACQUIRE && command->id == 2);
-    rig_integer(PIPELINE, 1); /* it was granted, or came late */
+    rig_integer(PIPELINE, 1); /* the first request was granted, or arrived late */
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->id, 2);
     ends_while_the_retired_is_undone(1);
 }
 
-/* A message made it ask: it does not wait until it would have asked without. */
+/* A message made the waiter request. So the new request does not wait until the next recheck by timer. */
 static void a_woken_acquire_whose_copy_may_arrive_late_asks_at_once(void) {
     rig_open();
     struct call *call = rig_acquire_for("a", 1, 10000);
@@ -166,7 +168,7 @@ static void an_acquire_without_numbers_left_gives_up(void) {
     CHECK(call->done);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
     rig_pass(0);
-    rig_drain_background(); /* what was asked when the connection ended */
+    rig_drain_background(); /* the queries of holds that the end of each connection caused */
     rig_pass(3600 * SECOND);
     while (rig_send(PIPELINE)) {
         rig_integer(PIPELINE, 0);
@@ -253,7 +255,7 @@ static void a_resent_release_that_finds_nothing_is_a_success(void) {
     RIG_CLOSE();
 }
 
-/* The connection is down when the release is made, and the deadline passes before it can be sent. */
+/* The release starts before the deadline of the hold, and is sent for the first time after it. */
 static void a_release_first_sent_after_the_deadline_is_lost(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
@@ -332,7 +334,7 @@ static void a_hand_over_is_sent_again(void) {
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     CHECK_EQ_INT(waiter->status, REDLATCH_OK);
-    /* A repeat leaves the lease alone. */
+    /* A repeat does not prolong the lease. */
     CHECK_EQ_INT(waiter->hold->deadline, lease_deadline(first_sent_at, RIG_LEASE_MS));
     rig_end("a", 2);
     RIG_CLOSE();

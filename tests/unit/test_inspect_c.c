@@ -1,4 +1,4 @@
-/* Inspecting, walking over locks and waiting for a free one, through the public header and against a real server.
+/* Inspections, scans, and waits until a name is free, through the public header and against a real server.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -49,7 +49,7 @@ static void an_inspection_tells_of_a_hold(void) {
     CHECK(facts.ttl_ms > 20000 && facts.ttl_ms <= 30000);
     CHECK(party.role == REDLATCH_HOLDER && party.count == 2);
     CHECK_STR(party.owner, hold.owner);
-    redlatch_client_free(client); /* which releases */
+    redlatch_client_free(client); /* which releases the lock */
     redlatch_lock_free(lock);
     CHECK_STR(redlatch_report_name(report), "a"); /* a report needs no client */
     redlatch_report_free(report);
@@ -76,11 +76,11 @@ static void a_walk_meets_every_lock(void) {
         redlatch_report_free(report);
     }
     CHECK_EQ_INT(count, MANY);
-    CHECK_EQ_INT(redlatch_scan_next(scan, &report), REDLATCH_OK); /* it stays at its end */
+    CHECK_EQ_INT(redlatch_scan_next(scan, &report), REDLATCH_OK); /* the scan stays at its end */
     CHECK(report == NULL);
     redlatch_client_close(client);
     CHECK_EQ_INT(redlatch_scan_next(scan, &report), REDLATCH_CLOSED);
-    redlatch_client_free(client); /* the walk keeps its memory */
+    redlatch_client_free(client); /* the scan keeps the client's memory */
     redlatch_scan_free(scan);
     CHECK_EQ_INT(redlatch_scan_next(scan, &report), REDLATCH_BAD_HANDLE);
     for (int i = 0; i < MANY; i++) {
@@ -88,8 +88,9 @@ static void a_walk_meets_every_lock(void) {
     }
 }
 
-/* Hashes whose names are so long that a page describes the first alone: the others are asked about one by one. A report
- * of what is no lock is kept from the caller, and freed: the leak checker sees that. */
+/* The names of these hashes are so long that the reply for a page describes only the first. The others are inspected
+ * one by one. The caller gets no report of a key that is no lock; the leak checker notices if such a report is not
+ * freed. */
 static void what_is_no_lock_is_passed_over_one_by_one(void) {
     enum { SIZE = 60000, HASHES = 5 };
     static char name[SIZE];
@@ -146,7 +147,7 @@ static void *watch(void *argument) {
     return NULL;
 }
 
-/* Until so many wait, and are subscribed. */
+/* Waits until the client has `count` waiters and one subscription. */
 static void await_waiters(redlatch_client *client, uint64_t count) {
     redlatch_stats stats = {.struct_size = sizeof stats};
     int64_t until = system_now() + 10 * SECOND;
@@ -209,7 +210,7 @@ static void a_wait_is_cancelled_and_closed(void) {
         }
         pthread_join(thread, NULL);
         CHECK_EQ_INT(watcher.status, closing ? REDLATCH_CLOSED : REDLATCH_CANCELLED);
-        redlatch_cancel_fire(watcher.cancel); /* the next wait that it is passed to */
+        redlatch_cancel_fire(watcher.cancel); /* cancels the next wait that it is passed to */
         CHECK(closing ||
               redlatch_client_wait_free(client, "watched", 7, REDLATCH_FOREVER, watcher.cancel) == REDLATCH_CANCELLED);
         redlatch_cancel_free(watcher.cancel);
@@ -223,7 +224,7 @@ static void a_wait_goes_on_between_steps(void) {
     redlatch_lock *lock = held_lock(client, "watched");
     redlatch_wait *wait = begin_wait(client, REDLATCH_FOREVER, NULL);
     CHECK_EQ_INT(go_on(wait), REDLATCH_AGAIN);
-    await_waiters(client, 1); /* and listens, though nobody is inside */
+    await_waiters(client, 1); /* and stays subscribed between the steps */
     CHECK_EQ_INT(go_on(wait), REDLATCH_AGAIN);
     CHECK_EQ_INT(redlatch_lock_release(lock), REDLATCH_OK);
     int status;
@@ -248,7 +249,7 @@ static void a_wait_goes_on_between_steps(void) {
     redlatch_wait_drop(wait);
     wait = begin_wait(client, REDLATCH_FOREVER, cancel);
     CHECK_EQ_INT(go_on(wait), REDLATCH_AGAIN);
-    redlatch_wait_drop(wait); /* which ends it */
+    redlatch_wait_drop(wait); /* which ends the wait */
     redlatch_cancel_free(cancel);
     await_waiters(client, 0);
     redlatch_lock_free(lock);
@@ -262,7 +263,7 @@ static void a_resumable_wait_outlives_its_client(void) {
     redlatch_wait *waits[3];
     for (int i = 0; i < 3; i++) {
         waits[i] = begin_wait(client, REDLATCH_FOREVER, NULL);
-        CHECK(i == 2 || go_on(waits[i]) == REDLATCH_AGAIN); /* the last one does not start before the end */
+        CHECK(i == 2 || go_on(waits[i]) == REDLATCH_AGAIN); /* the last one is continued after the close only */
     }
     redlatch_client_close(client);
     CHECK_EQ_INT(go_on(waits[0]), REDLATCH_CLOSED);
