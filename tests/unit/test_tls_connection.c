@@ -64,7 +64,7 @@ static void open_both(void) {
     SSL_set_accept_state(ends.server);
 }
 
-/* The same again, after a failure. */
+/* Opens both ends again, after a failure. */
 static void reopen(void) {
     SSL_free(ends.server);
     open_both();
