@@ -8,7 +8,7 @@
 #define OTHER "76543210-89ab-8def-8123-456789abcdef"
 #define REDISSON "01234567-89ab-4def-8123-456789abcdef"
 
-/* A report of one holder and one waiter. */
+/* Returns a report of one holder and one waiter. */
 static redlatch_report *report_of(const char *holder, const char *waiter) {
     char text[300];
     snprintf(text, sizeof text, "1:a4:hash1:15:299991:01:11:11:01:21:11:1%zu:%s0:2:-11:41:0%zu:%s0:2:-1",

@@ -79,7 +79,7 @@ void __wrap_free(void *memory) {
     __real_free(memory);
 }
 
-static _Atomic bool until_woken; /* a wait that ends without a wake-up fails the test */
+static _Atomic bool until_woken; /* if set, a wait that ends without a wake-up fails the test */
 static _Atomic int waits;
 
 void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until) {

@@ -40,7 +40,7 @@ static void holds_are_verified_at_the_new_server(void) {
     CHECK_EQ_INT(line_of(batch, fixed)->lease_ms, 0);
     rig_integers(PIPELINE_BACKGROUND, (const int64_t[]){7000, 7000}, 2);
     CHECK_EQ_INT(renewed->deadline, lease_deadline(rig.now, RIG_LEASE_MS));
-    CHECK_EQ_INT(fixed->deadline, lease_deadline(rig.now, 7000)); /* the last extension was not replicated */
+    CHECK_EQ_INT(fixed->deadline, lease_deadline(rig.now, 7000)); /* as if the last extension was not replicated */
     CHECK_EQ_INT(stays->deadline, deadline);
     CHECK(send_to(second, PIPELINE_BACKGROUND) == NULL);
     rig_pass(7 * SECOND);
@@ -349,7 +349,7 @@ static void an_active_channel_is_requested_of_the_new_server(void) {
     RIG_CLOSE();
 }
 
-/* A cluster passes messages on to all its nodes. */
+/* A cluster passes each message on to all its nodes. */
 static void a_message_counts_wherever_it_is_received(void) {
     rig_open_cluster();
     struct call *call = parked("a", 1);
@@ -449,7 +449,7 @@ static void a_paused_waiter_rechecks_at_once_but_not_again_and_again(void) {
     RIG_CLOSE();
 }
 
-/* Returns the channel of a waiter that has gone, which is being unsubscribed from. */
+/* Opens the rig. Returns a channel that is being unsubscribed from, because its waiter has gone. */
 static struct subscription *leaving(void) {
     rig_open_cluster();
     rig_abort(parked("a", 1), REDLATCH_TIMEOUT);
@@ -533,7 +533,7 @@ static void own_channels_of_waiters_move(void) {
     while (rig_send(PIPELINE)) {
         rig_integer(PIPELINE, 0);
     }
-    CHECK_EQ_INT(channels[4]->state, SUBSCRIPTION_ACTIVE); /* until its room is needed */
+    CHECK_EQ_INT(channels[4]->state, SUBSCRIPTION_ACTIVE); /* until its room in the array is needed */
     move_now("a", second);
     CHECK_EQ_INT(channels[4]->state, SUBSCRIPTION_NONE);
     check_wanted(channels[2], second);

@@ -99,7 +99,7 @@ static void one_process_is_no_move(void) {
 static void another_process_moves_what_nobody_has(void) {
     begin();
     connect_one(0, ID INFO);
-    open_one(1, START); /* is being made */
+    open_one(1, START); /* this connection is still being made */
     client->node.subscriber.connection.addresses.count = 1;
     client->node.subscriber.connection.address = 1;
     connect_one(2, ID OTHER_INFO);

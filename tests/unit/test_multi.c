@@ -47,7 +47,7 @@ static void refuse(uint32_t group, int status) {
     multi_tried(&multi, group, status, in_the_way(group), 0, now);
 }
 
-/* Lets the time of the machine's timer come. */
+/* Advances the time to that of the machine's timer. */
 static void pass(void) {
     CHECK(multi_timer(&multi) != NEVER);
     now = multi_timer(&multi);
@@ -197,7 +197,7 @@ static void a_majority_tries_again_after_a_watch_and_a_random_time(void) {
     expect("t0t1t2-");
 }
 
-/* The watched group may be the last to become free. Other groups may be free, or reachable again, before. */
+/* The watched group may be the last to become free. Other groups may be free, or reachable again, sooner. */
 static void a_majority_rechecks_while_it_watches(void) {
     static const struct {
         int other;
@@ -239,7 +239,7 @@ static void the_safe_time_is_that_of_the_majority(void) {
     CHECK_EQ_INT(multi.status, REDLATCH_LOST);
 }
 
-/* Nobody has answered: whose wait was short is told that it has nothing, others that there is no reply. */
+/* No group has replied. A brief acquire ends with TIMEOUT, any other with NO_REPLY. */
 static void giving_up_before_any_answer(void) {
     for (int brief = 0; brief < 2; brief++) {
         begin(2, 2);

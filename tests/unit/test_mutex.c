@@ -167,14 +167,14 @@ static void a_transient_error_of_an_acquire_is_waited_out(void) {
     rig_pass(20 * MILLISECOND - 1);
     CHECK(rig_send(PIPELINE) == NULL);
     rig_pass(20 * MILLISECOND);              /* 20 ms, and up to 19 more at random */
-    CHECK_EQ_INT(rig_send(PIPELINE)->id, 1); /* the same number: nothing was carried out */
+    CHECK_EQ_INT(rig_send(PIPELINE)->id, 1); /* the same number: nothing has run */
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 1);
     RIG_CLOSE();
 }
 
-/* Replies LOADING to every command for so long. Returns how many commands there were. */
+/* Replies LOADING to every command for `time`. Returns how many commands there were. */
 static int asks_while_loading(int64_t time) {
     int asks = 0;
     int64_t end = rig.now + time;

@@ -1,4 +1,4 @@
-/* Opening a client: every reply to its greeting, and which of the URL, the options and the environment wins.
+/* Opening a client: the replies to its greeting, and which of the URL, the options and the environment wins.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>

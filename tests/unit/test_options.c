@@ -120,7 +120,7 @@ static void defaults_of_a_lock(void) {
         unsigned char behind;
     } larger;
     memset(&larger, 0xee, sizeof larger);
-    uint32_t size = sizeof larger.known + sizeof larger.later; /* of a later version */
+    uint32_t size = sizeof larger.known + sizeof larger.later; /* as in a later version */
     CHECK_EQ_INT(redlatch_lock_options_init(&larger.known, size), REDLATCH_OK);
     CHECK_EQ_INT(larger.known.struct_size, size);
     CHECK_EQ_INT(larger.known.owner_mode, REDLATCH_OWNER_THREAD);
@@ -130,7 +130,7 @@ static void defaults_of_a_lock(void) {
     CHECK_EQ_INT(larger.later[7], 0);
     CHECK_EQ_INT(larger.behind, 0xee);
     memset(&larger, 0xee, sizeof larger);
-    CHECK_EQ_INT(redlatch_lock_options_init(&larger.known, 16), REDLATCH_OK); /* of an earlier version */
+    CHECK_EQ_INT(redlatch_lock_options_init(&larger.known, 16), REDLATCH_OK); /* as in an earlier version */
     CHECK_EQ_INT(larger.known.lease_ms, REDLATCH_RENEWED);
     CHECK(larger.known.max_hold_ms != REDLATCH_FOREVER);
     CHECK_EQ_INT(redlatch_lock_options_init(NULL, 16), REDLATCH_INVALID);

@@ -18,7 +18,7 @@ static struct fake_server server;
 static redlatch_client *handle;
 static struct pipeline_io *io;
 
-/* A client with one connection. */
+/* Opens a client with one connection. */
 static void begin(void) {
     redlatch_client_options options;
     fake_open_tcp(&server);

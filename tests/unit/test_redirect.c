@@ -374,7 +374,7 @@ static void what_an_importer_has_not_got_goes_back_when_there_is_no_connection(v
     CHECK(send_to(first, PIPELINE) == command && !command->importing && !command->repeated);
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
-    CHECK(send_to(second, PIPELINE) == of_importer->operation->command); /* which waits for its server */
+    CHECK(send_to(second, PIPELINE) == of_importer->operation->command); /* it has waited for its own server */
     rig_nil(PIPELINE);
     end_at(second, "there", 1);
     end_at(first, "a", 1);

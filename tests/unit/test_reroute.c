@@ -56,7 +56,7 @@ static void what_is_in_doubt_is_sent_before_what_was_not_sent(void) {
     CHECK_EQ_INT(call->hold->deadline, lease_deadline(rig.now, RIG_LEASE_MS));
     CHECK_EQ_INT(rig.engine.stats.resends, 1);
     rig.at = first;
-    CHECK(!stays->done && send_to(first, PIPELINE) == NULL); /* that one waits for its server */
+    CHECK(!stays->done && send_to(first, PIPELINE) == NULL); /* this one waits for its own server */
     rig_ready(PIPELINE, RESOLVED_BY_KILL);
     CHECK(send_to(first, PIPELINE) == stays->operation->command);
     rig_nil(PIPELINE);

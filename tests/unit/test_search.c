@@ -20,7 +20,7 @@ enum { SERVERS = 3 };
 static const int64_t START = 1000 * SECOND;
 static const int64_t TIMEOUT = 8 * SECOND; /* of the search; each target has a quarter */
 
-/* What these servers are, each test decides: sentinels, candidates or nodes. */
+/* Each test uses these servers as sentinels, candidates or nodes. */
 static struct fake_server servers[SERVERS];
 static struct fake_server master;
 static struct uri uri;
@@ -233,7 +233,7 @@ static void other_sentinels_are_learned(void) {
     CHECK_STR(known->list[SERVERS + 1].host, "10.0.0.2");
     CHECK_EQ_INT(known->list[SERVERS + 1].port, 2);
     end();
-    begin(); /* an error in place of the list */
+    begin(); /* an error reply in place of the list */
     CHECK_EQ_INT(announced(&servers[0], GREETED, master.port, "-ERR no\r\n"), REDLATCH_AGAIN);
     CHECK_EQ_INT(search.discovery.step, DISCOVERY_VERIFY);
     CHECK_EQ_INT(search.discovery.sources.count, SERVERS);

@@ -386,7 +386,7 @@ static void what_a_broken_connection_left_is_sent_again(void) {
         rig_ready(PIPELINE, (enum resolution)i);
         rig_send(PIPELINE);
         rig_integers(PIPELINE, (const int64_t[]){0, 0}, 2);
-        CHECK_EQ_INT(end->status, REDLATCH_OK); /* carried out the first time */
+        CHECK_EQ_INT(end->status, REDLATCH_OK); /* the first sending has run */
         RIG_CLOSE();
     }
 }

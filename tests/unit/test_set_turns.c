@@ -131,7 +131,7 @@ static void notified_of_its_loss(const char *name, struct call *call, uint64_t o
     rig_release(name, owner);
 }
 
-/* The first set that rechecks ends, and lets the next one recheck, which has lost its hold, too. */
+/* The first set that rechecks ends. It lets the next one recheck, which has lost its hold, too. */
 static void several_sets_end_when_they_recheck(void) {
     rig_open();
     struct call *sets[] = {waiting_holder("ab", 1), waiting_holder("ac", 2), waiting_holder("ad", 3)};

@@ -119,7 +119,7 @@ static void without_lingering_nothing_spins(void) {
     rig.engine.settings.linger_ms = 0;
     rig_abort(contended_waiter("a", 1), REDLATCH_TIMEOUT);
     struct subscription *channel = next_change();
-    engine_run_timers(&rig.engine, rig.now); /* returns */
+    engine_run_timers(&rig.engine, rig.now); /* returns: it does not spin */
     engine_subscribed(&rig.engine, channel, rig.now);
     rig_pass(SECOND);
     CHECK_EQ_INT(channel->state, SUBSCRIPTION_LEAVING);
