@@ -1,9 +1,9 @@
 /* Random calls of a script. The letters of a row:
- *   forms      what may stand under the name, one of them (random_state.h)
+ *   forms      one of these is drawn for the keys of the name (random_state.h)
  *   keys       n name   t counter of tokens   q queue   z time-outs   s heartbeat   x leases   r record
- *              l timeout key of the owner's first level;   a capital one is there half of the time
- *   arguments  o owner   w writer's field   W the owner's own writer's field, or nothing   l lease   L levels
- *              k place: 0 to 2   i deadline   c channel   b base of timeout keys   v values and how many they are
+ *              l timeout key of the owner's first acquire   a key with a capital letter is there half of the time
+ *   arguments  o owner   w writer's field   W the owner's own writer's field, or nothing   l lease   L hold count
+ *              k a number from 0 to 2   i deadline   c channel   b base of timeout keys   v values and their number
  *              d life of a record   D number of an operation   n permits   y ids of permits   Y one of them   m mode
  *              N a limit, or 0   e message   t TTL or 0   K kind   I numbers of waiters   f 0 or 1   0 a lease, or 0
  *   many       keys and arguments are those of each of several names
@@ -91,9 +91,9 @@ struct maker {
     struct random_draw *draw;
     struct script_call *call;
     const char *name;
-    const char *owner; /* of the line that is being made */
+    const char *owner; /* of the entry that is being made */
     uint32_t line;
-    uint32_t timeouts[LINES_MAX]; /* which word is the timeout key of a line, 0 for none: its owner is drawn later */
+    uint32_t timeouts[LINES_MAX]; /* the word with an entry's timeout key; 0: none; its owner is drawn later */
 };
 
 __attribute__((format(printf, 2, 3))) static void add(struct script_call *call, const char *format, ...) {
@@ -113,7 +113,7 @@ static const char *a_lease(struct random_draw *draw) {
     return DRAW_ONE(draw, "1", "1000", "1000", "5000", "30000");
 }
 
-/* Some of a few texts, each once, beginning anywhere; before them how many, if `counted`. */
+/* Adds some of the texts, each once, from any of them on. Adds their number before them if `counted`. */
 static void add_some(const struct maker *maker, const char *const *texts, uint32_t size, bool counted) {
     uint32_t first = draw_below(maker->draw, size);
     uint32_t count = 1 + draw_below(maker->draw, size);
@@ -148,7 +148,7 @@ static void add_key(struct maker *maker, char letter) {
     }
 }
 
-/* The owner of a line is known: so is its timeout key. */
+/* Writes the timeout key of an entry whose owner was drawn. */
 static void name_timeout(const struct maker *maker) {
     uint32_t word = maker->timeouts[maker->line];
     if (word > 0) {
@@ -158,7 +158,7 @@ static void name_timeout(const struct maker *maker) {
     }
 }
 
-/* Words that are one of a few. */
+/* Returns a word that is one of a few. */
 static const char *simple_word(struct random_draw *draw, char letter) {
     switch (letter) {
     case 'l':
@@ -233,7 +233,7 @@ static char a_letter(struct random_draw *draw, const char *letters) {
     return letters[draw_below(draw, (uint32_t)strlen(letters))];
 }
 
-/* One line of a script about several names of whatever forms: after the letters its owner, and so on. */
+/* Adds the arguments of an entry of a script for several names. They depend on its member type. */
 static void add_line(struct maker *maker, bool acquires, char letter) {
     bool capital = isupper(letter);
     char form = (char)tolower(letter);
@@ -259,7 +259,7 @@ static void add_line(struct maker *maker, bool acquires, char letter) {
 
 static void make_lines(struct maker *maker, bool acquires, struct keyspace *keyspace) {
     static const char forms[] = "mfprwgMFRWG";
-    static const char states[] = "mhftpsrwwwgg"; /* what stands under a name of a form */
+    static const char states[] = "mhftpsrwwwgg"; /* pairs of a member type and the form of its keys */
     char letters[4] = "";
     uint32_t count = 1 + draw_below(maker->draw, 3);
     for (uint32_t i = 0; i < count; i++) {
@@ -292,7 +292,7 @@ static void make_lines(struct maker *maker, bool acquires, struct keyspace *keys
     }
 }
 
-/* The id of a permit as clients show it. */
+/* Adds the id of a permit as clients show it. */
 static void add_shown_permit(struct maker *maker) {
     const char *id = state_permits[draw_below(maker->draw, STATE_PERMITS - 1)];
     const char *format = draw_percent(maker->draw, 80) ? "%02x" : "%02X";
@@ -303,7 +303,7 @@ static void add_shown_permit(struct maker *maker) {
     add(maker->call, "%s", shown);
 }
 
-/* One name, or a page of all of them. */
+/* Makes an inspection of one name, or of a page of all names. */
 static void make_recheck(struct maker *maker, struct keyspace *keyspace) {
     bool is_page = draw_percent(maker->draw, 40);
     uint32_t count = is_page ? 1 + draw_below(maker->draw, NAMES) : 1;

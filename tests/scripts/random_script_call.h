@@ -1,4 +1,4 @@
-/* Random calls of a script, by a table of what its keys and arguments are.
+/* Random calls of scripts, from a table of their keys and arguments.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef RANDOM_SCRIPT_CALL_H
 #define RANDOM_SCRIPT_CALL_H
@@ -14,10 +14,10 @@ struct script_call {
     char texts[CALL_WORDS_MAX][CALL_WORD_SIZE];
 };
 
-/* Whether there is a row for the script. */
+/* Returns whether calls of the script can be made. */
 bool script_call_is_known(enum script_id script);
 
-/* Fills the keyspace with what such a call may meet, and makes the call. */
+/* Fills the keyspace with what such a call may find, and makes the call. */
 void script_call_make(struct random_draw *draw, enum script_id script, struct keyspace *keyspace,
                       struct script_call *call_out);
 

@@ -1,4 +1,4 @@
-/* Random contents of the keys that a script meets.
+/* Random contents of the keys that a script uses.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 #include "random_state.h"
@@ -35,7 +35,7 @@ const char *draw_one(struct random_draw *draw, const char *const *texts, size_t 
     return texts[draw_below(draw, (uint32_t)count)];
 }
 
-/* Runs a command whose words are parted by blanks. */
+/* Runs a command whose words are separated by blanks. */
 __attribute__((format(printf, 2, 3))) static void put(struct keyspace *keyspace, const char *format, ...) {
     char line[512];
     struct redis_text words[16];
@@ -60,13 +60,13 @@ static const char *a_count(struct random_draw *draw) {
     return draw_percent(draw, 90) ? DRAW_ONE(draw, "1", "2", "3") : DRAW_ONE(draw, "0", "-1", "99999999999999999999");
 }
 
-/* A point in time about now: over, on the brink, far ahead. */
+/* Returns a time around now: past, within a millisecond, or far ahead. */
 static int64_t a_time(struct random_draw *draw) {
     static const int64_t distances[] = {-5000, -1, 0, 1, 900, 1000, 5000, 30000, 299999, 300000, 300001, 330000};
     return STATE_NOW + distances[draw_below(draw, sizeof distances / sizeof distances[0])];
 }
 
-/* Leaves a key some ms, seldom none: its last one. */
+/* Gives a key a TTL, with this chance in percent. Rarely the key expires right now. */
 static void expire(struct random_draw *draw, struct keyspace *keyspace, const char *key, uint32_t chance) {
     if (!draw_percent(draw, chance)) {
         return;
@@ -78,7 +78,7 @@ static void expire(struct random_draw *draw, struct keyspace *keyspace, const ch
     put(keyspace, "pexpire %s %s", key, DRAW_ONE(draw, "1", "999", "1000", "1001", "5000", "30000", "60000"));
 }
 
-/* A key of some other type. */
+/* Fills a key with data of another type or shape. */
 static void fill_otherwise(struct random_draw *draw, struct keyspace *keyspace, const char *key) {
     put(keyspace, DRAW_ONE(draw, "set %s text", "set %s 7", "hset %s field 1", "rpush %s item", "zadd %s 1 member"),
         key);
@@ -169,11 +169,11 @@ static void fill_plain(struct random_draw *draw, struct keyspace *keyspace, cons
     }
 }
 
-/* The keys that say until when a reader holds each of its levels; some are over. */
+/* Fills a reader and the timeout key of each of its acquires. Some keys are missing, or expire right now. */
 static void fill_reader(struct random_draw *draw, struct keyspace *keyspace, const char *name, const char *owner) {
     int levels = 1 + (int)draw_below(draw, 3);
     put(keyspace, "hset %s %s %d", name, owner, levels);
-    bool endless = draw_percent(draw, 12); /* the last level alone has a lease, and that never ends */
+    bool endless = draw_percent(draw, 12); /* only the last acquire has a timeout key, which has no TTL */
     if (endless) {
         put(keyspace, "set {%s}:%s:rwlock_timeout:%d 1", name, owner, levels);
     }
@@ -217,7 +217,7 @@ static void fill_read_write(struct random_draw *draw, struct keyspace *keyspace,
     expire(draw, keyspace, name, 93);
 }
 
-/* A hash of something else with about as many fields as are looked at of it. */
+/* A hash that is no lock, with about as many fields as a script reads. */
 static void fill_many_fields(struct random_draw *draw, struct keyspace *keyspace, const char *name) {
     for (uint32_t i = 0, count = 99 + draw_below(draw, 3); i < count; i++) {
         put(keyspace, "hset %s field%u 1", name, i);
@@ -302,7 +302,7 @@ static void fill_record(struct random_draw *draw, struct keyspace *keyspace, con
     }
 }
 
-/* What differs from a lock, or from something that is none, by a size or a byte. */
+/* Fills data that differ from a lock, or from data that are none, by a size or a byte. */
 static void fill_nearly(struct random_draw *draw, struct keyspace *keyspace, const char *name) {
     static const char digits[] = "1234567890123456789";
     static const int sizes[] = {15, 16, 17, 128, 129};
@@ -343,7 +343,7 @@ static void fill_nearly(struct random_draw *draw, struct keyspace *keyspace, con
     expire(draw, keyspace, name, 75);
 }
 
-/* As many owners or values as one answer has, and more; in some hashes they are long. */
+/* Fills as many owners or values as one reply has, and more. Some hashes have long values. */
 static void fill_large(struct random_draw *draw, struct keyspace *keyspace, const char *name) {
     static const int counts[] = {16, 17, 99, 100, 101, 120, 300};
     int count = counts[draw_below(draw, 7)];

@@ -1,5 +1,5 @@
-/* Random contents of the keys that a script meets: locks of each form and what belongs to them, held, free, over, left
- * in part, of another shape or type. Few owners, times and counts, so that bounds are met exactly.
+/* Random contents of the keys that a script uses: locks of each kind with their further keys, held, free, expired,
+ * incomplete, of another shape or type. There are few owners, times and counts, so that values equal to a bound occur.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef RANDOM_STATE_H
 #define RANDOM_STATE_H
@@ -23,14 +23,14 @@ struct random_draw {
 uint32_t draw_below(struct random_draw *draw, uint32_t bound);
 bool draw_percent(struct random_draw *draw, uint32_t chance);
 
-/* One of some texts: DRAW_ONE(draw, "a", "b"). */
+/* Returns one of some texts, as in DRAW_ONE(draw, "a", "b"). */
 const char *draw_one(struct random_draw *draw, const char *const *texts, size_t count);
 #define DRAW_ONE(draw, ...) \
     draw_one(draw, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-/* Fills what belongs to a name, by its form: h a hash with one owner, t its counter of tokens, f a hash with a queue,
- * s a string (plain), w a read-write lock, g a group, c a count, p permits with leases, r an operation's record, i what
- * is nearly a lock, l a hash of many fields or long ones. */
+/* Fills the keys of a name. The form says with what: h a hash with one owner, t the same with a counter of tokens, f
+ * the same with a server queue, s a string (plain), w a read-write lock, g a group, c a count, p permits with leases,
+ * r an operation's record, i data that are nearly a lock, l a hash of many fields or long ones. */
 void state_fill(struct random_draw *draw, struct keyspace *keyspace, char form, const char *name);
 
 #endif

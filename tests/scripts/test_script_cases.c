@@ -1,13 +1,13 @@
-/* Each script does the same on the same random keys as when its results were recorded: its reply, what all keys hold
- * and for how long, and what it publishes, also where access rules refuse one of its commands. Whatever was recorded,
- * each error is one that clients know, and leaves everything as it was.
+/* Each script does the same on the same random keys as when its results were recorded: its reply, the contents and TTLs
+ * of all keys, and what it publishes, also where access rules refuse one of its commands. Whatever was recorded, each
+ * error must be one that clients know, and must leave all keys as they were.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   test_script_cases [FILE]           compares with recorded results; without FILE with tests/scripts/expected.txt
  *   test_script_cases --write          prints results to be recorded
  *   test_script_cases --show SCRIPT    prints all cases of a script, to be compared between two builds by diff
  *
- * A change of a script that is meant is recorded anew: `--write` into expected.txt, and the diff of `--show` says what
+ * An intended change of a script is recorded by the output of `--write` in expected.txt. The diff of `--show` says what
  * has changed. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
@@ -21,20 +21,20 @@
 #define EXPECTED_RESULTS "expected.txt"
 #endif
 
-/* A message that is refused is no reason to keep a lock: what is written stays. */
+/* In one of MUTED_EVERY cases PUBLISH is refused. That is no reason to keep a lock: what was written stays. */
 enum { CASES = 2000, KEYS_MAX = 64, MUTED_EVERY = 16 };
 
 static struct {
     struct script_set scripts;
     FILE *published;
     int notified; /* messages that the case has published */
-    int careless; /* cases of an error that says nothing of what is wrong, or comes too late */
+    int careless; /* cases with an unknown error, or with one after something was done */
 } rig;
 
-/* What scripts can do without: other servers do not have it, or refuse it. */
+/* Commands that scripts can do without, because other servers lack or refuse them. */
 static const char *const dispensable_commands[] = {"hrandfield", "memory"};
 
-/* As many hear it as the channel's name says, so that the number in an answer is looked at. */
+/* The size of the channel's name decides how many subscribers there are, so that their number in a reply is tested. */
 static int publish(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
     (void)context;
     rig.notified++;
@@ -73,7 +73,7 @@ static void show_key(FILE *out, struct keyspace *keyspace, struct redis_text key
     fprintf(out, "\n");
 }
 
-/* What all keys hold, a line each, in memory of the caller's. */
+/* Returns the contents of all keys, a line for each. The caller frees it. */
 static char *text_of_keys(struct keyspace *keyspace) {
     struct redis_text keys[KEYS_MAX];
     char *text = NULL;
@@ -92,7 +92,7 @@ static char *text_of_keys(struct keyspace *keyspace) {
     return text;
 }
 
-/* Runs the script of a call, for a user who may not use a command unless that is NULL. */
+/* Runs the script of a call, for a user who may not use the command `without`, if it is not NULL. */
 static void run(enum script_id script, const struct script_call *call, const char *without, struct keyspace *keyspace,
                 struct redis_reply *reply_out) {
     size_t argument_count = call->count - call->key_count;
@@ -104,14 +104,14 @@ static void run(enum script_id script, const struct script_call *call, const cha
                        reply_out);
     }
     char *place = reply_out->kind == REDIS_ERROR ? strstr(reply_out->text, "script: ") : NULL;
-    if (place) { /* the number of a script and of a line say nothing of what it does */
+    if (place) { /* the numbers of the script and the line do not matter */
         *place = '\0';
         reply_out->size = (size_t)(place - reply_out->text);
     }
 }
 
-/* Notes an error that is neither about a key of something else nor about access rules, or that comes after something
- * was done. */
+/* Reports an error that is neither about the type of a key nor about access rules, and an error after which the keys
+ * are not as before. */
 static void judge(enum script_id script, uint32_t number, const struct redis_reply *reply, bool kept) {
     static const char *const known[] = {"WRONGTYPE ", "NOPERM ", "ERR ACL failure"};
     bool good = reply->kind != REDIS_ERROR;
@@ -151,7 +151,7 @@ static void play(FILE *out, enum script_id script, uint32_t number) {
     struct redis_reply reply = {.kind = REDIS_NIL};
     run(script, &call, without, keyspace, &reply);
     char *after = text_of_keys(keyspace);
-    bool leaves = muted || script == SCRIPT_RELEASE_FAIR; /* the queue, whatever the lock has become */
+    bool leaves = muted || script == SCRIPT_RELEASE_FAIR; /* it leaves the server queue, whatever the lock has become */
     judge(script, number, &reply, leaves || (rig.notified == 0 && strcmp(before, after) == 0));
     fprintf(out, "reply ");
     redis_reply_print(out, &reply);
@@ -162,7 +162,7 @@ static void play(FILE *out, enum script_id script, uint32_t number) {
     keyspace_free(keyspace);
 }
 
-/* FNV-1a */
+/* Returns the FNV-1a hash of the text of all cases. */
 static uint64_t digest_of(enum script_id script) {
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
     for (uint32_t number = 0; number < CASES; number++) {
@@ -198,7 +198,7 @@ static int show(const char *name) {
     return 2;
 }
 
-/* The recorded digest of a script; 0 if there is none. */
+/* Returns the recorded digest of a script; 0 if there is none. */
 static uint64_t recorded(const char *path, const char *name) {
     FILE *file = fopen(path, "r");
     char word[64];

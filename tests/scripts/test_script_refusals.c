@@ -1,5 +1,5 @@
-/* What scripts refuse in their own words: each begins with the word that decides its status (error_reply.h), and says
- * which key holds what, for whoever reads the traffic of a server.
+/* The error replies that scripts make themselves. Each begins with the code that decides its status (error_reply.h),
+ * and says which key holds what, for readers of a server's traffic.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "scripts_embedded.h"
 
@@ -31,7 +31,7 @@ static bool is_known(const char *text) {
             return true;
         }
     }
-    return strncmp(text, "tostring(", 9) == 0; /* what another script's part has refused */
+    return strncmp(text, "tostring(", 9) == 0; /* an error that a part of the script passes on */
 }
 
 static void every_error_reply_is_one_of_these(void) {

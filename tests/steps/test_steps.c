@@ -1,5 +1,5 @@
-/* What the engine does at once grows with the number of those it does it for, and not with its square: the meter of
- * the simulation counts its steps.
+/* The steps of one event of the engine grow with the number of waiters, holds or names, and not with its square. The
+ * step meter of the simulation counts them.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 #include "step_meter.h"
@@ -12,7 +12,7 @@ static void the_channel_is_subscribed_to(void) {
     CHECK_EQ_INT(rig_subscriptions(), 1);
 }
 
-/* The steps that an act takes, or ENGINE_STEPS_MAX if it takes more: the engine is not to be used any more then. */
+/* Returns the steps of `act`, or ENGINE_STEPS_MAX if there are more. Then the engine must not be used any more. */
 static uint64_t steps_of(void (*act)(void)) {
     jmp_buf out;
     if (setjmp(out) != 0) {
@@ -24,7 +24,7 @@ static uint64_t steps_of(void (*act)(void)) {
     return step_meter_disarm();
 }
 
-/* So many sets wait for one name, and all look as its channel is subscribed to. */
+/* Several sets wait for one name, and all recheck when its channel is subscribed to. */
 static uint64_t steps_of_sets_that_recheck(uint64_t sets) {
     rig_open();
     for (uint64_t owner = 1; owner <= sets; owner++) {
@@ -66,7 +66,8 @@ static void the_connection_fails(void) {
     rig_failed(PIPELINE, REDLATCH_UNREACHABLE);
 }
 
-/* Tries and waiters in turn, of which only the tries end: whoever searches for the next one passes over the waiters. */
+/* Tries and waiters alternate in the pipeline, and only the tries end. A search for each next try from the front would
+ * pass all waiters. */
 static uint64_t steps_of_tries_that_fail(uint64_t tries) {
     rig_open();
     for (uint64_t i = 1; i <= tries; i++) {
@@ -99,7 +100,7 @@ static void a_message_comes(void) {
     rig_message("a");
 }
 
-/* As many who only wait until a name is free as sets that would take it: of those one is enough. */
+/* As many watchers of a name as sets that wait for it. A message lets all watchers recheck, and one set. */
 static uint64_t steps_of_watchers_that_are_notified(uint64_t watchers) {
     struct call *calls[2 * MANY];
     rig_open();
@@ -134,7 +135,7 @@ static uint64_t steps_of_watchers_that_are_notified(uint64_t watchers) {
         CHECK_EQ_INT(rig.done_count, watchers);
         for (uint64_t i = 0; i < watchers; i++) {
             rig_abort(calls[2 * i + 1], REDLATCH_CANCELLED);
-            if (rig_send(PIPELINE)) { /* the next one's turn */
+            if (rig_send(PIPELINE)) { /* the turn of the next set */
                 rig_contended(PIPELINE, 1, 30000);
             }
         }
@@ -154,7 +155,7 @@ static void the_owner_ends(void) {
     rig_turn();
 }
 
-/* The holds of another owner stand before its own in the chain that they share. */
+/* The holds of another owner are before its own in the chain that both share. */
 static uint64_t steps_of_an_owner_that_ends(uint64_t holds) {
     const uint64_t other = 1 + OWNER_CHAINS;
     rig_open();

@@ -6,7 +6,7 @@
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 static const enum pipeline_role BACKGROUND = PIPELINE_BACKGROUND;
 
-/* The server has the hold of the batch, and so much was left of its lease. */
+/* The reply to a batch of one hold: the server has the hold, and `left_ms` was left of its lease. */
 static void answer(int64_t left_ms) {
     rig_integers(BACKGROUND, &left_ms, 1);
 }
@@ -23,7 +23,7 @@ static void late_renewals_are_counted(void) {
     CHECK_EQ_INT(hold_state_at(hold, rig.now), REDLATCH_HELD);
     CHECK(engine_first_loss(&rig.engine, LATE_THREADS) == hold);
     CHECK_EQ_INT(hold->late_ms, 16000);
-    rig_pass(4 * SECOND); /* due again; of two that nobody has asked for, the second is reported */
+    rig_pass(4 * SECOND); /* due again; of two late renewals that nobody collected, the second is reported */
     rig_send(BACKGROUND);
     rig_pass(9 * SECOND);
     answer(20000);
@@ -44,7 +44,7 @@ static void a_late_renewal_is_reported_after_the_hold_has_ended(void) {
     answer(20000);
     rig_end("a", 1);
     CHECK_EQ_INT(rig_losses(LOSS_THREADS, NULL), 0);
-    for (int queue = LATE_EVENTS; queue <= LATE_THREADS; queue++) { /* taken from one, it stays for the other */
+    for (int queue = LATE_EVENTS; queue <= LATE_THREADS; queue++) { /* taken from one queue, it stays in the other */
         CHECK(engine_first_loss(&rig.engine, (enum loss_queue)queue) == hold);
         engine_loss_taken(&rig.engine, (enum loss_queue)queue);
     }
@@ -60,7 +60,7 @@ static void a_renewal_of_a_lease_that_max_hold_cuts_is_not_reported_as_late(void
     rig_nil(PIPELINE);
     rig_pass(10 * SECOND);
     rig_send(BACKGROUND);
-    answer(20000); /* for the 21 s that are left */
+    answer(20000); /* the renewal asked for the 21 s that max_hold leaves */
     rig_pass(7 * SECOND);
     rig_send(BACKGROUND);
     rig_pass(5 * SECOND);

@@ -35,7 +35,7 @@ static void lease_stays_within_the_bound_on_the_hold(void) {
 
 static void the_bound_holds_also_for_a_command_that_was_sent_late(void) {
     struct hold hold = renewed_hold();
-    hold.max_hold_at = sent + 25 * SECOND; /* 25 s were left, and asked for, when it was put into the queue */
+    hold.max_hold_at = sent + 25 * SECOND; /* 25 s were left, and requested, when the command was queued */
     hold_confirm(&hold, sent + SECOND, 25000);
     CHECK_EQ_INT(hold.deadline, sent + 25 * SECOND);
     hold_confirm_later(&hold, sent + 2 * SECOND, 60000);
@@ -46,15 +46,15 @@ static void the_bound_holds_also_for_a_command_that_was_sent_late(void) {
 static void a_doubt_is_not_forgotten_for_a_bound(void) {
     struct hold hold = renewed_hold();
     hold.max_hold_at = sent + 10 * SECOND;
-    hold_confirm(&hold, sent + 3 * SECOND, 10000); /* its own end would be beyond the bound */
-    hold.deadline = sent + 5 * SECOND;             /* an extension to sooner may have been carried out */
+    hold_confirm(&hold, sent + 3 * SECOND, 10000); /* the lease would end beyond the bound */
+    hold.deadline = sent + 5 * SECOND;             /* an extension to an earlier end may have run */
     hold_doubt(&hold);
     CHECK_EQ_INT(lease_deadline(hold.confirmed_at, hold.lease_ms), hold.deadline);
     hold_confirm_later(&hold, hold.confirmed_at, hold.lease_ms);
     CHECK_EQ_INT(hold.deadline, sent + 5 * SECOND);
 }
 
-/* Whenever they were granted, and also when they were renewed a little ahead of their time. */
+/* The time of the grant does not matter, nor that a renewal was sent a little ahead of its time. */
 static void holds_of_a_slot_are_renewed_together(void) {
     static struct server server;
     struct resource in_slot = {.server = &server};

@@ -1,5 +1,5 @@
-/* Listening to sentinels: when, to which, what is believed of what they say, and when one is left for the next. The
- * clock is the test's own.
+/* The listener on sentinels: when it listens, and to which sentinel; what it believes of a sentinel's messages; when it
+ * goes on to the next sentinel. The clock is the test's own.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "listener.h"
 
@@ -21,7 +21,7 @@ static redlatch_client *handle;
 static struct client *client;
 static struct listener *listener;
 
-/* A client that holds something, and knows its master, which is at port 7000. */
+/* Opens a client that has a hold and knows its master, which is at port 7000. */
 static void begin_with(const char *credentials, const char *options) {
     char url[200];
     redlatch_client_options lazy;
@@ -53,7 +53,7 @@ static void end(void) {
     }
 }
 
-/* One step, when something has come or a moment has passed. */
+/* Does one step as soon as bytes have arrived, or after 20 ms. */
 static void step_soon(int64_t now) {
     struct pollfd socket = {.events = 0};
     socket.fd = listener_descriptor(client, &socket.events);
@@ -68,7 +68,7 @@ static void step_until(enum connection_state state, int64_t now) {
     CHECK_EQ_INT(listener->connection.state, state);
 }
 
-/* A sentinel says something that is a reply or a message to its end. */
+/* A sentinel sends bytes that end a reply or a message. */
 static void replied(int number, const char *bytes, int64_t now) {
     fake_say(&sentinels[number], bytes);
     for (int i = 0; i < 200 && listener->received_at != now; i++) {
@@ -77,7 +77,7 @@ static void replied(int number, const char *bytes, int64_t now) {
     CHECK_EQ_INT(listener->received_at, now);
 }
 
-/* It connects to this sentinel, and is greeted so. */
+/* The listener connects to the sentinel of this number, which sends `greeting`. */
 static void listening(int number, const char *greeting, int64_t now) {
     listener_step(client, now);
     CHECK_EQ_INT(listener->sentinel.port, sentinels[number].port);
@@ -92,7 +92,7 @@ static void check_received(int number, const char *expected) {
     CHECK_STR(command, expected);
 }
 
-/* What a sentinel without a password hears first. */
+/* Checks the first commands that a sentinel without a password receives. */
 static void check_requested(int number) {
     char name[216];
     snprintf(name, sizeof name, "CLIENT SETNAME %s", client->connection_settings.name);
@@ -108,7 +108,7 @@ static void check_silent(const struct client *any) {
     CHECK(listener_next_time(any) == NEVER);
 }
 
-/* Only who keeps something, or waits, has anything to hear; and only when it knows where its master is. */
+/* A client listens only while it has holds, waiters or subscriptions, and only if it knows its master's address. */
 static void nobody_listens_for_nothing(void) {
     begin();
     client->engine.stats.held = 0;
@@ -134,7 +134,7 @@ static void who_waits_listens(void) {
         listening(0, GREETED, START);
         client->engine.stats.waiters = 0;
         client->engine.subscriptions = 0;
-        CHECK_EQ_INT(listener_next_time(client), START + 10 * SECOND); /* and goes on */
+        CHECK_EQ_INT(listener_next_time(client), START + 10 * SECOND); /* it goes on when the reason has gone */
         end();
     }
 }
@@ -147,7 +147,7 @@ static void what_is_requested_of_a_sentinel(void) {
     end();
 }
 
-/* Whether the background thread is to search after a sentinel said so. */
+/* Returns whether the background thread is to search after a sentinel sent `bytes`. */
 static bool searches_after(const char *bytes) {
     begin();
     listening(0, GREETED, START);
@@ -179,7 +179,7 @@ static void what_is_announced_is_compared(void) {
 static void messages_of_the_own_service_count(void) {
     CHECK(searches_after_message("orders 127.0.0.1 7000 127.0.0.1 7001"));
     CHECK(searches_after_message("orders 127.0.0.1 7000 127.0.0.1 7001 more"));
-    CHECK(!searches_after_message("orders 127.0.0.1 7001 127.0.0.1 7000")); /* where the client is */
+    CHECK(!searches_after_message("orders 127.0.0.1 7001 127.0.0.1 7000")); /* the client is on that server */
     CHECK(!searches_after_message("others 127.0.0.1 7000 127.0.0.1 7001"));
     CHECK(!searches_after_message("order 127.0.0.1 7000 127.0.0.1 7001"));
     CHECK(!searches_after_message("orders2 127.0.0.1 7000 127.0.0.1 7001"));
@@ -189,7 +189,7 @@ static void messages_of_the_own_service_count(void) {
     CHECK(!searches_after_message(""));
 }
 
-/* A sentinel that says nothing for ten seconds is asked whether it is there. */
+/* A sentinel that sends nothing for ten seconds gets a PING. */
 static void a_quiet_sentinel_is_pinged(void) {
     begin();
     listening(0, GREETED, START);
@@ -204,7 +204,7 @@ static void a_quiet_sentinel_is_pinged(void) {
     replied(0, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", START + 12 * SECOND);
     CHECK_EQ_INT(listener_next_time(client), START + 22 * SECOND);
     listener_step(client, START + 22 * SECOND);
-    check_received(0, "PING"); /* and one only */
+    check_received(0, "PING"); /* only one */
     listener_step(client, START + 25 * SECOND - 1);
     CHECK_EQ_INT(listener->connection.state, CONNECTION_READY);
     listener_step(client, START + 25 * SECOND);
@@ -212,11 +212,11 @@ static void a_quiet_sentinel_is_pinged(void) {
     CHECK(strstr(listener->connection.detail, ": no reply for too long"));
     CHECK_EQ_INT(listener_next_time(client), START + 25 * SECOND + SECOND / 4);
     listening(1, GREETED, START + 26 * SECOND);
-    CHECK_EQ_INT(listener_next_time(client), START + 36 * SECOND); /* nothing is owed by this one */
+    CHECK_EQ_INT(listener_next_time(client), START + 36 * SECOND); /* this sentinel owes no reply to a PING */
     end();
 }
 
-/* It is CLOSED for that reason, and a moment later there is the next sentinel. */
+/* Checks that the connection was closed for the reason `why`, and that sentinel `number` is next after 250 ms. */
 static void check_turned(const char *why, int number, int64_t now) {
     CHECK_EQ_INT(listener->connection.state, CONNECTION_CLOSED);
     if (!strstr(listener->connection.detail, why)) {
@@ -277,7 +277,7 @@ static void one_that_does_not_greet_is_followed_by_the_next(void) {
     end();
 }
 
-/* A name may have several addresses. */
+/* A host name may have several addresses. */
 static void further_addresses_are_tried(void) {
     begin();
     struct addresses *addresses = &listener->connection.addresses;
@@ -300,13 +300,13 @@ static void further_addresses_are_tried(void) {
     CHECK_EQ_INT(listener->next, 0);
     fake_hang_up(&sentinels[0]);
     step_until(CONNECTION_CLOSED, START + 1);
-    CHECK_EQ_INT(listener->next, 1); /* from the first address of the next one on */
+    CHECK_EQ_INT(listener->next, 1); /* the next sentinel, from its first address on */
     CHECK_EQ_INT(listener->connection.address, 0);
     fake_open_tcp(&sentinels[1]);
     end();
 }
 
-/* To an address that no connection can even be begun to. */
+/* The address is one to which no connection can even be begun. */
 static void an_impossible_address_is_passed_over(void) {
     begin();
     struct uri broadcast = {.host = (char[]){"255.255.255.255"}, .port = 1};
@@ -337,19 +337,19 @@ static void names_are_resolved(void) {
     end();
 }
 
-/* What cannot be written is as bad as an end. */
+/* A write that fails ends the connection. */
 static void one_that_cannot_be_written_to_is_followed_by_the_next(void) {
     begin();
     listening(0, GREETED, START);
     check_requested(0);
     shutdown(listener->connection.fd, SHUT_WR);
-    listener_step(client, START + 10 * SECOND); /* it is to be pinged */
+    listener_step(client, START + 10 * SECOND); /* a PING is due */
     check_turned(": the connection broke", 1, START + 10 * SECOND);
     CHECK_EQ_INT(listener->pinged_at, 0);
     end();
 }
 
-/* A child that was forked, and a client that is closed, leave nothing open. */
+/* A forked child and the close of a client call listener_close, which leaves nothing open. */
 static void closing_leaves_nothing(void) {
     begin();
     listening(0, GREETED, START);
@@ -358,7 +358,7 @@ static void closing_leaves_nothing(void) {
     CHECK_EQ_INT(listener_descriptor(client, &events), -1);
     char command[100];
     check_requested(0);
-    CHECK(!fake_hear(&sentinels[0], command, sizeof command)); /* hung up */
+    CHECK(!fake_hear(&sentinels[0], command, sizeof command)); /* the socket is closed */
     end();
 }
 

@@ -1,4 +1,4 @@
-/* Owners among the server's connections: lists as servers print them, and names that are not what they seem.
+/* Owners found in a CLIENT LIST: lists as servers print them, and connection names that only resemble redlatch's.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "locations.h"
 
@@ -8,7 +8,7 @@
 #define OTHER "76543210-89ab-8def-8123-456789abcdef"
 #define REDISSON "01234567-89ab-4def-8123-456789abcdef"
 
-/* A report of one holder and one waiter. */
+/* Returns a report of one holder and one waiter. */
 static redlatch_report *report_of(const char *holder, const char *waiter) {
     char text[300];
     snprintf(text, sizeof text, "1:a4:hash1:15:299991:01:11:11:01:21:11:1%zu:%s0:2:-11:41:0%zu:%s0:2:-1",
@@ -19,7 +19,7 @@ static redlatch_report *report_of(const char *holder, const char *waiter) {
     return report;
 }
 
-/* Where a party is by a list, as "host pid", or "label on host pid". */
+/* Returns the location of a party as "host pid", or as "label on host pid". */
 static const char *place_of(redlatch_report *report, uint64_t index) {
     static char text[200];
     redlatch_party party = {.struct_size = sizeof party};

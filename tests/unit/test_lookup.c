@@ -1,4 +1,4 @@
-/* A server's name that is not looked up in time: the call fails then, and nothing of the look-up is left when it ends.
+/* Lookups that do not end in time: the call fails at its timeout, and the lookup frees its memory when it ends.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <netdb.h>
@@ -13,7 +13,7 @@
 #include "resolver.h"
 #include "unit.h"
 
-/* The linker leads the core's calls through these. */
+/* The linker redirects the core's calls to the __wrap functions. */
 int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found);
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found);
 void *__real_malloc(size_t size);
@@ -32,9 +32,9 @@ void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until
 bool __real_system_thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument);
 bool __wrap_system_thread_start(pthread_t *thread_out, void *(*run)(void *), void *argument);
 
-static _Atomic int blocks;    /* of memory that are not freed */
-static _Atomic int requested; /* look-ups that were begun */
-static sem_t answers;         /* look-ups that may end */
+static _Atomic int blocks;    /* blocks of memory not freed */
+static _Atomic int requested; /* lookups begun */
+static sem_t answers;         /* lookups that may end */
 static _Atomic int answer = EAI_FAIL;
 static _Atomic bool no_threads;
 
@@ -79,7 +79,7 @@ void __wrap_free(void *memory) {
     __real_free(memory);
 }
 
-static _Atomic bool until_woken; /* waits end when somebody wakes the waiting thread, or the test has failed */
+static _Atomic bool until_woken; /* if set, a wait that ends without a wake-up fails the test */
 static _Atomic int waits;
 
 void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until) {
@@ -88,7 +88,7 @@ void __wrap_system_wait(_Atomic uint32_t *word, uint32_t expected, int64_t until
         return;
     }
     int64_t now = system_now();
-    CHECK(until > now); /* else who waits would spin */
+    CHECK(until > now); /* else the waiting thread would spin */
     atomic_fetch_add(&waits, 1);
     sem_post(&answers);
     __real_system_wait(word, expected, now + 20 * SECOND);
@@ -102,7 +102,7 @@ static void wait_for_request(void) {
     CHECK(atomic_load(&requested) > 0);
 }
 
-/* Threads that look up free what they have as they end. */
+/* The thread of a lookup frees its memory as it ends, which may be after the call. */
 static void wait_for_blocks(int expected) {
     for (int64_t until = system_now() + 20 * SECOND; atomic_load(&blocks) != expected && system_now() < until;) {
         usleep(1000);
@@ -126,7 +126,7 @@ static void the_end_of_a_lookup_wakes_who_waits(void) {
     wait_for_blocks(before);
 }
 
-/* A call of a client that reaches no server; the client is gone then. */
+/* Makes a call on a new client that reaches no server, and frees the client. */
 static void call_in_vain(const char *url) {
     redlatch_client_options options;
     redlatch_client_options_init(&options, sizeof options);
@@ -149,14 +149,14 @@ static void a_late_lookup_is_freed_when_it_ends(void) {
     CHECK_EQ_INT(atomic_load(&requested), 0);
     call_in_vain("redis://a-name.invalid:6379");
     wait_for_request();
-    CHECK(atomic_load(&blocks) > 2 * kept); /* the thread that looks up has it yet */
+    CHECK(atomic_load(&blocks) > 2 * kept); /* the thread of the lookup still has its memory */
     for (int i = 0; i < atomic_load(&requested); i++) {
         sem_post(&answers);
     }
     wait_for_blocks(2 * kept);
 }
 
-/* A search goes on to the next sentinel when a name is not looked up in time, or has no address. */
+/* A search goes on to the next sentinel when the lookup of a name does not end in time or finds no address. */
 static void a_search_does_not_wait_for_a_name(void) {
     static const _Atomic bool going_on = false;
     static struct search search;
@@ -189,7 +189,7 @@ static void a_search_does_not_wait_for_a_name(void) {
     wait_for_blocks(before);
 }
 
-/* Nor does who listens, which asks again after a moment. */
+/* Nor does the listener. It begins another lookup after 250 ms. */
 static void a_listener_does_not_wait_for_a_name(void) {
     const int64_t start = 1000 * SECOND;
     redlatch_client_options options;
@@ -216,14 +216,14 @@ static void a_listener_does_not_wait_for_a_name(void) {
     listener_step(client, now + SECOND / 4); /* looks up again */
     CHECK_EQ_INT(listener_next_time(client), now + SECOND / 4 + 20 * MILLISECOND);
     CHECK(atomic_load(&blocks) > before);
-    listener_close(client); /* meanwhile */
+    listener_close(client); /* while the lookup is under way */
     sem_post(&answers);
     wait_for_blocks(before);
     client->engine.stats.held = 0;
     redlatch_client_free(handle);
 }
 
-/* A call of a client that cannot resolve a name: its message. */
+/* Opens a client whose host name cannot be resolved, and checks the error text. */
 static void check_message(int64_t connect_timeout_ms, int status, const char *expected) {
     redlatch_client_options options;
     redlatch_client *client = NULL;

@@ -1,4 +1,4 @@
-/* How holds are lost, who is told of it, and what becomes of the calls under way.
+/* How holds are lost, to whom the loss is reported, and what becomes of the calls in progress.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 #include "lease.h"
@@ -15,7 +15,7 @@ static void a_fixed_lease_runs_out(void) {
     int reason = 0;
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 1);
     CHECK_EQ_INT(reason, REDLATCH_REASON_EXPIRED);
-    CHECK_EQ_INT(rig_losses(LOSS_THREADS, NULL), 1); /* a queue of its own */
+    CHECK_EQ_INT(rig_losses(LOSS_THREADS, NULL), 1); /* each queue reports the loss */
     CHECK_EQ_INT(rig.engine.stats.lost, 1);
     CHECK_EQ_INT(rig.engine.stats.held, 0);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
@@ -28,7 +28,7 @@ static void a_lost_hold_is_seen_before_its_timer_fires(void) {
     rig_grant_for("a", 1, 1000);
     rig.now += SECOND;
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
-    CHECK_EQ_INT(engine_first_loss(&rig.engine, LOSS_EVENTS)->over_ms, 12); /* of the lease less its margin */
+    CHECK_EQ_INT(engine_first_loss(&rig.engine, LOSS_EVENTS)->over_ms, 12); /* since the deadline: lease less margin */
     CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
@@ -40,11 +40,11 @@ static void each_acquire_of_a_lost_hold_is_reported(void) {
     rig_send(PIPELINE);
     rig_integer(PIPELINE, 1);
     rig_pass(2 * SECOND);
-    CHECK_EQ_INT(rig_acquire("a", 1)->status, REDLATCH_LOST); /* a re-entry never creates it */
+    CHECK_EQ_INT(rig_acquire("a", 1)->status, REDLATCH_LOST); /* a re-entry never creates the lock anew */
     CHECK_EQ_INT(rig_extend("a", 1, 1000)->status, REDLATCH_LOST);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
-    struct call *call = rig_acquire("a", 1); /* and then it starts over */
+    struct call *call = rig_acquire("a", 1); /* every acquire was reported: a new hold begins */
     rig_send(PIPELINE);
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
@@ -94,7 +94,7 @@ static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(vo
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(SECOND);
     CHECK_EQ_INT(hold->stage, HOLD_GONE);
-    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST); /* of the level that the owner still has */
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST); /* for the acquire that the owner has not released */
     rig_error(PIPELINE, "NOAUTH Authentication required.");
     CHECK(rig_name("a")->holds == NULL);
     RIG_CLOSE();
@@ -110,7 +110,7 @@ static void a_nested_acquire_answered_after_the_deadline_does_not_bring_the_hold
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_LOST);
     CHECK_EQ_INT(hold->count, 1);
-    struct command *release = rig_send(PIPELINE); /* the server knows it still: nobody shall wait for its lease */
+    struct command *release = rig_send(PIPELINE); /* the server still has the hold: nobody shall wait for its lease */
     CHECK(release->kind == COMMAND_RELEASE && release->count == 0 && release->id == hold->id);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
@@ -123,7 +123,7 @@ static void an_extension_answered_after_the_deadline_is_lost(void) {
     rig_grant_for("a", 1, 1000);
     struct call *call = rig_extend("a", 1, 5000);
     rig_send(PIPELINE);
-    rig.now += SECOND; /* also when the timer did not fire yet */
+    rig.now += SECOND; /* even before the timer fires */
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
     rig_integer(PIPELINE, 1);
@@ -146,7 +146,7 @@ static void calls_that_wait_for_a_lost_hold_are_notified(void) {
     RIG_CLOSE();
 }
 
-/* An extension waits for a renewal, a release behind it, and then the deadline passes. */
+/* An extension waits for a renewal, and releases wait behind the extension. Then the deadline passes. */
 static void a_release_that_waits_ends_the_lost_hold(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
@@ -160,7 +160,7 @@ static void a_release_that_waits_ends_the_lost_hold(void) {
     CHECK_EQ_INT(hold->count, 2);
     CHECK(!extension->done);
     rig.now += RIG_LEASE_MS * MILLISECOND;
-    struct call *release = rig_release("a", 1); /* finds out by the clock */
+    struct call *release = rig_release("a", 1); /* finds by the clock that the hold is lost */
     CHECK_EQ_INT(extension->status, REDLATCH_LOST);
     CHECK_EQ_INT(releases[0]->status, REDLATCH_LOST);
     CHECK_EQ_INT(releases[1]->status, REDLATCH_LOST);
@@ -181,7 +181,7 @@ static void giving_up_a_call_whose_hold_was_forgotten_touches_nothing(void) {
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST); /* which forgets the hold */
     rig_losses(LOSS_EVENTS, NULL);
     rig_losses(LOSS_THREADS, NULL);
-    struct hold *other = rig_grant("b", 2); /* in the memory of the first */
+    struct hold *other = rig_grant("b", 2); /* it gets the memory of the first hold */
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
     CHECK(other->busy == NULL);
@@ -260,13 +260,13 @@ static void the_holds_of_an_owner_that_ended_are_reported_and_forgotten(void) {
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 2);
     CHECK_EQ_INT(reason, REDLATCH_REASON_ABANDONED);
     CHECK_EQ_INT(rig.engine.stats.held, 1);
-    CHECK(rig_send(PIPELINE) == NULL); /* their leases run out */
+    CHECK(rig_send(PIPELINE) == NULL); /* nothing is released: the leases run out */
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED);
     rig_end("c", 2);
     RIG_CLOSE();
 }
 
-/* A client may know thousands of names, and every thread has an end. */
+/* A client may have thousands of names, so the end of a thread must not walk them all. */
 static void the_end_of_an_owner_visits_its_own_holds_only(void) {
     rig_open();
     rig_grant("a", 1);

@@ -1,5 +1,5 @@
-/* What belongs to a name that goes to another server of the cluster: its holds are verified there, its waiters recheck
- * there, its channels are asked for there. And renewals, which are about names of one slot each.
+/* Names that move to another server of a cluster: their holds are verified there, their waiters recheck there, their
+ * channels are subscribed to there. Also renewals in a cluster, each of which has names of one slot only.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "acknowledgement.h"
 #include "cluster_fixture.h"
@@ -7,7 +7,7 @@
 #include "lease.h"
 #include "wire.h"
 
-/* And what is due at once. */
+/* Moves a name, and does what is due at once. */
 static void move_now(const char *name, struct server *to) {
     move(name, to);
     rig_pass(0);
@@ -15,7 +15,7 @@ static void move_now(const char *name, struct server *to) {
 
 /* ------------------------------------------------------------------------------------------------------ renewals -- */
 
-/* The line of a hold. */
+/* Returns the entry of a hold in a batch. Returns NULL if the batch has none. */
 static const struct renewal *line_of(const struct command *batch, const struct hold *hold) {
     for (uint32_t i = 0; batch && i < batch->batch_count; i++) {
         if (batch->batch[i].hold == hold) {
@@ -25,7 +25,7 @@ static const struct renewal *line_of(const struct command *batch, const struct h
     return NULL;
 }
 
-/* Those with a fixed lease are only asked about; what the new server says of their lease is what counts. */
+/* Holds with a fixed lease are only queried. The lease that the new server reports counts, even if it is shorter. */
 static void holds_are_verified_at_the_new_server(void) {
     rig_open_cluster();
     struct hold *renewed = rig_grant("{x}a", 1);
@@ -40,7 +40,7 @@ static void holds_are_verified_at_the_new_server(void) {
     CHECK_EQ_INT(line_of(batch, fixed)->lease_ms, 0);
     rig_integers(PIPELINE_BACKGROUND, (const int64_t[]){7000, 7000}, 2);
     CHECK_EQ_INT(renewed->deadline, lease_deadline(rig.now, RIG_LEASE_MS));
-    CHECK_EQ_INT(fixed->deadline, lease_deadline(rig.now, 7000)); /* the last extension was not replicated */
+    CHECK_EQ_INT(fixed->deadline, lease_deadline(rig.now, 7000)); /* as if the last extension was not replicated */
     CHECK_EQ_INT(stays->deadline, deadline);
     CHECK(send_to(second, PIPELINE_BACKGROUND) == NULL);
     rig_pass(7 * SECOND);
@@ -53,7 +53,7 @@ static void holds_are_verified_at_the_new_server(void) {
     RIG_CLOSE();
 }
 
-/* A lease that was confirmed where the name is now is believed. */
+/* A lease that was confirmed by the server where the name is now keeps its deadline. */
 static void a_lease_of_the_new_server_is_believed(void) {
     rig_open_cluster();
     rig_name("a");
@@ -61,7 +61,7 @@ static void a_lease_of_the_new_server_is_believed(void) {
     rig.at = second;
     struct hold *hold = rig_grant_for("a", 1, 60000);
     int64_t deadline = hold->deadline;
-    rig_lost(PIPELINE); /* after which it is asked about */
+    rig_lost(PIPELINE); /* after that the hold is queried */
     rig_pass(0);
     CHECK(line_of(send_to(second, PIPELINE_BACKGROUND), hold));
     rig_integers(PIPELINE_BACKGROUND, (const int64_t[]){7000}, 1);
@@ -91,7 +91,7 @@ static void a_renewal_under_way_is_redirected(void) {
     struct command *batch = send_to(first, PIPELINE_BACKGROUND);
     CHECK(line_of(batch, hold));
     move_now("a", second);
-    CHECK(send_to(second, PIPELINE_BACKGROUND) == NULL); /* nothing is asked twice */
+    CHECK(send_to(second, PIPELINE_BACKGROUND) == NULL); /* the renewal in flight is enough */
     CHECK(engine_redirected(&rig.engine, &first->pipelines[PIPELINE_BACKGROUND], rig.now));
     CHECK(send_to(second, PIPELINE_BACKGROUND) == batch);
     rig_integers(PIPELINE_BACKGROUND, (const int64_t[]){1}, 1);
@@ -133,7 +133,7 @@ static void names_on_two_nodes_are_renewed_by_themselves(void) {
             alone += batch->batch_count == 1;
             rig_integers(PIPELINE_BACKGROUND, (const int64_t[]){1, 1}, batch->batch_count);
         }
-        CHECK(round == 3 || alone == (round < 3 ? 2 : 0)); /* a lease after the refusal they go together */
+        CHECK(round == 3 || alone == (round < 3 ? 2 : 0)); /* together again, a lease after the error reply */
     }
     rig_drain_background();
     for (int i = 0; i < 4; i++) {
@@ -165,7 +165,7 @@ static const char *name_of(int number) {
     return name;
 }
 
-/* Also when more slots are due at a time than batches are gathered, or there are in the pool. */
+/* Also when more slots are due than the engine gathers batches at a time, or than the pool has batches. */
 static void a_batch_has_names_of_one_slot(void) {
     struct hold *holds[NAMES];
     int64_t deadlines[NAMES];
@@ -193,7 +193,7 @@ static void a_batch_has_names_of_one_slot(void) {
         rig_pass(20 * MILLISECOND);
     }
     CHECK(renewed >= NAMES);
-    CHECK(batches <= NAMES * 3 / 4); /* most are of two */
+    CHECK(batches <= NAMES * 3 / 4); /* most batches have two */
     for (int i = 0; i < NAMES; i++) {
         CHECK(holds[i]->deadline > deadlines[i]);
         rig_end(name_of(i), 1);
@@ -215,7 +215,7 @@ static void the_foremost_waiter_rechecks_at_the_new_server(void) {
     CHECK_EQ_INT(behind->operation->phase, PHASE_QUEUED);
     CHECK_EQ_INT(stays->operation->phase, PHASE_PARKED);
     rig_integer(PIPELINE, 60000);
-    CHECK_EQ_INT(rig_subscriptions(), 1); /* a message may have come before that */
+    CHECK_EQ_INT(rig_subscriptions(), 1); /* a message may have been missed before that */
     CHECK(send_to(second, PIPELINE) == moves->operation->command);
     rig_nil(PIPELINE);
     CHECK_EQ_INT(moves->status, REDLATCH_OK);
@@ -255,7 +255,7 @@ static void a_watch_rechecks_at_the_new_server(void) {
     RIG_CLOSE();
 }
 
-/* What was held back for too long is refused at whichever server. */
+/* A command that was held back for too long is refused, whichever its server. */
 static void commands_are_held_back_at_each_server(void) {
     rig_open_cluster();
     rig.engine.settings.min_replicas = 1;
@@ -266,7 +266,7 @@ static void commands_are_held_back_at_each_server(void) {
     struct call *late = rig_try("{x}b", 1);
     struct call *elsewhere = rig_try("elsewhere", 1);
     CHECK(send_to(second, PIPELINE) == call->operation->command && send_to(second, PIPELINE) == NULL);
-    CHECK(send_to(first, PIPELINE) == elsewhere->operation->command); /* whose pipeline is another one */
+    CHECK(send_to(first, PIPELINE) == elsewhere->operation->command); /* its pipeline is another one */
     engine_hold_back(&rig.engine, &second->pipelines[PIPELINE], rig.now);
     rig_pass(SECOND);
     rig.at = second;
@@ -285,7 +285,8 @@ static void commands_are_held_back_at_each_server(void) {
 
 /* ------------------------------------------------------------------------------------------------------ channels -- */
 
-/* A server says something of the channel of a subscription; whether anybody wants to hear that channel from it. */
+/* A server sends a message or a confirmation about a subscription's channel. Returns whether the client wants that
+ * channel from that server. */
 static bool receive(const struct server *server, enum pubsub_reply what, const struct subscription *subscription) {
     char channel[CHANNEL_SIZE_MAX];
     size_t size = channel_text(&rig.engine, subscription, channel);
@@ -298,7 +299,7 @@ static struct subscription *channel_of(const char *name) {
     return &rig_wait_queue(name)->subscription;
 }
 
-/* What a driver is to subscribe to or leave at a server next. */
+/* Returns the next channel that a driver is to subscribe to or to leave at a server. */
 static struct subscription *next_change(struct server *server) {
     struct list_link *link = list_pop(&server->subscription_changes);
     return link ? container_of(link, struct subscription, link) : NULL;
@@ -312,7 +313,7 @@ static void check_wanted(const struct subscription *subscription, const struct s
     CHECK_EQ_INT(second->subscriptions, 0);
 }
 
-/* Gives up what waits, whatever it has under way at the second server. */
+/* Answers all commands at the second server, and aborts a waiter. */
 static void give_up(struct call *call) {
     rig.at = second;
     while (rig_send(PIPELINE)) {
@@ -330,7 +331,7 @@ static void an_active_channel_is_requested_of_the_new_server(void) {
     move_now("a", second);
     check_wanted(channel, second);
     CHECK(next_change(first) == NULL);
-    receive(first, PUBSUB_SUBSCRIBED, channel); /* of before */
+    receive(first, PUBSUB_SUBSCRIBED, channel); /* late confirmations */
     receive(first, PUBSUB_UNSUBSCRIBED, channel);
     engine_subscriptions_lost(&rig.engine, first, rig.now);
     check_wanted(channel, second);
@@ -348,7 +349,7 @@ static void an_active_channel_is_requested_of_the_new_server(void) {
     RIG_CLOSE();
 }
 
-/* A cluster passes messages on to all its nodes. */
+/* A cluster passes each message on to all its nodes. */
 static void a_message_counts_wherever_it_is_received(void) {
     rig_open_cluster();
     struct call *call = parked("a", 1);
@@ -356,7 +357,7 @@ static void a_message_counts_wherever_it_is_received(void) {
     CHECK(send_to(second, PIPELINE) != NULL);
     rig_integer(PIPELINE, 60000);
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
-    CHECK(!receive(first, PUBSUB_MESSAGE, channel_of("a"))); /* which the driver leaves there */
+    CHECK(!receive(first, PUBSUB_MESSAGE, channel_of("a"))); /* not wanted: the driver unsubscribes there */
     CHECK(send_to(second, PIPELINE) != NULL);
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
@@ -364,7 +365,7 @@ static void a_message_counts_wherever_it_is_received(void) {
     RIG_CLOSE();
 }
 
-/* Whether the old server has been asked for it already, or not. */
+/* Once without and once with a SUBSCRIBE that was sent to the old server. */
 static void a_wanted_channel_is_requested_of_the_new_server(void) {
     for (int sent = 0; sent <= 1; sent++) {
         struct list unanswered;
@@ -379,7 +380,7 @@ static void a_wanted_channel_is_requested_of_the_new_server(void) {
             list_append(&unanswered, &channel->sent);
         }
         move_now("a", second);
-        CHECK(list_is_empty(&unanswered)); /* an error of the old server is not about it */
+        CHECK(list_is_empty(&unanswered)); /* an error of the old server is not about this channel */
         CHECK(next_change(first) == NULL);
         check_wanted(channel, second);
         receive(first, PUBSUB_SUBSCRIBED, channel);
@@ -398,7 +399,7 @@ static void a_wanted_channel_is_requested_of_the_new_server(void) {
     }
 }
 
-/* Two servers may redirect a channel to each other. A first move is followed at once. */
+/* Two servers may redirect a channel to each other. The first move to each of them is followed at once. */
 static void channels_that_move_again_and_again_are_requested_after_pauses(void) {
     rig_open_cluster();
     struct call *call = parked("a", 1);
@@ -413,7 +414,7 @@ static void channels_that_move_again_and_again_are_requested_after_pauses(void) 
     rig_pass(10 * MILLISECOND);
     move_now("a", first);
     move_now("a", second);
-    CHECK_EQ_INT(second->changes_from, moved_at + 50 * MILLISECOND); /* not later and later */
+    CHECK_EQ_INT(second->changes_from, moved_at + 50 * MILLISECOND); /* a further move does not delay it */
     rig_pass(SECOND);
     move_now("a", first);
     CHECK(first->changes_from <= rig.now);
@@ -423,7 +424,8 @@ static void channels_that_move_again_and_again_are_requested_after_pauses(void) 
     RIG_CLOSE();
 }
 
-/* A name that moves once may be served now; one that moves back and forth is not agreed on. */
+/* The new server may serve a name that moves once. If a name moves back and forth, the servers do not agree on it, and
+ * the waiter keeps its pause. */
 static void a_paused_waiter_rechecks_at_once_but_not_again_and_again(void) {
     rig_open_cluster();
     struct call *call = rig_acquire("a", 1);
@@ -447,7 +449,7 @@ static void a_paused_waiter_rechecks_at_once_but_not_again_and_again(void) {
     RIG_CLOSE();
 }
 
-/* A waiter that has gone, and whose channel is left. */
+/* Opens the rig. Returns a channel that is being unsubscribed from, because its waiter has gone. */
 static struct subscription *leaving(void) {
     rig_open_cluster();
     rig_abort(parked("a", 1), REDLATCH_TIMEOUT);
@@ -476,7 +478,7 @@ static void a_channel_that_is_left_and_wanted_again_is_requested_of_the_new_serv
     CHECK_EQ_INT(channel->state, SUBSCRIPTION_LEAVING);
     move_now("a", second);
     check_wanted(channel, second);
-    receive(first, PUBSUB_UNSUBSCRIBED, channel); /* now that is confirmed */
+    receive(first, PUBSUB_UNSUBSCRIBED, channel); /* the UNSUBSCRIBE is confirmed now */
     check_wanted(channel, second);
     CHECK(next_change(second) == channel);
     receive(second, PUBSUB_SUBSCRIBED, channel);
@@ -491,7 +493,7 @@ static void a_channel_that_is_left_and_wanted_again_is_requested_of_the_new_serv
     RIG_CLOSE();
 }
 
-/* The access rules are those of the whole cluster. */
+/* All nodes of a cluster are assumed to have the same access rules. */
 static void waiters_of_a_denied_channel_go_on_polling(void) {
     rig_open_cluster();
     struct call *call = rig_acquire("a", 1);
@@ -513,7 +515,7 @@ static void waiters_of_a_denied_channel_go_on_polling(void) {
     RIG_CLOSE();
 }
 
-/* Of a fair lock each waiter has a channel; that of one who has gone ends with the move. */
+/* Each waiter of a fair lock has a channel. The channel of a waiter that has gone ends with the move. */
 static void own_channels_of_waiters_move(void) {
     struct call *waiters[5];
     rig_open_cluster();
@@ -531,7 +533,7 @@ static void own_channels_of_waiters_move(void) {
     while (rig_send(PIPELINE)) {
         rig_integer(PIPELINE, 0);
     }
-    CHECK_EQ_INT(channels[4]->state, SUBSCRIPTION_ACTIVE); /* until its room is needed */
+    CHECK_EQ_INT(channels[4]->state, SUBSCRIPTION_ACTIVE); /* until its room in the array is needed */
     move_now("a", second);
     CHECK_EQ_INT(channels[4]->state, SUBSCRIPTION_NONE);
     check_wanted(channels[2], second);
@@ -544,7 +546,7 @@ static void own_channels_of_waiters_move(void) {
     while (rig_send(PIPELINE)) {
         queued(30000, "2");
     }
-    receive(second, PUBSUB_MESSAGE, channels[2]); /* is called */
+    receive(second, PUBSUB_MESSAGE, channels[2]); /* wakes the waiter */
     CHECK(waiters[2]->operation->woken || waiters[2]->operation->phase == PHASE_REQUESTING);
     while (rig_send(PIPELINE)) {
         queued(30000, "2");

@@ -1,5 +1,5 @@
-/* A client on one server process: when a connection leads to another one, all others are given up and made again, by
- * whoever has them; and connections that cannot be made. The clock is the test's own.
+/* A client on one server process: when a connection leads to another process, all other connections are closed and made
+ * again, each by the thread that uses it. Also connections that cannot be made. The clock is the test's own.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline_io.h"
 
@@ -49,14 +49,14 @@ static struct connection *of(int pipeline) {
     return &client->node.ios[pipeline].connection;
 }
 
-/* A connection of a pipeline is begun, and accepted. */
+/* Begins the connection of a pipeline, which the server accepts. */
 static void open_one(int pipeline, int64_t now) {
     CHECK(resolve_at_once(&client->uri, &of(pipeline)->addresses));
     CHECK_EQ_INT(io_connect(io_of(pipeline), now), REDLATCH_AGAIN);
     CHECK(fake_accept(&server));
 }
 
-/* What its greeting comes to. */
+/* The server sends `greeting`. Returns the status of the connection attempt. */
 static int greeted(int pipeline, const char *greeting, int64_t now) {
     int status = REDLATCH_AGAIN;
     fake_say(&server, greeting);
@@ -74,7 +74,7 @@ static void connect_one(int pipeline, const char *greeting) {
     CHECK_EQ_INT(of(pipeline)->state, CONNECTION_READY);
 }
 
-/* It was given up, and may be made again at once, to wherever the server is found then. */
+/* Checks that a connection was closed for a move, and may be made again at once after another lookup. */
 static void check_moved(int pipeline, int64_t now) {
     CHECK_EQ_INT(of(pipeline)->state, CONNECTION_CLOSED);
     CHECK_EQ_INT(of(pipeline)->addresses.count, 0);
@@ -89,7 +89,7 @@ static void one_process_is_no_move(void) {
     begin();
     connect_one(0, ID INFO);
     connect_one(1, ID INFO);
-    connect_one(2, ID "-NOPERM no\r\n"); /* it hides which it is */
+    connect_one(2, ID "-NOPERM no\r\n"); /* this greeting hides the run id */
     CHECK_EQ_INT(of(0)->state, CONNECTION_READY);
     CHECK_EQ_INT(of(1)->state, CONNECTION_READY);
     CHECK_EQ_INT(client->engine.stats.reconnects, 0);
@@ -99,7 +99,7 @@ static void one_process_is_no_move(void) {
 static void another_process_moves_what_nobody_has(void) {
     begin();
     connect_one(0, ID INFO);
-    open_one(1, START); /* is on its way */
+    open_one(1, START); /* this connection is still being made */
     client->node.subscriber.connection.addresses.count = 1;
     client->node.subscriber.connection.address = 1;
     connect_one(2, ID OTHER_INFO);
@@ -107,7 +107,7 @@ static void another_process_moves_what_nobody_has(void) {
     check_moved(1, START);
     check_moved(3, START);
     CHECK(strstr(of(0)->detail, MOVED) && strstr(of(1)->detail, MOVED));
-    CHECK_EQ_INT(of(0)->old_id, 7); /* is known to the one that it left */
+    CHECK_EQ_INT(of(0)->old_id, 7); /* its CLIENT ID at the server that it left */
     CHECK(!client->node.subscriber.moves);
     CHECK_EQ_INT(client->node.subscriber.connection.addresses.count, 0);
     CHECK_EQ_INT(client->node.subscriber.connection.address, 0);
@@ -118,7 +118,7 @@ static void another_process_moves_what_nobody_has(void) {
     end();
 }
 
-/* Who reads or writes gives it up. Nothing that comes until then counts. */
+/* The thread that reads or writes a connection closes it. Bytes that arrive until then are ignored. */
 static void what_somebody_has_is_left_to_that_one(void) {
     begin();
     connect_one(0, ID INFO);
@@ -135,7 +135,7 @@ static void what_somebody_has_is_left_to_that_one(void) {
         CHECK(of(i)->state != CONNECTION_CLOSED);
     }
     char byte;
-    struct pollfd socket = {server.peers[third].fd, POLLIN, 0}; /* the sleeper of each is woken */
+    struct pollfd socket = {server.peers[third].fd, POLLIN, 0}; /* the shutdown wakes the thread that sleeps */
     CHECK_EQ_INT(poll(&socket, 1, 2000), 1);
     CHECK(connection_read(of(0), &byte, 1) == -1);
     memcpy(io_of(0)->staging, "+OK\r\n", 5);
@@ -149,7 +149,7 @@ static void what_somebody_has_is_left_to_that_one(void) {
     end();
 }
 
-/* Commands are not written to a connection that is to be given up. */
+/* Commands are not written to a connection that is to be closed for a move. */
 static void nothing_is_written_to_what_moves(void) {
     begin();
     connect_one(0, ID INFO);
@@ -166,7 +166,7 @@ static void a_late_connection_leads_to_where_the_client_was(void) {
     connect_one(0, ID INFO);
     connect_one(2, ID OTHER_INFO);
     client->node.current.moved_at = START + 1;
-    open_one(3, START); /* begun before */
+    open_one(3, START); /* begun before the move */
     CHECK_EQ_INT(greeted(3, ID INFO, START + 5), REDLATCH_AGAIN);
     check_moved(3, START + 5);
     CHECK(strstr(of(3)->detail, MOVED));
@@ -205,7 +205,7 @@ static void who_cannot_connect_searches_again(void) {
     CHECK_EQ_INT(io_connect(io_of(0), START), REDLATCH_AGAIN);
     CHECK(fake_accept(&server));
     CHECK_EQ_INT(greeted(0, ID INFO, START), REDLATCH_OK);
-    for (int searches = 0; searches <= 2; searches++) { /* not; before a search has been made for it; and after */
+    for (int searches = 0; searches <= 2; searches++) { /* no searches; before its search; after its search */
         struct search search;
         struct pipeline_io *io = io_of(1 + searches);
         client->node.current.search = searches ? &search : NULL;
@@ -224,7 +224,7 @@ static void who_cannot_connect_searches_again(void) {
     end();
 }
 
-/* The connection for messages. */
+/* Connects the subscriber, to which the server sends `greeting`. */
 static void greet_subscriber(const char *greeting, int64_t now) {
     subscriber_step(&client->node, now);
     CHECK(fake_accept(&server));
@@ -247,7 +247,7 @@ static void the_subscriber_may_be_the_first_to_move(void) {
     CHECK(!client->node.subscriber.moves);
     check_moved(0, START);
     CHECK_EQ_INT(subscriber_next_time(&client->node), START + 10 * SECOND);
-    connect_one(2, ID INFO); /* and to follow */
+    connect_one(2, ID INFO); /* and it follows a move of others */
     CHECK(client->node.subscriber.moves);
     CHECK_EQ_INT(subscriber_next_time(&client->node), 0);
     greet_subscriber("+OK\r\n" INFO, START + 1);

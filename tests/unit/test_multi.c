@@ -7,7 +7,7 @@ static struct multi multi;
 static struct multi_group groups[8];
 static int64_t now;
 
-/* Of each group another member is in the way. */
+/* Returns the member of a group that is in the way: another one for each group. */
 static uint32_t in_the_way(uint32_t group) {
     return group + 3;
 }
@@ -17,8 +17,8 @@ static void begin(uint32_t count, uint32_t quorum) {
     now = 1000 * SECOND;
 }
 
-/* The next action as a word: t0 tries the first group, r releases, a aborts, w watches, s stops that, d is done, - is
- * nothing. */
+/* Returns the next action as a word: t0 tries the first group, r releases, a aborts, w watches, s stops the watch, d is
+ * done, - is nothing. */
 static const char *next(void) {
     static char word[3];
     static const char letters[] = "-tarwd";
@@ -47,7 +47,7 @@ static void refuse(uint32_t group, int status) {
     multi_tried(&multi, group, status, in_the_way(group), 0, now);
 }
 
-/* Lets the machine's timer come. */
+/* Advances the time to that of the machine's timer. */
 static void pass(void) {
     CHECK(multi_timer(&multi) != NEVER);
     now = multi_timer(&multi);
@@ -76,7 +76,7 @@ static void a_conflict_gives_all_back_and_then_begins_with_what_was_in_the_way(v
     multi_released(&multi, 2);
     expect("w1-");
     multi_watched(&multi, REDLATCH_OK, now);
-    expect("t1-"); /* the one that was in the way, then the others */
+    expect("t1-"); /* first the group that was in the way, then the others */
     grant(1);
     expect("t0-");
     grant(0);
@@ -197,7 +197,7 @@ static void a_majority_tries_again_after_a_watch_and_a_random_time(void) {
     expect("t0t1t2-");
 }
 
-/* What it waits for may be the last to come about: the others may be free, or up again, before. */
+/* The watched group may be the last to become free. Other groups may be free, or reachable again, sooner. */
 static void a_majority_rechecks_while_it_watches(void) {
     static const struct {
         int other;
@@ -218,7 +218,7 @@ static void a_majority_rechecks_while_it_watches(void) {
         pass();
         expect("t0t1t2-");
     }
-    begin(2, 2); /* all of a multi lock must be free: one of them is as good as another to wait for */
+    begin(2, 2); /* a multi lock needs all groups, so it may wait for any of them */
     expect("t0t1-");
     refuse(0, REDLATCH_TIMEOUT);
     refuse(1, REDLATCH_TIMEOUT);
@@ -232,14 +232,14 @@ static void the_safe_time_is_that_of_the_majority(void) {
     multi_tried(&multi, 0, REDLATCH_OK, 0, now - 1, now);
     multi_tried(&multi, 1, REDLATCH_OK, 0, now + SECOND, now);
     refuse(2, REDLATCH_TIMEOUT);
-    expect("r0r1-"); /* of two only one is safe */
+    expect("r0r1-"); /* of two grants only one is safe */
     multi_released(&multi, 0);
     multi_released(&multi, 1);
     expect("d");
     CHECK_EQ_INT(multi.status, REDLATCH_LOST);
 }
 
-/* Nobody has answered: whose wait was short is told that it has nothing, others that there is no reply. */
+/* No group has replied. A brief acquire ends with TIMEOUT, any other with NO_REPLY. */
 static void giving_up_before_any_answer(void) {
     for (int brief = 0; brief < 2; brief++) {
         begin(2, 2);

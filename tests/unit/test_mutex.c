@@ -5,7 +5,7 @@
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
-/* A waiter that was told of a holder and is parked, subscribed. */
+/* Returns a waiter that is parked and subscribed: the server replied that the lock is held. */
 static struct call *parked(const char *name, uint64_t owner, int64_t ttl_ms) {
     struct call *call = rig_acquire(name, owner);
     rig_park(ttl_ms);
@@ -80,7 +80,7 @@ static void a_try_fails_at_once(void) {
     CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(rig.engine.stats.contended, 1);
     struct call *waiter = parked("a", 1, 5000);
-    struct call *second = rig_try("a", 2); /* and does not go past those who wait */
+    struct call *second = rig_try("a", 2); /* a try does not pass waiters */
     CHECK_EQ_INT(second->status, REDLATCH_TIMEOUT);
     rig_abort(waiter, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(waiter->status, REDLATCH_TIMEOUT);
@@ -101,7 +101,7 @@ static void a_waiter_parks_until_the_holders_lease_ends(void) {
     RIG_CLOSE();
 }
 
-/* A lease that ends within this millisecond is a lease: only -1 says that there is none. */
+/* The reply 0 is a lease that ends within this millisecond. Only -1 means that there is no lease. */
 static void with_0_ms_left_it_rechecks_within_moments(void) {
     rig_open();
     struct call *call = parked("a", 1, 0);
@@ -114,7 +114,7 @@ static void with_0_ms_left_it_rechecks_within_moments(void) {
 }
 
 static void no_park_is_longer_than_five_seconds(void) {
-    /* A long lease, none, and what a server may say that means no good. */
+    /* A long lease, no lease, and values that only a hostile server sends. */
     static const int64_t remaining[] = {600000, -1, INT64_C(500000000000000000), INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < sizeof remaining / sizeof remaining[0]; i++) {
         rig_open();
@@ -147,7 +147,7 @@ static void a_message_while_requesting_makes_it_ask_again(void) {
     struct call *call = parked("a", 1, 60000);
     rig_message("a");
     rig_send(PIPELINE);
-    rig_message("a"); /* the answer may be from before */
+    rig_message("a"); /* the reply may be older than the message */
     rig_integer(PIPELINE, 60000);
     CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
     rig_send(PIPELINE);
@@ -167,14 +167,14 @@ static void a_transient_error_of_an_acquire_is_waited_out(void) {
     rig_pass(20 * MILLISECOND - 1);
     CHECK(rig_send(PIPELINE) == NULL);
     rig_pass(20 * MILLISECOND);              /* 20 ms, and up to 19 more at random */
-    CHECK_EQ_INT(rig_send(PIPELINE)->id, 1); /* the same number: nothing was carried out */
+    CHECK_EQ_INT(rig_send(PIPELINE)->id, 1); /* the same number: nothing has run */
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 1);
     RIG_CLOSE();
 }
 
-/* Answers every ask with LOADING for a while; returns how many there were. */
+/* Replies LOADING to every command for `time`. Returns how many commands there were. */
 static int asks_while_loading(int64_t time) {
     int asks = 0;
     int64_t end = rig.now + time;
@@ -206,7 +206,7 @@ static void a_server_that_loads_after_a_break_is_not_retried_without_pause(void)
     rig_send(PIPELINE);
     rig_lost(PIPELINE);
     rig_ready(PIPELINE, RESOLVED_BY_RESTART);
-    CHECK(asks_while_loading(SECOND) <= 40); /* the ask, and the undo of the first one, which may have run */
+    CHECK(asks_while_loading(SECOND) <= 40); /* acquires, and the undo of the first, which may have run */
     rig_abort(call, REDLATCH_CANCELLED);
     rig_pass(SECOND);
     int undone = 0;

@@ -1,4 +1,4 @@
-/* Numbers of a server, within bounds.
+/* Numbers that a server sends, clamped to bounds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "numbers.h"
 

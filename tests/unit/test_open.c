@@ -1,4 +1,4 @@
-/* Opening a client against servers that greet it in every way, and what of URL, options and environment wins.
+/* Opening a client: the replies to its greeting, and which of the URL, the options and the environment wins.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 enum { RECEIVED_SIZE = 4000 };
 
 static struct fake_server server;
-static const char *first_answer;     /* to the first command of a connection; NULL: hang up */
+static const char *first_answer;     /* to the first command of a connection; NULL closes it */
 static char received[RECEIVED_SIZE]; /* commands, each followed by a semicolon; read once the server is closed */
 
 static const char *note(void *context, int connection, const char *command) {
@@ -50,7 +50,7 @@ static void begin(fake_answer *answer) {
     fake_serve(&server, answer, NULL);
 }
 
-/* Opening against a server that answers so; the last error must contain `words`. */
+/* Opens a client of a server that gives this answer. The last error must contain `words`. */
 static void check_refused(const char *answer, int status, const char *words) {
     first_answer = answer;
     begin(answer_as_given);
@@ -120,7 +120,7 @@ static void clusters_have_one_database(void) {
     redlatch_client_free(client);
 }
 
-/* Opens, takes and gives back a lock, and says what the server heard. */
+/* Opens a client, acquires and releases a lock, and closes the client and the server. */
 static void use(const char *url, const redlatch_client_options *options) {
     redlatch_client *client = NULL;
     redlatch_lock *lock = NULL;
@@ -178,7 +178,7 @@ static void the_environment_is_the_url_of_those_who_give_none(void) {
     CHECK_EQ_INT(redlatch_client_open("", NULL, &client), REDLATCH_INVALID);
     redlatch_client_options options = defaults();
     options.lazy = 1;
-    CHECK(setenv("REDIS_URL", "", 1) == 0); /* as if it were not there */
+    CHECK(setenv("REDIS_URL", "", 1) == 0); /* as if it were unset */
     CHECK_EQ_INT(redlatch_client_open(NULL, &options, &client), REDLATCH_OK);
     redlatch_client_free(client);
     CHECK(unsetenv("REDIS_URL") == 0);

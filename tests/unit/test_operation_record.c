@@ -13,7 +13,7 @@ static struct call *start(enum change change, const char *name) {
     return call;
 }
 
-/* The key of an operation that is carried out without trouble. */
+/* Carries out an operation without errors, and returns its record key. */
 static uint64_t key_of_next(void) {
     start(SEMAPHORE_RELEASE, "s");
     uint64_t key = rig_send(PIPELINE)->record_key;
@@ -72,7 +72,7 @@ static void what_was_sent_again_keeps_its_key_only_where_copies_may_come(void) {
         rig_integer(PIPELINE, 1);
         CHECK((key_of_next() == key) == (ways[i] != RESOLUTION_DENIED));
         uint64_t next = key_of_next();
-        CHECK(key_of_next() == next); /* sent once: nothing of it can come */
+        CHECK(key_of_next() == next); /* sent once and answered: no copy can arrive */
         RIG_CLOSE();
     }
 }
@@ -118,7 +118,7 @@ static void the_undo_takes_the_key_over(void) {
         uint64_t key = rig_send(PIPELINE)->record_key;
         rig_abort(call, REDLATCH_TIMEOUT);
         CHECK(rig_send(PIPELINE)->record_key == key);
-        rig_integer(PIPELINE, 3); /* of the drain: its mark is still to be written */
+        rig_integer(PIPELINE, 3); /* the drain's reply; the undo is still to write its mark */
         start(SEMAPHORE_RELEASE, "s");
         CHECK(rig_send(PIPELINE)->record_key != key);
         rig_integer(PIPELINE, 3);

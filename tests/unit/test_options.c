@@ -66,7 +66,7 @@ static void answers_fit_the_caller(void) {
     const struct sample answer = {0, 5, 6};
     struct sample to = {8, 7, 9};
     CHECK_EQ_INT(answer_write(&to, &answer, sizeof answer, "sample"), REDLATCH_OK);
-    CHECK(to.struct_size == 8 && to.one == 5 && to.two == 9); /* nothing behind what the caller owns */
+    CHECK(to.struct_size == 8 && to.one == 5 && to.two == 9); /* nothing is written behind the caller's struct */
     struct {
         struct sample known;
         unsigned char later[8];
@@ -120,7 +120,7 @@ static void defaults_of_a_lock(void) {
         unsigned char behind;
     } larger;
     memset(&larger, 0xee, sizeof larger);
-    uint32_t size = sizeof larger.known + sizeof larger.later; /* of a later version */
+    uint32_t size = sizeof larger.known + sizeof larger.later; /* as in a later version */
     CHECK_EQ_INT(redlatch_lock_options_init(&larger.known, size), REDLATCH_OK);
     CHECK_EQ_INT(larger.known.struct_size, size);
     CHECK_EQ_INT(larger.known.owner_mode, REDLATCH_OWNER_THREAD);
@@ -130,7 +130,7 @@ static void defaults_of_a_lock(void) {
     CHECK_EQ_INT(larger.later[7], 0);
     CHECK_EQ_INT(larger.behind, 0xee);
     memset(&larger, 0xee, sizeof larger);
-    CHECK_EQ_INT(redlatch_lock_options_init(&larger.known, 16), REDLATCH_OK); /* of an earlier version */
+    CHECK_EQ_INT(redlatch_lock_options_init(&larger.known, 16), REDLATCH_OK); /* as in an earlier version */
     CHECK_EQ_INT(larger.known.lease_ms, REDLATCH_RENEWED);
     CHECK(larger.known.max_hold_ms != REDLATCH_FOREVER);
     CHECK_EQ_INT(redlatch_lock_options_init(NULL, 16), REDLATCH_INVALID);
@@ -152,7 +152,7 @@ static void ranges_of_durations(void) {
     CHECK_STR(redlatch_last_error(), "it is -2: expected -1 (for ever) or 0 to 315360000000 milliseconds");
 }
 
-/* A client that connects when it must, so that none of these needs a server. */
+/* Opens a lazy client, which needs no server. */
 static int open_lazily(const char *url, redlatch_client_options *options) {
     options->lazy = 1;
     redlatch_client *client = NULL;
@@ -261,7 +261,7 @@ static void ranges_of_a_back_off(void) {
         if (cases[i].message) {
             CHECK_STR(redlatch_last_error(), cases[i].message);
         }
-        CHECK_EQ_INT(lock_options_of(REDLATCH_MUTEX, &options, &read), REDLATCH_OK); /* which does not poll */
+        CHECK_EQ_INT(lock_options_of(REDLATCH_MUTEX, &options, &read), REDLATCH_OK); /* a mutex does not poll */
     }
 }
 

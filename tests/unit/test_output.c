@@ -1,4 +1,4 @@
-/* Bytes for the server: commands of every kind against what was reserved for them, growth, and sending in parts.
+/* The output buffer: every kind of command has exactly the size reserved for it; growth; sending in parts.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "output.h"
 
@@ -28,7 +28,7 @@ static struct resource *make_resource(size_t size) {
     return resource;
 }
 
-/* A decimal number between a marker and the line end; -1 for anything else. */
+/* Returns the decimal number between a marker and CRLF; -1 for anything else. */
 static long take_number(const char **at, const char *end, char marker) {
     if (*at >= end || **at != marker) {
         return -1;
@@ -39,7 +39,7 @@ static long take_number(const char **at, const char *end, char marker) {
     return digits_end > end - 2 || memcmp(digits_end, "\r\n", 2) != 0 ? -1 : number;
 }
 
-/* The words of the one command that the bytes must be; -1 when they are not. */
+/* Returns how many words the command in the output has; -1 if it is malformed or does not begin with `first`. */
 static long words_in(const struct output *output, const char *first, size_t first_size) {
     const char *at = output->bytes + output->begin;
     const char *end = output->bytes + output->end;
@@ -61,7 +61,7 @@ static void check_command(struct command *command, bool as_text) {
     struct output output = {0};
     command->as_text = as_text;
     size_t size = output_command_size(test_engine(), command);
-    output.bytes = malloc(size); /* not a byte more: a sanitizer sees what goes over */
+    output.bytes = malloc(size); /* not a byte more: a sanitizer sees a write beyond */
     output.capacity = size;
     output_command(&output, test_engine(), command);
     uint32_t keys;
@@ -132,7 +132,7 @@ static void every_kind_has_its_exact_size(void) {
     }
 }
 
-/* WAIT and WAITAOF stand behind what needs acknowledgements, and count in its size. */
+/* WAIT and WAITAOF follow a command that needs acknowledgements. Its size includes them. */
 static void acknowledgements_byte_for_byte(void) {
     static const char both[] = "*3\r\n$4\r\nWAIT\r\n$2\r\n10\r\n$4\r\n1000\r\n"
                                "*4\r\n$7\r\nWAITAOF\r\n$1\r\n1\r\n$1\r\n0\r\n$4\r\n1000\r\n";
@@ -177,7 +177,7 @@ static void an_acquire_byte_for_byte(void) {
     free(resource);
 }
 
-/* What the server answers without a script goes as it is. */
+/* A question that needs no script is sent as it is. */
 static void a_plain_question_byte_for_byte(void) {
     static const char expected[] = "*3\r\n$6\r\nCLIENT\r\n$4\r\nLIST\r\n$0\r\n\r\n";
     struct argument_part arguments[] = {{"CLIENT", 6}, {"LIST", 4}, {"", 0}};
@@ -226,7 +226,7 @@ static void growing_keeps_what_is_pending(void) {
     CHECK_EQ_INT(output.capacity, capacity);
     CHECK_EQ_INT(output.end, 0);
     CHECK(output_reserve(&output, (size_t)1 << 21));
-    output_clear(&output); /* nobody keeps megabytes */
+    output_clear(&output); /* a buffer of megabytes is freed */
     CHECK_EQ_INT(output.capacity, 0);
     CHECK(output.bytes == NULL);
 }

@@ -1,4 +1,4 @@
-/* Replies out of the parser, as the protocol layer sees them.
+/* Replies of hiredis' parser, converted for the protocol layer.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "parsed.h"
 
@@ -57,7 +57,7 @@ static void elements_of_an_array(void) {
     reply_holder_clear(&holder);
 }
 
-/* An array of so many times 1. */
+/* Converts an array of `count` integers, all of them 1. */
 static const struct reply *shown_array(int count) {
     char bytes[20 + 4 * (REPLY_ELEMENTS_MAX + 3)];
     size_t size = (size_t)snprintf(bytes, sizeof bytes, "*%d\r\n", count);
@@ -67,7 +67,7 @@ static const struct reply *shown_array(int count) {
     return shown(bytes, size);
 }
 
-/* Of a multi lock of fenced locks: a number, and a token for each member. */
+/* The reply for a multi lock of fenced locks has a number, and a token for each member. */
 static void the_tokens_of_the_largest_multi_lock_are_all_there(void) {
     const struct reply *reply = shown_array(1 + REDLATCH_MEMBERS_MAX);
     CHECK_EQ_INT(reply->count, 1 + REDLATCH_MEMBERS_MAX);
@@ -81,7 +81,7 @@ static void an_array_is_cut_behind_the_longest_answer(void) {
     reply_holder_clear(&holder);
 }
 
-/* A boolean or a map of RESP3, which newer versions of hiredis parse: no such answer may pass for nil. */
+/* Newer versions of hiredis parse booleans and maps of RESP3. Such a reply must not be taken for nil. */
 static void kinds_of_a_newer_protocol(void) {
     redisReply *strange = calloc(1, sizeof *strange);
     CHECK(strange);

@@ -1,5 +1,5 @@
-/* What a reader takes off a pipeline: replies that are late, and a peer that owes one and stays silent. The clock is
- * the test's own.
+/* How the reader of a connection treats late replies, and a peer that owes a reply and stays silent. The clock is the
+ * test's own.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline_io.h"
 
@@ -18,7 +18,7 @@ static struct fake_server server;
 static redlatch_client *handle;
 static struct pipeline_io *io;
 
-/* A client with one connection. */
+/* Opens a client with one connection. */
 static void begin(void) {
     redlatch_client_options options;
     fake_open_tcp(&server);
@@ -44,7 +44,7 @@ static void end(void) {
     fake_close(&server);
 }
 
-/* The reader has slept too long itself, or was stopped: what has come meanwhile counts. */
+/* The reader itself slept too long or was stopped: a reply that arrived meanwhile counts. */
 static void a_reply_that_is_read_late_is_a_sign_of_life(void) {
     begin();
     io->pipeline->awaited = 1;
@@ -58,11 +58,11 @@ static void a_reply_that_is_read_late_is_a_sign_of_life(void) {
 
 static void a_peer_that_owes_a_reply_is_left(void) {
     begin();
-    io_take(io, 0, START + DEAD); /* it owes none */
+    io_take(io, 0, START + DEAD); /* the peer owes no reply */
     CHECK_EQ_INT(io->connection.state, CONNECTION_READY);
     io->pipeline->awaited = 1;
     memcpy(io->staging, ":1", 2);
-    io_take(io, 2, START + DEAD - 1); /* not a whole one */
+    io_take(io, 2, START + DEAD - 1); /* not a complete reply */
     CHECK_EQ_INT(io->connection.state, CONNECTION_READY);
     CHECK_EQ_INT(io_next_time(io), START + DEAD);
     io_take(io, 0, START + DEAD);

@@ -1,4 +1,4 @@
-/* The engine's memory: what an operation sets aside, what it takes, and that all of it comes back.
+/* The engine's pools: what an operation reserves, what it takes, and that all of it returns to the pools.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 #include "operations.h"
@@ -35,10 +35,10 @@ static void each_call_under_way_has_its_own_set_aside(void) {
     for (uint64_t i = 0; i < 5; i++) {
         calls[i] = rig_acquire("a", i + 1);
     }
-    CHECK_EQ_INT(rig.engine.reserved_commands, 4 * 5 - 1); /* the foremost has taken one to ask */
+    CHECK_EQ_INT(rig.engine.reserved_commands, 4 * 5 - 1); /* the foremost has taken one for its acquire */
     CHECK_EQ_INT(rig.engine.reserved_holds, 5);
-    CHECK_EQ_INT(rig.engine.reserved_wait_queues, 0); /* they share the one that is attached */
-    CHECK_EQ_INT(rig.wait_queues, 2);                 /* and one for whoever comes with another name */
+    CHECK_EQ_INT(rig.engine.reserved_wait_queues, 0); /* the waiters share the wait queue of the name */
+    CHECK_EQ_INT(rig.wait_queues, 2);                 /* and one for a call with another name */
     for (int i = 0; i < 5; i++) {
         rig_abort(calls[i], REDLATCH_CANCELLED);
     }
@@ -52,7 +52,7 @@ static void a_wait_queue_that_goes_is_set_aside_for_whoever_may_need_it_again(vo
     struct call *second = rig_acquire_named("a", 7);
     rig_send(PIPELINE);
     rig_nil(PIPELINE);
-    CHECK(first->done && !second->done && !rig_wait_queue("a")); /* it left the queue to re-enter */
+    CHECK(first->done && !second->done && !rig_wait_queue("a")); /* the second left the queue to re-enter */
     CHECK_EQ_INT(rig.engine.reserved_wait_queues, 1);
     rig_send(PIPELINE);
     rig_integer(PIPELINE, 1);
@@ -87,7 +87,7 @@ static void nobody_takes_what_is_set_aside_for_others(void) {
         taken[i] = take_command(&rig.engine, call->operation);
         CHECK(taken[i] && taken[i]->operation == call->operation && taken[i]->pipeline == PIPELINE);
     }
-    CHECK(take_command(&rig.engine, call->operation) == NULL); /* its own are used up */
+    CHECK(take_command(&rig.engine, call->operation) == NULL); /* its reserve is used up */
     for (int i = 0; i < 3; i++) {
         give_command(&rig.engine, taken[i]);
     }
@@ -96,7 +96,7 @@ static void nobody_takes_what_is_set_aside_for_others(void) {
     struct command *spare = take_command(&rig.engine, NULL);
     CHECK(spare && !spare->operation && !spare->resource);
     give_command(&rig.engine, spare);
-    list_remove(&extra.link); /* it is ours: back to what the rig supplied */
+    list_remove(&extra.link); /* it is the test's own: only the rig's commands stay in the pool */
     rig.engine.command_pool_size--;
     rig_abort(call, REDLATCH_CANCELLED);
     RIG_CLOSE();
@@ -106,10 +106,10 @@ static void a_command_keeps_its_name_alive(void) {
     rig_open();
     struct resource *resource = rig_name("a");
     uint32_t references = resource->references;
-    struct call *call = rig_acquire("a", 1); /* handle, operation, command and wait queue */
+    struct call *call = rig_acquire("a", 1); /* besides the handle: operation, command and wait queue */
     CHECK_EQ_INT(resource->references, references + 3);
     rig_send(PIPELINE);
-    rig_nil(PIPELINE); /* the hold alone */
+    rig_nil(PIPELINE); /* besides the handle: the hold */
     CHECK_EQ_INT(resource->references, references + 1);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_end("a", 1);

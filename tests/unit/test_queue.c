@@ -1,4 +1,4 @@
-/* The local queue of a name: order, hand-overs and their bounds, yielding, several calls of one owner.
+/* The wait queue of a name: order, hand-overs and their bounds, yielding, several calls of one owner.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -19,7 +19,7 @@ static void held_with_waiters(struct call **waiters, uint64_t last) {
     rig_integer(PIPELINE, 30000);
 }
 
-/* The owner's release goes to the next waiter, and is answered. */
+/* The owner's release hands the lock over to the next waiter, and is answered. */
 static void hand_over(uint64_t owner) {
     rig_release("a", owner);
     rig_send(PIPELINE);
@@ -60,7 +60,7 @@ static void a_release_goes_to_the_waiters_in_order(void) {
         CHECK_EQ_INT(rig.engine.stats.held, 1);
     }
     CHECK_EQ_INT(rig.engine.stats.hand_overs, 3);
-    CHECK(rig_send(PIPELINE) == NULL); /* the next waiter of a lock that is held here does not look */
+    CHECK(rig_send(PIPELINE) == NULL); /* while the lock is held here, the next waiter does not recheck */
     rig_end("a", 4);
     RIG_CLOSE();
 }
@@ -147,7 +147,7 @@ static void a_receiver_that_gives_up_has_its_hold_undone(void) {
     uint64_t successor = rig_send(PIPELINE)->successor;
     rig_abort(waiters[2], REDLATCH_CANCELLED);
     CHECK_EQ_INT(waiters[2]->status, REDLATCH_CANCELLED);
-    CHECK_EQ_INT(waiters[3]->operation->phase, PHASE_REQUESTING); /* the next one looks at once */
+    CHECK_EQ_INT(waiters[3]->operation->phase, PHASE_REQUESTING); /* the next waiter rechecks at once */
     struct command *undo = rig_send(PIPELINE);
     CHECK(undo->kind == COMMAND_RELEASE && undo->id == successor);
     rig_integer(PIPELINE, 1);
@@ -173,7 +173,7 @@ static void a_hand_over_that_nobody_waits_for_is_not_sent_again_as_text(void) {
     rig_error(PIPELINE, "NOSCRIPT No matching script.");
     rig_integer(PIPELINE, 0);
     CHECK(rig_send(PIPELINE) == command);
-    CHECK(command->kind == COMMAND_RELEASE && command->id != command->successor); /* for everybody instead */
+    CHECK(command->kind == COMMAND_RELEASE && command->id != command->successor); /* a release for all instead */
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(release->status, REDLATCH_OK);
     RIG_CLOSE();
@@ -192,7 +192,7 @@ static void after_sixteen_hand_overs_the_lock_is_released_for_all(void) {
     struct call *last = waiters[owner + 1];
     rig_release("a", owner);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
-    rig_integer(PIPELINE, 1 + 2); /* another process heard of it, too */
+    rig_integer(PIPELINE, 1 + 2); /* another process received the message, too */
     CHECK_EQ_INT(last->operation->phase, PHASE_PARKED);
     CHECK(rig_wait_queue("a")->yield_until > rig.now);
     rig_pass(MILLISECOND - 1);
@@ -210,10 +210,10 @@ static void without_other_listeners_it_does_not_yield(void) {
     rig_open();
     held_with_waiters(waiters, 3);
     hand_over(1);
-    rig_pass(10 * MILLISECOND); /* and after 10 ms in a row it is a release, too */
+    rig_pass(10 * MILLISECOND); /* after 10 ms of hand-overs it is a release, too */
     rig_release("a", 2);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
-    rig_integer(PIPELINE, 1 + 1); /* nobody heard of it but this process */
+    rig_integer(PIPELINE, 1 + 1); /* only this process received the message */
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
     rig_nil(PIPELINE);
     rig_end("a", 3);
@@ -228,7 +228,7 @@ static void the_echo_of_its_own_release_does_not_end_the_yielding(void) {
     rig_pass(10 * MILLISECOND);
     rig_release("a", 2);
     rig_send(PIPELINE);
-    rig_message("a"); /* ahead of the reply */
+    rig_message("a"); /* the message arrives before the reply */
     CHECK_EQ_INT(waiters[3]->operation->phase, PHASE_PARKED);
     int64_t until = rig_wait_queue("a")->yield_until;
     CHECK(until > rig.now);
@@ -239,7 +239,7 @@ static void the_echo_of_its_own_release_does_not_end_the_yielding(void) {
     struct call *newcomer = rig_try("a", 4);
     CHECK_EQ_INT(newcomer->status, REDLATCH_TIMEOUT);
     rig_abort(waiters[3], REDLATCH_TIMEOUT);
-    newcomer = rig_acquire("a", 5); /* waits its turn as well */
+    newcomer = rig_acquire("a", 5); /* it yields as well */
     CHECK_EQ_INT(newcomer->operation->phase, PHASE_PARKED);
     CHECK_EQ_INT(newcomer->operation->recheck_at, until);
     rig_pass(3 * MILLISECOND);
@@ -290,7 +290,7 @@ static void the_next_waiter_rechecks_when_the_foremost_leaves(void) {
     struct call *third = rig_acquire("a", 3);
     rig_send(PIPELINE);
     rig_integer(PIPELINE, 30000);
-    rig_abort(second, REDLATCH_CANCELLED); /* not the foremost: nobody looks */
+    rig_abort(second, REDLATCH_CANCELLED); /* not the foremost: nobody rechecks */
     CHECK(rig_send(PIPELINE) == NULL);
     rig_abort(first, REDLATCH_CANCELLED);
     CHECK_EQ_INT(third->operation->phase, PHASE_REQUESTING);
@@ -333,7 +333,7 @@ static void who_waited_behind_a_refused_one_was_refused_too(void) {
     struct call *second = rig_acquire("a", 2);
     rig_park(30000);
     rig_abort(first, REDLATCH_TIMEOUT);
-    CHECK(rig_send(PIPELINE) != NULL); /* its own first ask */
+    CHECK(rig_send(PIPELINE) != NULL); /* its own first acquire */
     rig_abort(second, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(second->status, REDLATCH_TIMEOUT);
     rig_integer(PIPELINE, 30000);
@@ -384,7 +384,7 @@ static void a_parked_waiter_behind_a_fixed_lease_rechecks_when_it_ends(void) {
     rig_send(PIPELINE);
     rig_integer(PIPELINE, 1000);
     rig_abort(first, REDLATCH_CANCELLED);
-    CHECK_EQ_INT(second->operation->phase, PHASE_PARKED); /* the lock is held here: there is nothing to see */
+    CHECK_EQ_INT(second->operation->phase, PHASE_PARKED); /* the lock is held here: a recheck would be useless */
     CHECK(second->operation->recheck_at < rig.now + 1100 * MILLISECOND);
     hand_over(1);
     rig_end("a", 3);

@@ -1,4 +1,5 @@
-/* The two sides of a read-write lock: who goes together, who waits, what an owner of one side gets of the other.
+/* The two modes of a read-write lock: which waiters acquire together, which wait, and what an owner of one mode gets of
+ * the other.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 #include "hold_end.h"
@@ -20,7 +21,7 @@ static struct call *release(uint8_t side, uint64_t owner) {
     return rig_release("a", owner);
 }
 
-/* The next command, which must be of a kind and a side. */
+/* Returns the next command, which must be of this kind and mode. */
 static struct command *sends(enum command_kind kind, uint8_t side) {
     struct command *command = rig_send(PIPELINE);
     CHECK(command && command->kind == kind && command->lock_kind == side);
@@ -37,7 +38,7 @@ static void end(uint8_t side, uint64_t owner) {
     rig_end("a", owner);
 }
 
-/* Somebody elsewhere holds the lock: the first waiter is refused, listens, and is refused again. */
+/* Another process holds the lock: the foremost waiters find it held, subscribe, and find it held again. */
 static void refuse_and_subscribe(int waiters) {
     for (int i = 0; i < waiters; i++) {
         rig_send(PIPELINE);
@@ -90,10 +91,10 @@ static void a_message_of_a_writer_is_for_all_readers_at_the_front(void) {
     rig_nil(PIPELINE);
     rig_nil(PIPELINE);
     CHECK(calls[0]->done && calls[1]->done);
-    CHECK_EQ_INT(calls[2]->operation->phase, PHASE_PARKED); /* this process reads: the release will tell */
+    CHECK_EQ_INT(calls[2]->operation->phase, PHASE_PARKED); /* this process reads: its release will notify */
     CHECK_EQ_INT(calls[3]->operation->phase, PHASE_QUEUED); /* held back by the writer */
     end(REDLATCH_READ, 1);
-    CHECK(rig_send(PIPELINE) == NULL); /* another one here still reads */
+    CHECK(rig_send(PIPELINE) == NULL); /* another reader of this process still holds */
     end(REDLATCH_READ, 2);
     sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
     rig_nil(PIPELINE);
@@ -130,7 +131,7 @@ static void a_message_while_requesting_is_not_missed(void) {
     refuse_and_subscribe(2);
     rig_message_of("a", 0);
     sends(COMMAND_ACQUIRE, REDLATCH_READ);
-    rig_message_of("a", 1); /* the second one asks, too, and the first one will again */
+    rig_message_of("a", 1); /* the second requests now, and the first will again */
     sends(COMMAND_ACQUIRE, REDLATCH_READ);
     rig_integer(PIPELINE, 30000);
     rig_nil(PIPELINE);
@@ -169,7 +170,7 @@ static void a_writer_who_gives_up_in_the_middle_lets_readers_join(void) {
     reader(3);
     refuse_and_subscribe(1);
     rig_abort(middle, REDLATCH_CANCELLED);
-    sends(COMMAND_ACQUIRE, REDLATCH_READ); /* it was told nothing yet */
+    sends(COMMAND_ACQUIRE, REDLATCH_READ); /* it has had no reply yet */
     CHECK(rig_send(PIPELINE) == NULL);
     rig_integer(PIPELINE, 30000);
     rig_message_of("a", 1);
@@ -187,14 +188,14 @@ static void who_reads_and_asks_to_write_is_refused_at_once(void) {
     grant(REDLATCH_READ, 1);
     grant(REDLATCH_READ, 2);
     struct call *call = writer(1);
-    const struct command *asks = sends(COMMAND_REENTER, REDLATCH_READ); /* whether it still does */
+    const struct command *asks = sends(COMMAND_REENTER, REDLATCH_READ); /* whether it still holds the read lock */
     CHECK(asks->count == 1 && asks->lease_ms == 1);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_WOULD_DEADLOCK);
     CHECK(rig_send(PIPELINE) == NULL);
     end(REDLATCH_READ, 2);
     release(REDLATCH_READ, 1);
-    call = writer(1); /* its read lock is on its way out */
+    call = writer(1); /* its read lock is being released */
     CHECK(!call->done);
     sends(COMMAND_RELEASE, REDLATCH_READ);
     sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
@@ -241,7 +242,7 @@ static void a_writer_hands_over_to_a_writer_only(void) {
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(next->status, REDLATCH_OK);
     CHECK_EQ_INT(rig.engine.stats.hand_overs, 1);
-    release(REDLATCH_WRITE, 2); /* a reader is next: everybody is told */
+    release(REDLATCH_WRITE, 2); /* a reader is next: the release notifies everybody */
     sends(COMMAND_RELEASE, REDLATCH_WRITE);
     rig_integer(PIPELINE, 2);
     sends(COMMAND_ACQUIRE, REDLATCH_READ);
@@ -259,12 +260,12 @@ static void a_writer_who_reads_downgrades(void) {
     rig_integer(PIPELINE, 30000);
     rig_subscriptions();
     release(REDLATCH_WRITE, 1);
-    rig_send(PIPELINE); /* the look after the subscription */
+    rig_send(PIPELINE); /* the recheck after the subscription */
     sends(COMMAND_RELEASE, REDLATCH_WRITE);
     rig_integer(PIPELINE, 30000);
     rig_integer(PIPELINE, 2);
     CHECK(!next->done);
-    CHECK(rig_send(PIPELINE) == NULL); /* this process reads on */
+    CHECK(rig_send(PIPELINE) == NULL); /* this process still reads */
     end(REDLATCH_READ, 1);
     sends(COMMAND_ACQUIRE, REDLATCH_WRITE);
     rig_nil(PIPELINE);
@@ -284,7 +285,7 @@ static void a_hand_over_that_finds_reads_becomes_a_release(void) {
     struct call *call = release(REDLATCH_WRITE, 1);
     struct command *command = sends(COMMAND_HAND_OVER, REDLATCH_WRITE);
     uint64_t id = command->id;
-    rig_integer(PIPELINE, 2); /* a read that was given up on is still there */
+    rig_integer(PIPELINE, 2); /* an abandoned read lock is still there */
     CHECK_EQ_INT(next->operation->phase, PHASE_REQUESTING);
     CHECK(rig_send(PIPELINE) == command && command->kind == COMMAND_RELEASE && command->id == id &&
           command->count == 0);
@@ -306,7 +307,7 @@ static void a_try_does_not_overtake_a_waiting_writer(void) {
     rig_abort(waiting, REDLATCH_CANCELLED);
     struct call *call = rig_try("a", 3);
     CHECK(!call->done);
-    struct call *beside = rig_try("a", 4); /* readers do not stand in each other's way */
+    struct call *beside = rig_try("a", 4); /* readers do not exclude each other */
     while (rig_send(PIPELINE)) {
     }
     while (!call->done || !beside->done) {
@@ -319,7 +320,7 @@ static void a_try_does_not_overtake_a_waiting_writer(void) {
     RIG_CLOSE();
 }
 
-/* By its clock, or as the server says; it is told by a release first. */
+/* The loss is found by the clock, or by a reply. Acquires return LOST until the owner has released. */
 static void a_lost_reader_gets_lost_once_and_may_write_then(void) {
     rig_open();
     for (int by_server = 0; by_server < 2; by_server++) {
@@ -401,7 +402,7 @@ static void reads_of_a_named_owner_follow_its_write_lock_in_order(void) {
     rig_nil(PIPELINE);
     CHECK_EQ_INT(write->status, REDLATCH_OK);
     CHECK_EQ_INT(sends(COMMAND_ACQUIRE, REDLATCH_READ)->successor, write->hold->id);
-    CHECK(rig_send(PIPELINE) == NULL); /* the other reads raise what this one brings; a reader behind them waits */
+    CHECK(rig_send(PIPELINE) == NULL); /* the other reads will raise its hold count; the reader behind them waits */
     CHECK_EQ_INT(rig_wait_queue("a")->waiter_count, 5);
     rig_nil(PIPELINE);
     CHECK_EQ_INT(reads[0]->status, REDLATCH_OK);
@@ -432,7 +433,7 @@ static void reads_of_a_named_owner_who_writes_ask_once(void) {
     CHECK_EQ_INT(sends(COMMAND_ACQUIRE, REDLATCH_READ)->successor, write->hold->id);
     reads[1] = rig_acquire_named("a", 1);
     rig_abort(other, REDLATCH_TIMEOUT);
-    CHECK(rig_send(PIPELINE) == NULL); /* it waits for the read that has asked */
+    CHECK(rig_send(PIPELINE) == NULL); /* it waits for the reply to the first read */
     rig_nil(PIPELINE);
     CHECK_EQ_INT(reads[0]->status, REDLATCH_OK);
     CHECK_EQ_INT(sends(COMMAND_REENTER, REDLATCH_READ)->count, 2);

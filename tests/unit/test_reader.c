@@ -17,17 +17,17 @@
 static struct fake_server server;
 static redlatch_client *client;
 static redlatch_lock *lock;
-static _Atomic pid_t requesting; /* the thread that asked last */
+static _Atomic pid_t requesting; /* the thread that made the last call */
 
-static sem_t returned; /* a call has */
-static sem_t leave;    /* a thread may end, and by that pass the role, too */
+static sem_t returned; /* a call has returned */
+static sem_t leave;    /* a thread may end, which would pass the reader role on, too */
 
 static void take(sem_t *semaphore) {
     while (sem_wait(semaphore) != 0) {
     }
 }
 
-/* A call that starts no background thread, which would read in a caller's place. */
+/* Makes a call that starts no background thread, which would read in a caller's place. */
 static void *ask(void *status_out) {
     int32_t released;
     atomic_store(&requesting, gettid());
@@ -37,7 +37,7 @@ static void *ask(void *status_out) {
     return NULL;
 }
 
-/* Whether the thread that asked last sleeps, as the kernel says. */
+/* Returns whether the thread that made the last call sleeps, as the kernel says. */
 static bool sleeps(void) {
     char path[64];
     char line[256] = "";
@@ -52,7 +52,7 @@ static bool sleeps(void) {
     return state && state[2] == 'S';
 }
 
-/* Until it has slept for so many looks in a row: not for a mutex, but for its reply. */
+/* Waits until the thread sleeps in ten samples in a row: then it waits for its reply, not for a mutex. */
 static void wait_until_it_sleeps(void) {
     int rechecks = 0;
     for (int64_t until = system_now() + 20 * SECOND; rechecks < 10 && system_now() < until; usleep(1000)) {

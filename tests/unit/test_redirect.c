@@ -1,11 +1,12 @@
-/* Commands that a server redirects: MOVED, for good, and ASK, for once.
+/* Commands that a server redirects: MOVED, for good, and ASK, for one command.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cluster_fixture.h"
 #include "lease.h"
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
-/* Its oldest command is redirected: to where the routes lead, or once to another one. */
+/* A server redirects its oldest command: to the server of its route or, in the function below, to an importer. Both
+ * return whether the engine follows. */
 static bool redirected(struct server *server) {
     bool follows = engine_redirected(&rig.engine, &server->pipelines[PIPELINE], rig.now);
     rig_turn();
@@ -47,7 +48,7 @@ static void a_redirected_command_goes_on(void) {
     RIG_CLOSE();
 }
 
-/* It may have been carried out the first time. */
+/* The command may have run when it was sent first. */
 static void a_repeated_command_stays_one(void) {
     rig_open_cluster();
     rig_grant_for("a", 1, 60000);
@@ -63,7 +64,7 @@ static void a_repeated_command_stays_one(void) {
     RIG_CLOSE();
 }
 
-/* Whether its undo has been sent, or not. */
+/* Once before and once after the undo was sent. */
 static void an_abandoned_command_is_dropped_and_undone(void) {
     for (int sent = 0; sent <= 1; sent++) {
         rig_open_cluster();
@@ -115,7 +116,8 @@ static void a_hand_over_is_redirected(void) {
     RIG_CLOSE();
 }
 
-/* What undoes it may have gone by already. */
+/* The receiver gave up, and the undo of its id may have been sent already. A hand-over that ran after that undo would
+ * lock the name for nobody. */
 static void a_hand_over_to_nobody_becomes_a_release(void) {
     rig_open_cluster();
     struct hold *hold = rig_grant_for("a", 1, 60000);
@@ -144,7 +146,7 @@ static void a_hand_over_to_nobody_becomes_a_release(void) {
 
 static const char MOVED[] = "MOVED 1 127.0.0.1:7001";
 
-/* Redirects a command to where it is until that is too often; the redirections followed. */
+/* Redirects a command to its own server until the engine gives up. Returns how many redirections it followed. */
 static int redirect_for_ever(struct server *server) {
     int count = 0;
     while (send_to(server, PIPELINE) && redirected(server)) {
@@ -179,7 +181,7 @@ static void a_waiter_waits_until_nodes_agree(void) {
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     end_at(first, "a", 1);
-    call = rig_acquire("a", 1); /* but not for ever */
+    call = rig_acquire("a", 1); /* but it does not wait for ever */
     for (int64_t until = rig.now + RIG_UNREACHABLE_MS * MILLISECOND; !call->done && rig.now <= until;) {
         if (send_to(first, PIPELINE)) {
             rig_error(PIPELINE, MOVED);
@@ -220,7 +222,7 @@ static void questions_end_when_nodes_do_not_agree(void) {
     }
 }
 
-/* The URL named no cluster: the message says so. */
+/* The URL names no cluster: the error text is the server's. */
 static void without_a_cluster_a_redirection_is_an_error(void) {
     rig_open();
     struct call *call = rig_acquire("a", 1);
@@ -250,7 +252,7 @@ static void one_command_goes_to_the_importer(void) {
     rig.at = first;
     rig_nil(PIPELINE); /* the other key was still there */
     CHECK_EQ_INT(other->status, REDLATCH_OK);
-    struct call *release = rig_release("{x}a", 1); /* begins where the slot is, as all do */
+    struct call *release = rig_release("{x}a", 1); /* goes first to the server of the slot, as all do */
     CHECK(send_to(second, PIPELINE) == NULL);
     CHECK(!send_to(first, PIPELINE)->importing);
     CHECK(redirected_to_importer(first, second));
@@ -261,7 +263,7 @@ static void one_command_goes_to_the_importer(void) {
     RIG_CLOSE();
 }
 
-/* The reply to ASKING is that of the oldest command alone. */
+/* A reply is that to ASKING only if the oldest command in flight was sent with ASKING. */
 static void replies_of_others_come_before_that_of_the_import(void) {
     rig_open_cluster();
     rig_name("there");
@@ -284,7 +286,7 @@ static void replies_of_others_come_before_that_of_the_import(void) {
     RIG_CLOSE();
 }
 
-/* ASKING is refused, or the slot is at the old server after all. */
+/* The importer refuses ASKING, or the old server has the slot after all. */
 static void an_importer_may_redirect_back(void) {
     rig_open_cluster();
     struct call *call = rig_acquire("a", 1);
@@ -372,15 +374,15 @@ static void what_an_importer_has_not_got_goes_back_when_there_is_no_connection(v
     CHECK(send_to(first, PIPELINE) == command && !command->importing && !command->repeated);
     rig_nil(PIPELINE);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
-    CHECK(send_to(second, PIPELINE) == of_importer->operation->command); /* which waits for its server */
+    CHECK(send_to(second, PIPELINE) == of_importer->operation->command); /* it has waited for its own server */
     rig_nil(PIPELINE);
     end_at(second, "there", 1);
     end_at(first, "a", 1);
     RIG_CLOSE();
 }
 
-/* The slot may have moved on while the connection was made, and come back: the importer would run the command although
- * it has not got the key. */
+/* While the connection to the importer was made, the slot may have moved on and come back. The importer would then run
+ * the command although it does not have the key. */
 static void what_waited_for_a_connection_to_the_importer_goes_back(void) {
     rig_open_cluster();
     struct call *call = rig_acquire("a", 1);
@@ -398,7 +400,7 @@ static void what_waited_for_a_connection_to_the_importer_goes_back(void) {
     RIG_CLOSE();
 }
 
-/* The importer serves the slot before it has got the command: that one stays, and needs no ASKING. */
+/* The importer serves the slot before the command is sent to it. The command stays there, and needs no ASKING. */
 static void a_slot_that_arrives_meanwhile(void) {
     rig_open_cluster();
     struct call *call = rig_acquire("a", 1);
@@ -422,7 +424,7 @@ static void what_was_abandoned_does_not_go_to_the_importer(void) {
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK(redirected_to_importer(first, second));
     CHECK(send_to(second, PIPELINE) == NULL);
-    struct command *undo = send_to(first, PIPELINE); /* and is redirected like any other */
+    struct command *undo = send_to(first, PIPELINE); /* the undo is redirected like any other command */
     CHECK(undo && undo->kind == COMMAND_RELEASE && undo->id == id);
     CHECK(redirected_to_importer(first, second));
     CHECK(send_to(second, PIPELINE) == undo && import_replied(second));

@@ -1,4 +1,4 @@
-/* What the C interface tells of unconfirmed releases, on a real server.
+/* What the C interface reports about unconfirmed releases, on a real server.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static redlatch_lock *make_lock(redlatch_client *client, int32_t owner_mode) {
     return lock;
 }
 
-/* Acquires, has the server forget it, and releases. */
+/* Acquires the lock, deletes it on the server by a force release, and releases it. */
 static void fail_to_release(redlatch_lock *lock) {
     CHECK_EQ_INT(redlatch_lock_acquire(lock, 0), REDLATCH_OK);
     redlatch_client *other = open_client();

@@ -1,4 +1,4 @@
-/* The watchdog: batches, their order, and what becomes of lines whose hold, answer or connection is gone.
+/* The watchdog: batches, their order, and what becomes of entries whose hold, reply or connection is gone.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 #include "lease.h"
@@ -6,7 +6,7 @@
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 static const enum pipeline_role BACKGROUND = PIPELINE_BACKGROUND;
 
-/* Grants of "1" to "count", each `apart` microseconds after the one before. */
+/* Grants the names "1" to "count", each `apart` microseconds after the one before. */
 static void grants(int count, int64_t apart) {
     char name[16];
     for (int i = 1; i <= count; i++) {
@@ -24,7 +24,7 @@ static void ends(int count) {
     }
 }
 
-/* The answer to the batch under way: every line had this many ms left. */
+/* Answers a batch: every entry had this many ms left. */
 static void answer_all(const struct command *command, int64_t left_ms) {
     int64_t before[RENEWAL_BATCH_SIZE];
     for (uint32_t i = 0; i < command->batch_count; i++) {
@@ -56,7 +56,7 @@ static void a_hold_is_renewed_after_a_third_from_when_it_was_sent(void) {
 
 static void a_batch_takes_a_hundred_in_order_of_time(void) {
     rig_open();
-    grants(120, 100); /* all within the hundredth of a lease that goes together */
+    grants(120, 100); /* all within a hundredth of the lease: renewed together */
     rig_pass(10 * SECOND - 120 * 100);
     struct command *first = rig_send(BACKGROUND);
     struct command *second = rig_send(BACKGROUND);
@@ -75,7 +75,7 @@ static void a_batch_takes_a_hundred_in_order_of_time(void) {
     RIG_CLOSE();
 }
 
-/* What a script has to do for a group grows with its values. */
+/* The work of a script for a group lock grows with its values, so a batch takes a bounded number of values. */
 static void a_batch_takes_so_many_values_of_groups(void) {
     rig_open();
     rig.lock_kind = REDLATCH_GROUP;
@@ -128,7 +128,7 @@ static void a_released_hold_strikes_its_line(void) {
     struct command *command = rig_send(BACKGROUND);
     CHECK_EQ_INT(command->batch_count, 2);
     rig_end("1", 1);
-    const int64_t before[] = {-2, 20000}; /* the first is gone, as it should be: no loss */
+    const int64_t before[] = {-2, 20000}; /* the first was released: no loss */
     rig_integers(BACKGROUND, before, 2);
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 0);
     CHECK_EQ_INT(rig.engine.stats.renewals, 1);
@@ -211,7 +211,7 @@ static void a_renewal_answered_after_the_deadline_does_not_bring_the_hold_back(v
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, &reason), 1);
     CHECK_EQ_INT(reason, REDLATCH_REASON_EXPIRED);
     CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
-    command = rig_send(PIPELINE); /* what it renewed too late is given back */
+    command = rig_send(PIPELINE); /* the hold that was renewed too late is released */
     CHECK(command && command->kind == COMMAND_RELEASE && command->count == 0);
     rig_integer(PIPELINE, 1);
     RIG_CLOSE();
@@ -248,7 +248,7 @@ static void a_whole_batch_is_released(bool timers_fire) {
     answer_all(renewal, 20000);
     CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), RENEWAL_BATCH_SIZE);
     int released = 0;
-    for (int round = 0; round < 3; round++) { /* there is not a command for each at once */
+    for (int round = 0; round < 3; round++) { /* the pool has too few commands for all at once */
         while (rig_send(PIPELINE)) {
             released++;
             rig_integer(PIPELINE, 1);
@@ -341,14 +341,14 @@ static void after_a_restart_every_hold_is_verified(void) {
     rig_pass(SECOND);
     rig_lost(PIPELINE);
     rig_ready(PIPELINE, RESOLVED_BY_RESTART);
-    rig_ready(PIPELINE_HOST, RESOLVED_BY_RESTART); /* each connection says so */
+    rig_ready(PIPELINE_HOST, RESOLVED_BY_RESTART); /* each connection reports the restart */
     rig_pass(0);
     struct command *command = rig_send(BACKGROUND);
     CHECK_EQ_INT(command->batch_count, 3);
     int64_t before[3];
     for (uint32_t i = 0; i < 3; i++) {
         const struct renewal *line = &command->batch[i];
-        /* A fixed lease is only asked about. */
+        /* A hold with a fixed lease is only queried. */
         CHECK_EQ_INT(line->lease_ms, line->name->name[0] == 'a' ? RIG_LEASE_MS : 0);
         before[i] = line->name->name[0] == 'c' ? -2 : 30000;
     }
@@ -361,7 +361,7 @@ static void after_a_restart_every_hold_is_verified(void) {
     RIG_CLOSE();
 }
 
-/* Nothing was under way when the connection ended, and nothing says that the server is another one. */
+/* No command was in flight when the connection ended, and nothing shows that the server is another one. */
 static void when_a_connection_ends_every_hold_is_verified(void) {
     rig_open();
     struct hold *renewed = rig_grant("a", 1);
@@ -381,7 +381,7 @@ static void when_a_connection_ends_every_hold_is_verified(void) {
     RIG_CLOSE();
 }
 
-/* Until the server is back the batch waits, and is as fresh then as any. */
+/* The batch waits until the server is back. It is not sent as a repeat then. */
 static void a_query_waits_for_the_server(void) {
     rig_open();
     rig_grant_for("b", 1, 60000);
@@ -437,7 +437,7 @@ static void after_a_restart_an_extension_speaks_for_its_hold(void) {
     RIG_CLOSE();
 }
 
-/* While a hold moves to a new number, its old one may be gone already. */
+/* While a hold moves to a new number, the server may not have the old one any more, so the hold is not queried. */
 static void after_a_restart_a_move_speaks_for_its_hold(void) {
     rig_open();
     struct hold *hold = rig_grant("a", 1);
@@ -512,7 +512,7 @@ static void after_a_move_a_hold_is_believed_as_the_new_server_says(void) {
     for (int i = 0; i < 2; i++) {
         CHECK_EQ_INT(holds[i]->deadline, lease_deadline(sent_at, leases[i]));
     }
-    rig_release("a", 1); /* of a level, after which the lease is what it was */
+    rig_release("a", 1); /* lowers the hold count; the lease is as before */
     rig_send(PIPELINE);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(fixed->deadline, lease_deadline(sent_at, leases[0]));

@@ -1,4 +1,4 @@
-/* The parser within its bounds, against whatever a server may send.
+/* The parser keeps its bounds, whatever a server sends.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "replies.h"
 
@@ -12,7 +12,7 @@ enum { LIMIT = 100, TEXT_SIZE = 200 };
 static const struct reply_bounds strict = {.size_max = LIMIT};
 static const struct reply_bounds lenient = {.size_max = LIMIT, .skips = true};
 
-/* Whether all of the bytes are one reply: OK, AGAIN if they are the beginning of one, or what is wrong with them. */
+/* Returns OK if the bytes are one whole reply, AGAIN if they are the beginning of one, or else the error. */
 static int status_in(bool nested, const char *bytes, size_t size) {
     struct replies replies = {.nested = nested};
     void *parsed;
@@ -64,7 +64,7 @@ static void a_reply_without_memory_is_none_of_the_servers_doing(void) {
     replies_close(&replies);
 }
 
-/* Announced only: hiredis would allocate 16 GiB. */
+/* The array is only announced. Without the bound, hiredis would allocate 16 GiB for it. */
 static void arrays_that_answer_nothing(void) {
     CHECK_EQ_INT(STATUS_OF("*2147483647\r\n"), REDLATCH_PROTOCOL);
     CHECK_EQ_INT(STATUS_OF("*1025\r\n"), REDLATCH_PROTOCOL);
@@ -76,7 +76,7 @@ static void arrays_that_answer_nothing(void) {
     CHECK_EQ_INT(STATUS_OF("*1\r\n*1\r\n:1\r\n"), REDLATCH_PROTOCOL);
 }
 
-/* How many bytes of an endless reply are taken until it is refused. */
+/* Returns how many bytes of an endless reply are accepted until it is refused. */
 static size_t taken_of(const char *begin, char filler, const struct reply_bounds *bounds) {
     struct replies replies = {.nested = false};
     void *parsed;
@@ -99,7 +99,7 @@ static void a_reply_without_end_is_refused(void) {
     CHECK_EQ_INT(taken_of("*1000\r\n:1\r\n$500\r\n", 'x', &strict), LIMIT + 1);
 }
 
-/* What counts is one reply, however many come together. */
+/* The bound is for each reply, however many arrive together. */
 static void many_short_replies_are_no_long_one(void) {
     struct replies replies = {.nested = false};
     void *parsed;
@@ -117,7 +117,7 @@ static void many_short_replies_are_no_long_one(void) {
     replies_close(&replies);
 }
 
-/* Feeds the bytes in pieces, and collects what comes of them: the texts, and a colon for each number. */
+/* Feeds the bytes in pieces. Writes all replies to `text_out`: a string as it is, and a colon for a number. */
 static int skipped(const char *bytes, size_t size, size_t piece, char *text_out) {
     struct replies replies = {.nested = false};
     int status = REDLATCH_AGAIN;
@@ -153,7 +153,7 @@ static void a_string_that_is_too_long_is_skipped_where_it_may_be(void) {
     CHECK_EQ_INT(STATUS_OF("$101\r\n"), REDLATCH_AGAIN);
 }
 
-/* What the parser refuses is refused in pieces, too; nor is without end what may be skipped. */
+/* What the parser refuses in one piece it refuses in many, too. A string that may be skipped has a bound, too. */
 static void what_is_not_skipped(void) {
     static const char *const refused[] = {"$-7\r\n", "$12x\r\n", "$99999999999999999999\r\n", "$\r\n"};
     char text[TEXT_SIZE];

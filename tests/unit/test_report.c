@@ -1,4 +1,4 @@
-/* Reports: records as they come from the script, and whatever else might come.
+/* Reports: records as the script returns them, and replies that are no records.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report.h"
 
@@ -12,8 +12,8 @@ static int make(const char *record, size_t prefix_size, redlatch_report **report
     return report_new(&part, prefix_size, report_out);
 }
 
-/* Of 5 bytes of prefix: name, type, form, remaining ms, token, holders, waiters, count, parties; a holder of a
- * value for 50 ms; a waiter. */
+/* A record of a name with a prefix of 5 bytes: name, type, detected kind, remaining ms, token, holders, waiters, count,
+ * parties; a holder of a value for 50 ms; a waiter. */
 static const char LOCK[] = "8:shop:a:b4:hash1:15:299991:71:11:12:-31:2"
                            "1:11:26:f4c1:92:Vx2:50"
                            "1:41:06:f4c1:20:2:-1";
@@ -102,7 +102,7 @@ static void numbers_beyond_reckoning_are_cut_down(void) {
     redlatch_report_free(report);
 }
 
-/* So many that to look for each from the beginning would take minutes. */
+/* So many parties that a search for each of them from the beginning would take minutes. */
 static void many_parties_are_read(void) {
     enum { PARTIES = 300000 };
     static const char party[] = "1:11:141:01234567-89ab-8def-8123-456789abcdef:1234"

@@ -1,5 +1,5 @@
-/* Commands whose names are at another server of the cluster, as the topology says: the rows of the table at the head of
- * reroute.c about what was not sent, and what is in doubt.
+/* Commands whose names moved to another server of the cluster, as the topology says: the rows of the table at the head
+ * of reroute.c about commands that were not sent and commands in doubt.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cluster_fixture.h"
 #include "lease.h"
@@ -56,7 +56,7 @@ static void what_is_in_doubt_is_sent_before_what_was_not_sent(void) {
     CHECK_EQ_INT(call->hold->deadline, lease_deadline(rig.now, RIG_LEASE_MS));
     CHECK_EQ_INT(rig.engine.stats.resends, 1);
     rig.at = first;
-    CHECK(!stays->done && send_to(first, PIPELINE) == NULL); /* that one waits for its server */
+    CHECK(!stays->done && send_to(first, PIPELINE) == NULL); /* this one waits for its own server */
     rig_ready(PIPELINE, RESOLVED_BY_KILL);
     CHECK(send_to(first, PIPELINE) == stays->operation->command);
     rig_nil(PIPELINE);
@@ -66,7 +66,7 @@ static void what_is_in_doubt_is_sent_before_what_was_not_sent(void) {
     RIG_CLOSE();
 }
 
-/* It may have been released before the slot moved, or the new server may never have had it. */
+/* The hold may have been released before the slot moved, or the new server may never have had it. */
 static void a_release_in_doubt_may_find_nothing(void) {
     rig_open_cluster();
     rig_grant_for("a", 1, 60000);
@@ -101,7 +101,7 @@ static struct call *add_permits(void) {
     return call;
 }
 
-/* A second one would add twice. */
+/* A repeat without the record would add twice. */
 static void a_change_is_repeated_only_while_its_record_lives(void) {
     for (int late = 0; late <= 1; late++) {
         rig_open_cluster();

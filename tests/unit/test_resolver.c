@@ -1,4 +1,4 @@
-/* Addresses: numeric ones and paths without a look-up, names by a thread with a deadline and a way to stop.
+/* Addresses: numbers and paths need no lookup; a thread looks names up, with a deadline and a way to stop.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "resolver.h"
 
@@ -14,7 +14,7 @@
 
 static const _Atomic bool going_on = false;
 
-/* A look-up that is forgotten if it is not over in time. */
+/* Looks a name up, and drops the lookup if it does not end in time. */
 static int run_lookup(const struct uri *uri, int64_t until, const _Atomic bool *stop, struct addresses *out) {
     struct lookup *lookup = NULL;
     int status = resolve(uri, &lookup, until, stop, out);
@@ -74,15 +74,15 @@ static void no_such_host(void) {
     struct addresses found = {.count = -1};
     int64_t start = system_now();
     int status = run_lookup(&uri, start + SECOND, &going_on, &found);
-    CHECK(status == REDLATCH_UNREACHABLE || status == REDLATCH_AGAIN); /* where there is no name server */
-    CHECK(system_now() - start < 10 * SECOND);                         /* sooner than name servers are given up */
+    CHECK(status == REDLATCH_UNREACHABLE || status == REDLATCH_AGAIN); /* AGAIN where there is no name server */
+    CHECK(system_now() - start < 10 * SECOND);                         /* sooner than name servers time out */
     CHECK_EQ_INT(found.count, -1);
     uri.host = (char[]){"not a host name"};
     CHECK_EQ_INT(run_lookup(&uri, system_now() + 20 * SECOND, &going_on, &found), REDLATCH_UNREACHABLE);
     CHECK_EQ_INT(found.count, -1);
 }
 
-/* One that takes longer than a caller likes to wait goes on, and the next call finds its answer. */
+/* A lookup goes on after the deadline of its call, and a later call finds its result. */
 static void goes_on(void) {
     struct uri uri = {.host = (char[]){"localhost"}, .port = 6379};
     struct addresses found = {.count = 0};
@@ -97,7 +97,7 @@ static void goes_on(void) {
     CHECK(found.count >= 1 && lookup == NULL);
 }
 
-/* Nobody waits for a look-up whose time is over or that is to stop; it ends by itself, and frees what it had. */
+/* No call waits for a lookup whose time is over or that is to stop. It ends by itself and frees its memory. */
 static void deadline_and_stop(void) {
     static const _Atomic bool stopped = true;
     struct uri uri = {.host = (char[]){"localhost"}, .port = 6379};
@@ -105,7 +105,7 @@ static void deadline_and_stop(void) {
     int64_t start = system_now();
     for (int i = 0; i < 20; i++) {
         int status = run_lookup(&uri, start, &going_on, &found);
-        CHECK(status == REDLATCH_AGAIN || status == REDLATCH_OK); /* it may have been as quick */
+        CHECK(status == REDLATCH_AGAIN || status == REDLATCH_OK); /* OK if the lookup was quick enough */
         status = run_lookup(&uri, NEVER, &stopped, &found);
         CHECK(status == REDLATCH_AGAIN || status == REDLATCH_OK);
     }

@@ -1,4 +1,4 @@
-/* The table of names: finding, growing, counting who needs a name.
+/* The table of names: finding, growing, counting the references to a name.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -132,8 +132,8 @@ static void finds_holds_by_owner_and_stage(void) {
     CHECK(resource_live_hold(resource) == NULL);
     resource->holds = &leaving;
     leaving.next = &gone;
-    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 1) == NULL);  /* on its way out: the next acquire is a new hold */
-    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 2) == &gone); /* lost, and its owner was not told yet */
+    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 1) == NULL);  /* being released: the next acquire is a new hold */
+    CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 2) == &gone); /* lost, and not yet reported to its owner */
     CHECK(resource_live_hold(resource) == NULL);
     gone.next = &alive;
     CHECK(resource_hold_of(resource, REDLATCH_MUTEX, 1) == &alive);

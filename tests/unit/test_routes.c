@@ -1,4 +1,4 @@
-/* Slots of keys, against what CLUSTER KEYSLOT of a server says.
+/* Slots of keys, compared with the replies of a server to CLUSTER KEYSLOT.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "routes.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* The search for a master or a topology over sockets: what sentinels, candidates and nodes receive, what their replies
- * mean, and when each of them, and all, are given up. The clock is the test's own.
+ * mean, when the search gives up each of them, and when it ends itself. The clock is the test's own.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "search.h"
 
@@ -18,9 +18,9 @@
 enum { SERVERS = 3 };
 
 static const int64_t START = 1000 * SECOND;
-static const int64_t TIMEOUT = 8 * SECOND; /* of all; each target has a quarter */
+static const int64_t TIMEOUT = 8 * SECOND; /* of the search; each target has a quarter */
 
-/* Sentinels and masters, whatever the test makes of them. */
+/* Each test uses these servers as sentinels, candidates or nodes. */
 static struct fake_server servers[SERVERS];
 static struct fake_server master;
 static struct uri uri;
@@ -30,7 +30,7 @@ static struct search search;
 static struct topology topology;
 static const _Atomic bool going_on = false;
 
-/* A search that has begun, by sentinels, or without a service by a list of servers. */
+/* Begins a search of the kind that `scheme` says, with the addresses of all servers in its URL. */
 static void begin_with(const char *scheme, const char *credentials, const char *rest) {
     char url[300];
     char why[400];
@@ -74,7 +74,7 @@ static void end(void) {
     }
 }
 
-/* One step, when something has come or a moment has passed. */
+/* Does one step as soon as the socket is ready, or after 20 ms. */
 static int step_soon(int64_t now) {
     struct pollfd socket = {.events = 0};
     socket.fd = search_descriptor(&search, &socket.events);
@@ -82,7 +82,7 @@ static int step_soon(int64_t now) {
     return search_step(&search, now);
 }
 
-/* Goes on until the search turns to another target, or ends; AGAIN, or what it ends with. */
+/* Steps until the search goes on to another target, or ends. Returns AGAIN, or the status that it ends with. */
 static int step_on(int64_t now) {
     struct endpoint target = search.discovery.target;
     enum discovery_step step = search.discovery.step;
@@ -96,14 +96,14 @@ static int step_on(int64_t now) {
     return status;
 }
 
-/* The target of the search is this server, to which it connects. */
+/* Checks that this server is the target of the search, and lets the search connect to it. */
 static void connected(struct fake_server *server, int64_t now) {
     CHECK_EQ_INT(search.discovery.target.port, server->port);
     CHECK_EQ_INT(search_step(&search, now), REDLATCH_AGAIN);
     CHECK(fake_accept(server));
 }
 
-/* It is a sentinel that says so much at first, and is asked then. */
+/* The search connects to a sentinel, which sends `greeting`, and then sends its requests. */
 static void greeted(struct fake_server *sentinel, const char *greeting, int64_t now) {
     int64_t until = system_now() + 5 * SECOND;
     connected(sentinel, now);
@@ -113,14 +113,14 @@ static void greeted(struct fake_server *sentinel, const char *greeting, int64_t 
     }
 }
 
-/* And replies so. */
+/* The same, and then the sentinel sends `reply`. Returns the status of step_on. */
 static int replied(struct fake_server *sentinel, const char *greeting, const char *reply) {
     greeted(sentinel, greeting, START);
     fake_say(sentinel, reply);
     return step_on(START);
 }
 
-/* A sentinel that announces a master on a port, and whatever it knows of others. */
+/* The same, with a reply that announces a master on `port` and has `others` for the other sentinels. */
 static int announced(struct fake_server *sentinel, const char *greeting, int port, const char *others) {
     char number[8];
     char reply[1000];
@@ -129,7 +129,7 @@ static int announced(struct fake_server *sentinel, const char *greeting, int por
     return replied(sentinel, greeting, reply);
 }
 
-/* A candidate that says so much, or hangs up. */
+/* The search connects to a candidate, which sends `greeting`, or closes the connection if that is NULL. */
 static int verified(struct fake_server *server, const char *greeting) {
     connected(server, START);
     if (greeting) {
@@ -146,13 +146,13 @@ static void check_received(struct fake_server *server, const char *expected) {
     CHECK_STR(command, expected);
 }
 
-/* All that were not asked yet refuse to be found. */
+/* All servers from `first` on close their connections: the search ends with this status and this reason. */
 static void end_in_failure(int first, int status, const char *why) {
     for (int i = first; i < SERVERS; i++) {
         CHECK_EQ_INT(verified(&servers[i], NULL), i + 1 < SERVERS ? REDLATCH_AGAIN : status);
     }
     CHECK_EQ_INT(search.discovery.step, DISCOVERY_FAILED);
-    CHECK_EQ_INT(search_step(&search, START), status); /* it stays so */
+    CHECK_EQ_INT(search_step(&search, START), status); /* it stays failed */
     if (!strstr(search.discovery.why, why)) {
         CHECK_STR(search.discovery.why, why);
     }
@@ -173,11 +173,11 @@ static void a_master_is_found(void) {
     check_received(&master, "CLIENT SETNAME redlatch:unit");
     check_received(&master, "INFO server");
     check_received(&master, "INFO replication");
-    CHECK(!fake_hear(&master, (char[10]){""}, 10)); /* it hung up */
+    CHECK(!fake_hear(&master, (char[10]){""}, 10)); /* the search closed it */
     end();
 }
 
-/* The greeting of a sentinel with a password has one answer more. */
+/* The greeting of a sentinel with a password has one reply more. */
 static void sentinels_have_credentials_of_their_own(void) {
     begin_with("redis+sentinel", "me:secret@", "/orders?sentinel_password=sp");
     CHECK(login.password && search.sentinel.credentials == &sentinel_login);
@@ -212,7 +212,7 @@ static void replies_may_come_in_pieces(void) {
     end();
 }
 
-/* Other sentinels count if they have a host and a port, wherever these stand. */
+/* Other sentinels are learned if their entry has a host and a port, at whatever position. */
 static void other_sentinels_are_learned(void) {
     begin();
     const char *others = "*7\r\n"
@@ -233,7 +233,7 @@ static void other_sentinels_are_learned(void) {
     CHECK_STR(known->list[SERVERS + 1].host, "10.0.0.2");
     CHECK_EQ_INT(known->list[SERVERS + 1].port, 2);
     end();
-    begin(); /* an error in place of the list */
+    begin(); /* an error reply in place of the list */
     CHECK_EQ_INT(announced(&servers[0], GREETED, master.port, "-ERR no\r\n"), REDLATCH_AGAIN);
     CHECK_EQ_INT(search.discovery.step, DISCOVERY_VERIFY);
     CHECK_EQ_INT(search.discovery.sources.count, SERVERS);
@@ -267,7 +267,7 @@ static void what_is_refused_is_reported(void) {
     }
 }
 
-/* One that is too long is not shown in part. */
+/* An error reply that is too long is not shown in part. */
 static void an_endless_error_is_not_shown(void) {
     for (int size = 198; size <= 199; size++) {
         char reply[300];
@@ -306,7 +306,7 @@ static void a_silent_sentinel_is_given_up(void) {
     CHECK_EQ_INT(search.discovery.tried, 1);
     CHECK(strstr(search.discovery.why, ": no reply before the connect timeout"));
     CHECK_EQ_INT(search_next_time(&search, first), second);
-    connected(&servers[1], first); /* and not even a greeting */
+    connected(&servers[1], first); /* this one does not even greet */
     CHECK_EQ_INT(search_step(&search, second - 1), REDLATCH_AGAIN);
     CHECK_EQ_INT(search.discovery.tried, 1);
     CHECK_EQ_INT(search_step(&search, second), REDLATCH_AGAIN);
@@ -314,7 +314,7 @@ static void a_silent_sentinel_is_given_up(void) {
     end();
 }
 
-/* However many there are to ask, all is over when the time is. */
+/* The search ends when its time is over, however many sentinels were not asked yet. */
 static void the_search_is_given_up(void) {
     const int64_t late = START + TIMEOUT * 7 / 8;
     const int64_t last = START + TIMEOUT;
@@ -329,9 +329,9 @@ static void the_search_is_given_up(void) {
     CHECK_EQ_INT(search_step(&search, last), REDLATCH_UNREACHABLE);
     CHECK_STR(search.discovery.why, "no master was found before the connect timeout");
     CHECK_EQ_INT(search.connection.fd, -1);
-    search_begin(&search, last); /* with the next one */
+    search_begin(&search, last); /* begins with the next sentinel */
     CHECK_EQ_INT(search.discovery.target.port, servers[0].port);
-    CHECK_EQ_INT(search_step(&search, last), REDLATCH_AGAIN); /* it has time of its own */
+    CHECK_EQ_INT(search_step(&search, last), REDLATCH_AGAIN); /* the new search has its own time */
     end();
 }
 
@@ -345,7 +345,7 @@ static void candidates_are_verified(void) {
     CHECK_EQ_INT(verified(&master, NULL), REDLATCH_AGAIN); /* hangs up */
     CHECK(strstr(search.discovery.why, "the server closed the connection"));
     CHECK_EQ_INT(announced(&servers[2], GREETED, master.port, NOBODY_ELSE), REDLATCH_AGAIN);
-    CHECK_EQ_INT(verified(&master, "-NOPERM no\r\n$1\r\nx\r\n-NOPERM no\r\n"), REDLATCH_NO_PERMISSION); /* hides it */
+    CHECK_EQ_INT(verified(&master, "-NOPERM no\r\n$1\r\nx\r\n-NOPERM no\r\n"), REDLATCH_NO_PERMISSION); /* no role */
     CHECK(strstr(search.discovery.why, "expected a user with +info"));
     end();
 }
@@ -357,7 +357,7 @@ static void servers_are_candidates_themselves(void) {
     CHECK_EQ_INT(search.discovery.target.port, servers[1].port);
     CHECK_STR(search.run_id, FAKE_RUN_ID);
     CHECK_EQ_INT(search_step(&search, START), REDLATCH_OK);
-    search_begin(&search, START); /* with the one that was right */
+    search_begin(&search, START); /* begins with the one that was the master */
     CHECK_EQ_INT(search.discovery.target.port, servers[1].port);
     end();
 }
@@ -365,7 +365,7 @@ static void servers_are_candidates_themselves(void) {
 #define HISTORY "0123456789abcdef0123456789abcdef01234567"
 #define OTHER_HISTORY "0123456789abcdef0123456789abcdef01234560"
 
-/* The greeting of a server with this text of INFO replication. */
+/* Returns the greeting of a server with these fields in its INFO replication. */
 static const char *replicating(const char *role, const char *more, const char *history) {
     static char replies[500];
     char info[200];
@@ -374,7 +374,8 @@ static const char *replicating(const char *role, const char *more, const char *h
     return replies;
 }
 
-/* At the address that the map gives instead of the one that the replicas were told; and only if it is that master. */
+/* The address map translates the address of the master that the replica announces. The candidate must have the history
+ * of the replica. */
 static void the_master_of_a_replica_is_a_candidate(void) {
     char follows[80];
     static const struct {
@@ -394,7 +395,7 @@ static void the_master_of_a_replica_is_a_candidate(void) {
     }
 }
 
-/* A name may have several addresses. */
+/* A host name may have several addresses. */
 static void further_addresses_are_tried(void) {
     begin();
     struct uri nobody = {.host = (char[]){"127.0.0.1"}, .port = servers[2].port};
@@ -412,7 +413,7 @@ static void further_addresses_are_tried(void) {
     end();
 }
 
-/* Of a forked child: only the descriptor goes. */
+/* A forked child forgets a search: only the descriptor is closed. */
 static void a_search_is_forgotten(void) {
     begin();
     CHECK_EQ_INT(search_step(&search, START), REDLATCH_AGAIN);
@@ -433,7 +434,7 @@ static void begin_cluster(void) {
     begin_with("redis+cluster", "", "");
 }
 
-/* A node that says that the master has all slots, by a host that it does not know. */
+/* A node that replies that the master has all slots, with nil for the master's host. */
 static int knows_slots(struct fake_server *node, const char *greeting) {
     char reply[200];
     snprintf(reply, sizeof reply, "*1\r\n*3\r\n:0\r\n:16383\r\n*3\r\n$-1\r\n:%d\r\n$2\r\nid\r\n", master.port);
@@ -448,19 +449,19 @@ static void a_topology_is_found(void) {
     CHECK_EQ_INT(search.connection.fd, -1);
     CHECK_EQ_INT(topology.count, 1);
     CHECK_EQ_INT(topology.master_of[SLOT_COUNT - 1], 0);
-    CHECK_STR(topology.masters[0].host, "127.0.0.1"); /* as the node that was asked */
+    CHECK_STR(topology.masters[0].host, "127.0.0.1"); /* the host of the node that replied */
     CHECK_EQ_INT(topology.masters[0].port, master.port);
-    check_received(&servers[0], "AUTH me secret"); /* not as a sentinel */
+    check_received(&servers[0], "AUTH me secret"); /* not a sentinel's credentials */
     check_received(&servers[0], "CLIENT SETNAME redlatch:unit");
     check_received(&servers[0], "INFO server"); /* no SELECT, no role */
     check_received(&servers[0], "CLUSTER SLOTS");
-    CHECK(!fake_hear(&servers[0], (char[10]){""}, 10)); /* it hung up */
-    search_begin(&search, START);                       /* with the one that was right */
+    CHECK(!fake_hear(&servers[0], (char[10]){""}, 10)); /* the search closed it */
+    search_begin(&search, START);                       /* begins with the node that replied */
     CHECK_EQ_INT(search.discovery.target.port, servers[0].port);
     end();
 }
 
-/* A node of the URL need not be there for ever. */
+/* The nodes of the URL may not exist for ever. */
 static void masters_are_sources_of_the_next_search(void) {
     begin_cluster();
     CHECK_EQ_INT(knows_slots(&servers[0], GREETED), REDLATCH_OK);
@@ -491,7 +492,7 @@ static void a_topology_may_come_in_pieces(void) {
     end();
 }
 
-/* As long as it gets: each slot is a range. No sentinel says so much. */
+/* The longest topology: each slot is a range of its own. No reply of a sentinel is that long. */
 static void a_topology_may_be_long(void) {
     char range[200];
     char node[] = "*3\r\n$4\r\nhost\r\n:7001\r\n$40\r\n0123456789012345678901234567890123456789\r\n";
@@ -521,7 +522,7 @@ static void a_node_that_tells_no_slots_is_reported(void) {
         {"-NOAUTH Authentication\trequired.\r\n", REDLATCH_AUTHENTICATION, ": NOAUTH Authentication.required."},
         {"-NOPERM this user\r\n", REDLATCH_NO_PERMISSION, ": NOPERM this user"},
         {"-ERR unknown command 'CLUSTER'\r\n", REDLATCH_NO_PERMISSION, ": ERR unknown command"},
-        {"*0\r\n", REDLATCH_PROTOCOL, NO_SLOTS}, /* it has joined nobody */
+        {"*0\r\n", REDLATCH_PROTOCOL, NO_SLOTS}, /* it has joined no cluster */
         {"*-1\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
         {"$-1\r\n", REDLATCH_PROTOCOL, NO_SLOTS},
         {":1\r\n", REDLATCH_PROTOCOL, NO_SLOTS},

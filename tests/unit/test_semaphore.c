@@ -1,4 +1,4 @@
-/* The semaphore machine: each row of the table at the head of semaphore.c.
+/* The semaphore machine: each row of the table at the head of semaphore_permits.c.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -21,7 +21,7 @@ static struct call *acquire(int64_t permits) {
     return call;
 }
 
-/* A waiter that was refused and is parked, subscribed. */
+/* Returns a waiter that is parked and subscribed, after a reply that too few permits are available. */
 static struct call *parked(int64_t permits) {
     struct call *call = acquire(permits);
     rig_park(0);
@@ -167,7 +167,7 @@ static void after_a_grant_the_next_one_asks_at_once(void) {
     struct command *command = answer(5);
     CHECK_EQ_INT(command->amount, 5);
     CHECK_EQ_INT(first->status, REDLATCH_OK);
-    CHECK_EQ_INT(second->operation->phase, PHASE_REQUESTING); /* the message may have told of more than five */
+    CHECK_EQ_INT(second->operation->phase, PHASE_REQUESTING); /* the message may be about more than five permits */
     answer(1);
     CHECK_EQ_INT(second->status, REDLATCH_OK);
     RIG_CLOSE();
@@ -274,7 +274,7 @@ static void an_error_in_doubt_is_undone(void) {
     RIG_CLOSE();
 }
 
-/* OOM says that this sending did nothing; the first one may have taken permits before its reply was lost. */
+/* OOM says that the repeat did nothing. The first sending may have taken permits before its reply was lost. */
 static void a_refused_repeat_is_undone(void) {
     open_rig();
     struct call *call = acquire(2);

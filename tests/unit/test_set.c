@@ -1,4 +1,4 @@
-/* Several names at once: each row of the tables at the heads of set.c and set_release.c, but for releases.
+/* Sets of several names: each row of the tables at the heads of set.c and set_release.c, but for releases.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -22,7 +22,7 @@ static void grant(const char *letters, uint64_t owner) {
     CHECK_EQ_INT(call->status, REDLATCH_OK);
 }
 
-/* Answers a release under way: 2 for each name, as with one subscriber. */
+/* Sends a release, and answers it with 2 for each name, as with one subscriber. */
 static void released(const char *letters) {
     int64_t found[ENTRIES_MAX];
     size_t count = strlen(letters);
@@ -55,7 +55,7 @@ static void all_are_granted_by_one_command_and_released_by_one(void) {
     command = rig_send(PIPELINE);
     CHECK_EQ_INT(command->kind, COMMAND_RELEASE_MANY);
     CHECK_EQ_INT(command->entries->entry[1].count, 0);
-    CHECK(hold_of("a", 1) == NULL); /* on its way out */
+    CHECK(hold_of("a", 1) == NULL); /* being released */
     rig_integers(PIPELINE, (const int64_t[]){1, 1, 1}, 3);
     CHECK_EQ_INT(end->status, REDLATCH_OK);
     RIG_CLOSE();
@@ -79,12 +79,12 @@ static void it_waits_beside_the_queue_of_the_name_that_is_in_the_way(void) {
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
     CHECK(rig_wait_queue("a") == NULL && rig_wait_queue("b") != NULL);
     CHECK_EQ_INT(rig_subscriptions(), 1);
-    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING); /* it may have been freed before the subscription */
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING); /* "b" may have been freed before the subscription */
     rig_send(PIPELINE);
     rig_contended(PIPELINE, 2, 60000);
     rig_message("b");
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
-    rig_contended(PIPELINE, 3, 60000); /* and then another one is */
+    rig_contended(PIPELINE, 3, 60000); /* now another name is in the way */
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
     CHECK(rig_wait_queue("c") != NULL);
     rig_message("b");
@@ -131,7 +131,7 @@ static void of_several_that_wait_for_a_name_one_rechecks_and_then_the_next(void)
     CHECK_EQ_INT(first->operation->phase, PHASE_REQUESTING);
     CHECK_EQ_INT(second->operation->phase, PHASE_PARKED);
     rig_send(PIPELINE);
-    rig_contended(PIPELINE, 2, 60000); /* the first turns to another name: the message was for the second */
+    rig_contended(PIPELINE, 2, 60000); /* the first now waits for another name, so the second rechecks */
     CHECK_EQ_INT(second->operation->phase, PHASE_REQUESTING);
     rig_send(PIPELINE);
     rig_granted(PIPELINE);
@@ -250,7 +250,7 @@ static void a_grant_older_than_its_lease_is_undone(void) {
     RIG_CLOSE();
 }
 
-/* Its owner has a level yet to release, and is told then. */
+/* Its owner still has one acquire to release, and learns of the loss then. */
 static void a_hold_that_was_lost_while_it_was_raised_is_reported(void) {
     rig_open();
     struct call *first = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
@@ -290,7 +290,7 @@ static void a_hold_that_ran_out_unseen_while_it_was_raised_is_lost(void) {
     RIG_CLOSE();
 }
 
-/* Peers that release a spin lock do not tell, so a set looks now and then, too; in between it listens to ours. */
+/* Peers release a spin lock without a message, so a set also rechecks by timer. It is subscribed for redlatch's. */
 static void a_set_that_meets_a_spin_lock_rechecks_four_times_a_second(void) {
     rig_open();
     rig.lock_kind = REDLATCH_SPIN;
@@ -367,7 +367,7 @@ static void a_release_that_is_answered_for_other_names_is_a_protocol_error(void)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ settling -- */
+/* ------------------------------------------------------------------------------------------------------ in doubt -- */
 
 static void what_a_broken_connection_left_is_sent_again(void) {
     for (int i = RESOLVED_BY_KILL; i <= RESOLVED_BY_RESTART; i++) {
@@ -386,13 +386,13 @@ static void what_a_broken_connection_left_is_sent_again(void) {
         rig_ready(PIPELINE, (enum resolution)i);
         rig_send(PIPELINE);
         rig_integers(PIPELINE, (const int64_t[]){0, 0}, 2);
-        CHECK_EQ_INT(end->status, REDLATCH_OK); /* carried out the first time */
+        CHECK_EQ_INT(end->status, REDLATCH_OK); /* the first sending has run */
         RIG_CLOSE();
     }
 }
 
-/* Sends an ask, breaks the connection, and lets the repeat meet a holder of the first name. What the first sending may
- * have been granted, an operator took a name of since: it is undone. */
+/* Sends an acquire, breaks the connection, and answers the repeat with a holder of the first name. The first sending
+ * may have been granted, and an operator may have released one of the names by force since: the grant is undone. */
 static void meet_after_a_broken_connection(uint64_t *id_out) {
     struct command *ask = rig_send(PIPELINE);
     CHECK_EQ_INT(ask->kind, COMMAND_ACQUIRE_MANY);
@@ -419,11 +419,11 @@ static void what_was_granted_before_the_connection_broke_is_undone_when_the_repe
     meet_after_a_broken_connection(&last_id);
     CHECK_EQ_INT(call->status, REDLATCH_TIMEOUT);
     call = rig_acquire_all("ab", 1);
-    for (int i = 0; i < 10; i++) { /* whoever waits has memory for as many undos as it takes */
+    for (int i = 0; i < 10; i++) { /* a waiter's reserve is enough for any number of undos */
         meet_after_a_broken_connection(&id);
         CHECK(id > last_id);
         last_id = id;
-        rig_subscriptions(); /* the first time: it rechecks then */
+        rig_subscriptions(); /* the first time it rechecks after the subscription */
         rig_pass(call->operation->phase == PHASE_PARKED ? 6 * SECOND : 0);
     }
     rig_send(PIPELINE);
@@ -433,7 +433,7 @@ static void what_was_granted_before_the_connection_broke_is_undone_when_the_repe
     RIG_CLOSE();
 }
 
-/* Commands that release retired ids are bound for as long as a late copy may be granted something. */
+/* A command that releases retired ids stays in use for as long as a late copy may be granted something. */
 static void a_call_whose_reserves_are_all_bound_gets_no_reply(void) {
     rig_open();
     rig.engine.settings.unreachable_timeout_ms = INT32_MAX;
@@ -466,7 +466,7 @@ static void where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease(vo
     struct command *undo = rig_send(PIPELINE);
     CHECK_EQ_INT(undo->kind, COMMAND_RELEASE_MANY);
     CHECK_EQ_INT((int64_t)undo->entries->entry[0].id, (int64_t)id);
-    CHECK_EQ_INT(call->operation->phase, PHASE_WAITING); /* for the hold it raises */
+    CHECK_EQ_INT(call->operation->phase, PHASE_WAITING); /* waits for the hold that it raises */
     rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
     struct command *again = rig_send(PIPELINE);
     CHECK_EQ_INT(again->kind, COMMAND_ACQUIRE_MANY);
@@ -477,7 +477,7 @@ static void where_kill_is_denied_the_ids_are_retired_and_released_for_a_lease(vo
     rig_pass(SECOND);
     undo = rig_send(PIPELINE);
     CHECK_EQ_INT(undo->kind, COMMAND_RELEASE_MANY);
-    CHECK_EQ_INT(undo->entry_count, 1); /* the hold that goes on is not spoken of again */
+    CHECK_EQ_INT(undo->entry_count, 1); /* the entry of the hold that goes on is left out */
     CHECK_EQ_INT((int64_t)undo->entries->entry[0].id, (int64_t)id);
     rig_integers(PIPELINE, (const int64_t[]){0}, 1);
     for (int i = 0; i < 40; i++) {

@@ -1,10 +1,11 @@
-/* Sets whose owner's own holds are still busy: with a release, an extension.
+/* Sets whose owner has holds with a command in flight: a release or an extension.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
-/* Nobody else holds it: whoever believed that would wait for a release that is his own to make. */
+/* TIMEOUT would say that another owner holds the name, and the caller would wait for a release that only itself can
+ * make. */
 static void one_that_waited_for_its_own_hold_in_vain_reached_no_server(void) {
     rig_open();
     rig_grant("b", 1);
@@ -30,7 +31,7 @@ static void acquires_that_are_being_released_do_not_count(void) {
     rig_send(PIPELINE);
     CHECK_EQ_INT(hold_count_left(single), 1);
     struct call *next = rig_release_all("b", 1);
-    rig_abort(next, REDLATCH_TIMEOUT); /* goes on in the background, behind the other */
+    rig_abort(next, REDLATCH_TIMEOUT); /* the release goes on in the background, behind the first */
     CHECK_EQ_INT(hold_count_left(single), 0);
     rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
     CHECK_EQ_INT(end->status, REDLATCH_OK);
@@ -52,13 +53,13 @@ static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(vo
     rig_abort(end, REDLATCH_TIMEOUT);
     rig_pass(SECOND);
     CHECK_EQ_INT(single->stage, HOLD_GONE);
-    CHECK_EQ_INT(rig_release("b", 1)->status, REDLATCH_LOST); /* of the level that the owner still has */
+    CHECK_EQ_INT(rig_release("b", 1)->status, REDLATCH_LOST); /* for the acquire that the owner has not released */
     rig_error(PIPELINE, "NOAUTH Authentication required.");
     CHECK(rig_name("b")->holds == NULL);
     RIG_CLOSE();
 }
 
-/* Nobody else tells who waits behind a hold of this process that it is over. */
+/* A release that is refused publishes no message, so the waiters behind the hold recheck without one. */
 static void who_waits_behind_a_refused_release_rechecks(uint8_t lock_kind) {
     rig_open();
     rig.lock_kind = lock_kind;

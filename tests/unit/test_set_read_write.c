@@ -1,4 +1,4 @@
-/* Sets with sides of read-write locks: what an owner of one side gets of the other, and who reads together.
+/* Sets with modes of read-write locks: what an owner of one mode gets of the other, and which sets read together.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -46,7 +46,7 @@ static void who_writes_a_member_passes_its_number_to_read_it(void) {
     RIG_CLOSE();
 }
 
-/* One message for all who may read: each that is let in is followed by the next. */
+/* One message is for all readers: after each set that is granted the next one requests. */
 static void sets_that_read_the_same_name_go_one_after_the_other(void) {
     rig_open();
     rig.lock_kind = REDLATCH_READ;

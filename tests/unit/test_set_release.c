@@ -1,4 +1,4 @@
-/* Several names at once: each row of the tables at the heads of set.c and set_release.c that tells of releases.
+/* Sets of several names: each row of the tables at the heads of set.c and set_release.c that is about releases.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -41,7 +41,7 @@ static void a_loss_of_one_is_reported_and_the_others_are_given_back(void) {
     rig_integers(PIPELINE, (const int64_t[]){1, 0}, 2);
     CHECK_EQ_INT(end->status, REDLATCH_LOST);
     grant("ab", 1);
-    hold_of("a", 1)->deadline = rig.now; /* its clock says so first */
+    hold_of("a", 1)->deadline = rig.now; /* the client's clock finds the loss first */
     end = rig_release_all("ab", 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->entry_count, 1);
     rig_integers(PIPELINE, (const int64_t[]){1}, 1);

@@ -1,4 +1,4 @@
-/* Turns of a set that waits beside those who want one of its names alone, in the same process.
+/* The turns of a waiting set, when other calls of the same process want one of its names alone.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -6,7 +6,7 @@ static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
 enum { HAND_OVERS_MAX = 16 };
 
-/* A set of "a" and "b" that waits for "a", parked and subscribed; whoever holds that. */
+/* Returns a set of "a" and "b" that waits for "a", parked and subscribed, whoever holds "a". */
 static struct call *waiting_set(uint64_t owner) {
     struct call *call = rig_set_call(OPERATION_ACQUIRE, "ab", owner);
     rig_start(call);
@@ -27,7 +27,7 @@ static void granted_and_released(struct call *call, uint64_t owner) {
     rig_integer(PIPELINE, 2);
 }
 
-/* The hand-overs go on for their bound; then the set looks, and the waiter behind them later than it. */
+/* After as many hand-overs as may be in a row the set rechecks, and the next waiter later. */
 static void after_sixteen_hand_overs_a_set_has_its_turn(void) {
     struct call *waiters[HAND_OVERS_MAX + 3];
     rig_open();
@@ -46,7 +46,7 @@ static void after_sixteen_hand_overs_a_set_has_its_turn(void) {
     }
     rig_release("a", HAND_OVERS_MAX + 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
-    rig_integer(PIPELINE, 2); /* this process heard of it, and nobody else */
+    rig_integer(PIPELINE, 2); /* only this process received the message */
     struct call *next = waiters[HAND_OVERS_MAX + 2];
     CHECK_EQ_INT(next->operation->phase, PHASE_PARKED);
     CHECK_EQ_INT(set->operation->phase, PHASE_REQUESTING);
@@ -59,7 +59,7 @@ static void after_sixteen_hand_overs_a_set_has_its_turn(void) {
     RIG_CLOSE();
 }
 
-/* One that takes it again as soon as it has released it does not come before a set that has waited all the while. */
+/* An owner that acquires again right after its release does not come before a set that waits. */
 static void a_newcomer_waits_until_the_set_has_rechecked(void) {
     rig_open();
     rig_grant("a", 1);
@@ -78,7 +78,7 @@ static void a_newcomer_waits_until_the_set_has_rechecked(void) {
     RIG_CLOSE();
 }
 
-/* The message comes before the answer: the set looks then, and the others wait all the same. */
+/* The message arrives before the reply: the set rechecks at once, and the other calls wait all the same. */
 static void the_message_may_come_before_the_answer(void) {
     rig_open();
     rig_grant("a", 1);
@@ -99,7 +99,7 @@ static void the_message_may_come_before_the_answer(void) {
     RIG_CLOSE();
 }
 
-/* A set that is in nobody's way, as it waits for another name, keeps nobody waiting. */
+/* A set delays nobody on a name that it does not wait for. */
 static void where_no_set_waits_nobody_is_held_back(void) {
     rig_open();
     rig_grant("b", 1);
@@ -115,7 +115,7 @@ static void where_no_set_waits_nobody_is_held_back(void) {
     RIG_CLOSE();
 }
 
-/* A set of two names, parked beside "a", whose owner holds the other one for a second. */
+/* Returns a set of two names that waits for "a". Its owner holds the other name for a second. */
 static struct call *waiting_holder(const char *letters, uint64_t owner) {
     rig_grant_for((char[]){letters[1], 0}, owner, 1000);
     struct call *call = rig_set_call(OPERATION_ACQUIRE, letters, owner);
@@ -131,12 +131,12 @@ static void notified_of_its_loss(const char *name, struct call *call, uint64_t o
     rig_release(name, owner);
 }
 
-/* The first one to look tells the next, which has lost what it held, too. */
+/* The first set that rechecks ends. It lets the next one recheck, which has lost its hold, too. */
 static void several_sets_end_when_they_recheck(void) {
     rig_open();
     struct call *sets[] = {waiting_holder("ab", 1), waiting_holder("ac", 2), waiting_holder("ad", 3)};
     rig_pass(SECOND);
-    rig_subscriptions(); /* now all look */
+    rig_subscriptions(); /* now all recheck */
     notified_of_its_loss("b", sets[0], 1);
     notified_of_its_loss("c", sets[1], 2);
     notified_of_its_loss("d", sets[2], 3);

@@ -1,4 +1,4 @@
-/* Messages within a shard: which channels, which texts of scripts, and subscriptions that a server ends by itself.
+/* Sharded messages: on which channels, by which texts of scripts; and subscriptions that a server ends by itself.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static struct resource *make_resource(const char *name, uint8_t kind) {
     return resource;
 }
 
-/* Whether the channel that is sent is in the slot of the name, by the slot of each. */
+/* Returns whether the slot of the channel's text is the slot of the name. */
 static bool slots_agree(const struct resource *resource, uint64_t waiter) {
     static struct engine engine;
     static char channel[CHANNEL_SIZE_MAX];
@@ -53,7 +53,7 @@ static void a_channel_is_in_the_slot_of_its_name_or_not(void) {
     CHECK(in_slot > 100);
 }
 
-/* What scripts_embedded has of a command; `sharded` is what the server is said to have. */
+/* Returns the script of a command in scripts_embedded. `sharded` says whether the server has sharded messages. */
 static const struct script_embedded *text_of(struct command *command, bool sharded) {
     static struct server *routes[SLOT_COUNT];
     static struct engine engine = {.routes = routes};
@@ -81,7 +81,7 @@ static void a_script_has_the_text_that_its_server_wants(void) {
     free(resource);
 }
 
-/* One text serves all names of a set. */
+/* One text of a script serves all names of a set. */
 static void a_set_is_sharded_if_all_its_channels_are(void) {
     struct resource *one = make_resource("a", REDLATCH_MUTEX);
     struct resource *other = make_resource("a", REDLATCH_MUTEX);
@@ -97,7 +97,7 @@ static void a_set_is_sharded_if_all_its_channels_are(void) {
     free(other);
 }
 
-/* As many as a text has of a word. */
+/* Returns how many times a text contains a word. */
 static size_t count_of(const char *text, const char *word) {
     size_t count = 0;
     for (const char *at = text; (at = strstr(at, word)) != NULL; at++) {
@@ -125,7 +125,8 @@ static void every_publishing_script_has_a_second_text(void) {
     CHECK(publishing > 20);
 }
 
-/* The server that replaces one of Redis 6 does not know the script for leaving a queue as it is sent now. */
+/* A server that replaces one of Redis 6 does not know the script for leaving a server queue, whose text is another one
+ * now. */
 static void another_text_is_not_known(void) {
     struct server server = {.leave_is_known = true};
     server_set_sharding(&server, false);
@@ -134,7 +135,8 @@ static void another_text_is_not_known(void) {
     CHECK(!server.leave_is_known && server.shards_messages);
 }
 
-/* A server that has a script with PUBLISH may lack the one with SPUBLISH: EVALSHA would be refused, and WAIT not. */
+/* A server that has the text of a script with PUBLISH may lack the one with SPUBLISH. EVALSHA would be refused then,
+ * but the WAIT behind it would not. */
 static void each_text_is_known_by_itself(void) {
     static struct server *routes_of_all[SLOT_COUNT];
     static struct server server;
@@ -179,7 +181,7 @@ static void answer_held(void) {
     rig_integer(PIPELINE, 60000);
 }
 
-/* A waiter that is told of messages, of a cluster that is one server. */
+/* Returns a subscribed waiter of a cluster that is one server. */
 static struct call *subscribed_waiter(void) {
     rig_open();
     struct resource *resource = rig_name("a");
@@ -202,10 +204,10 @@ static void one_that_the_server_ends_is_wanted_again(void) {
     CHECK_EQ_INT(subscription->state, SUBSCRIPTION_WANTED);
     CHECK_EQ_INT(rig.engine.subscriptions, 0);
     CHECK_EQ_INT(rig.server.subscriptions, 0);
-    tell(&rig.server, PUBSUB_UNSUBSCRIBED); /* the second time it is about nothing */
+    tell(&rig.server, PUBSUB_UNSUBSCRIBED); /* the second one is about no subscription */
     CHECK_EQ_INT(rig_subscriptions(), 1);
     CHECK_EQ_INT(subscription->state, SUBSCRIPTION_ACTIVE);
-    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING); /* what was told meanwhile went unheard */
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING); /* a message may have been missed meanwhile */
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
     RIG_CLOSE();
@@ -222,7 +224,7 @@ static void one_that_ends_while_it_is_left_is_over(void) {
     RIG_CLOSE();
 }
 
-/* What the server says at which a channel was heard before is late. */
+/* A confirmation of the server that had the channel before is late and does not count. */
 static void only_the_server_of_the_name_confirms(void) {
     static struct server other;
     struct call *call = subscribed_waiter();

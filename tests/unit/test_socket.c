@@ -1,4 +1,4 @@
-/* Sockets: what the kernel is asked to do for a connection, how connecting ends, and how a connection is reset.
+/* Sockets: the options that a connection has, how connecting ends, and how a connection is reset.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "socket.h"
 
@@ -39,7 +39,7 @@ static int option_of(int fd, int level, int option) {
     return value;
 }
 
-/* A peer that is gone is noticed by the kernel within the time that the client was given. */
+/* The kernel notices within the dead peer timeout that a peer is gone. */
 static void tcp_is_set_to_watch_its_peer(void) {
     static const struct {
         int64_t dead_peer_timeout;
@@ -73,7 +73,7 @@ static void a_connection_neither_blocks_nor_is_inherited(void) {
     CHECK(recv(fd, &byte, 1, 0) == -1 && errno == EAGAIN);
     socket_let_sleep(fd, 20 * MILLISECOND);
 #ifdef REDLATCH_PORTABLE
-    CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK); /* it stays as it is */
+    CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK); /* it stays non-blocking */
 #else
     CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
 #endif
@@ -86,7 +86,7 @@ static void connecting_to_nobody_says_why(void) {
     struct address address = {.size = 0};
     close(listener_on(&address));
     int fd = socket_connecting(&address, SECOND);
-    if (fd >= 0) { /* some kernels tell at once */
+    if (fd >= 0) { /* some kernels fail at once */
         wait_for(fd, POLLOUT);
         CHECK_EQ_INT(socket_outcome(fd), ECONNREFUSED);
         close(fd);

@@ -1,4 +1,4 @@
-/* Calls over several clients and their parts: which are brief; what a started part was granted, when it is collected
+/* Composite operations and their subrequests: which operations are brief, and what becomes of a grant that is collected
  * late.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@ static struct client *client;
 static struct composite_op op;
 static struct subrequest subrequest;
 
-/* Every set is granted, and released with one subscriber told of each name. */
+/* Grants every set. The release of each name reaches one subscriber. */
 static const char *answer(void *context, int connection, const char *command) {
     (void)context;
     const char *greeting = fake_greeting(connection, command);
@@ -58,7 +58,7 @@ static void end(void) {
     fake_close(&server);
 }
 
-/* Starts the acquire of both names as a part of a run, and waits until it is granted. */
+/* Starts a subrequest of `op` that acquires both names, and waits until it is granted. */
 static void start_and_wait(void) {
     memset(&op, 0, sizeof op);
     op.first = client;
@@ -83,8 +83,8 @@ static struct hold *hold_of(int name) {
     return resource_hold_of(names[name]->resource, REDLATCH_MUTEX, OWNER);
 }
 
-/* One of its names is lost, the other is given back as nobody collects it: no hold knows of the task any more once that
- * is collected, and may be freed. */
+/* One of the names is lost, the other is released because nobody claims it. Once the subrequest is collected, no hold
+ * refers to its operation, so it may be freed. */
 static void collected_when_a_part_is_lost_and_a_part_given_back(void) {
     begin();
     start_and_wait();
@@ -111,7 +111,7 @@ static bool is_brief(int64_t wait_ms) {
     return brief;
 }
 
-/* A missing reply says something about a server from a tenth of a second on, and if nobody waits at all. */
+/* A missing reply counts against a server if the wait was 100 ms or longer, or if the acquire does not wait. */
 static void which_waits_are_brief(void) {
     begin();
     CHECK(is_brief(1) && is_brief(99));

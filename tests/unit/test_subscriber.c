@@ -1,5 +1,5 @@
-/* The connection for messages: how its end is noticed, what is no message, where it leads, and that a successor with
- * new credentials finds its way. The clock is the test's own.
+/* The connection for messages: how its end is noticed, what is no message, to which address it connects, and that its
+ * successor with new credentials does so, too. The clock is the test's own.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "subscriber.h"
 
@@ -22,7 +22,7 @@ static redlatch_client *handle;
 static struct client *client;
 static struct subscriber *subscriber;
 
-/* A client that has subscribed to something. */
+/* Opens a client that has a subscription. */
 static void begin_at(const char *url) {
     redlatch_client_options options;
     CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
@@ -46,14 +46,14 @@ static void end(void) {
     fake_close(&server);
 }
 
-/* One step, when something has come or a moment has passed. */
+/* Does one step as soon as bytes have arrived, or after 20 ms. */
 static void step_soon(int64_t now) {
     struct pollfd socket = {subscriber->connection.fd, POLLIN, 0};
     poll(&socket, 1, 20);
     subscriber_step(&client->node, now);
 }
 
-/* The connection that is being made is accepted and greeted. */
+/* The server accepts the connection that is being made, and answers its greeting. */
 static void greet(int64_t now) {
     CHECK(fake_accept(&server));
     fake_say(&server, GREETED);
@@ -76,7 +76,7 @@ static void check_received(const char *expected) {
     CHECK_STR(command, expected);
 }
 
-/* The next connection has as much time to answer as the first one had. */
+/* The next connection has the full time to reply. */
 static void a_silent_server_is_left(void) {
     begin();
     connect_it(START);
@@ -106,7 +106,8 @@ static void any_reply_is_a_sign_of_life(void) {
     end();
 }
 
-/* Nobody else writes for it, while a successor listens to the same channels. */
+/* While a successor subscribes to the same channels, only the PING is written to the old connection. So the PING must
+ * notice that it broke. */
 static void a_connection_that_breaks_while_it_is_pinged_is_made_again(void) {
     begin();
     connect_it(START);
@@ -134,7 +135,7 @@ static void what_is_no_message_is_passed_over(void) {
     end();
 }
 
-/* The undefined-behaviour sanitizer judges how it is read: the stage `address` runs this. */
+/* The undefined-behaviour sanitizer of the stage `address` checks how the number is read. */
 static void a_number_beyond_64_bits_is_a_message(void) {
     static struct wait_queue queue;
     redlatch_lock *lock;
@@ -162,7 +163,7 @@ static void a_number_beyond_64_bits_is_a_message(void) {
     end();
 }
 
-/* A name is looked up by the pipelines; until they have, it is asked for every tenth of a second. */
+/* The pipelines look a host name up. Until they have, the subscriber checks for its addresses every 100 ms. */
 static void where_it_leads(void) {
     fake_open_tcp(&server);
     begin_at("redis://localhost:9");
@@ -177,7 +178,8 @@ static void where_it_leads(void) {
     end();
 }
 
-/* It was the first to be led to another process: its own addresses are forgotten with those of all others. */
+/* The subscriber was the first connection to reach another process: its own addresses are discarded with those of all
+ * other connections. */
 static void a_successor_follows_after_a_move(void) {
     begin();
     memcpy(client->node.current.run_id, FAKE_OTHER_RUN_ID, PROCESS_ID_SIZE);

@@ -4,7 +4,7 @@
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
-/* A waiter that was told of a holder and asked for a subscription that is not confirmed. */
+/* Returns a waiter of a held lock, whose subscription is not confirmed yet. */
 static struct call *contended_waiter(const char *name, uint64_t owner) {
     struct call *call = rig_acquire(name, owner);
     rig_send(PIPELINE);
@@ -39,7 +39,7 @@ static void a_confirmed_subscription_is_followed_by_a_recheck(void) {
     CHECK(rig_send(PIPELINE) == NULL);
     engine_subscribed(&rig.engine, channel, rig.now);
     CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
-    engine_subscribed(&rig.engine, channel, rig.now); /* said twice, counted once */
+    engine_subscribed(&rig.engine, channel, rig.now); /* confirmed twice, counted once */
     CHECK_EQ_INT(rig.engine.subscriptions, 1);
     answer_held();
     CHECK(rig_send(PIPELINE) == NULL);
@@ -61,7 +61,7 @@ static void one_confirmed_while_requesting_is_followed_by_another_recheck(void) 
     rig_open();
     struct call *call = contended_waiter("a", 1);
     struct subscription *channel = next_change();
-    rig_pass(5 * SECOND); /* the look of a park */
+    rig_pass(5 * SECOND); /* the recheck of a parked waiter */
     rig_send(PIPELINE);
     engine_subscribed(&rig.engine, channel, rig.now);
     rig_integer(PIPELINE, 60000);
@@ -82,7 +82,7 @@ static void a_subscription_lingers_and_is_used_again(void) {
     CHECK_EQ_INT(rig_subscriptions(), 0);
     call = contended_waiter("a", 2);
     rig_pass(2 * SECOND);
-    CHECK_EQ_INT(rig_subscriptions(), 0); /* neither left nor asked for again */
+    CHECK_EQ_INT(rig_subscriptions(), 0); /* neither left nor subscribed to again */
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
     rig_abort(call, REDLATCH_TIMEOUT);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
@@ -119,7 +119,7 @@ static void without_lingering_nothing_spins(void) {
     rig.engine.settings.linger_ms = 0;
     rig_abort(contended_waiter("a", 1), REDLATCH_TIMEOUT);
     struct subscription *channel = next_change();
-    engine_run_timers(&rig.engine, rig.now); /* comes back */
+    engine_run_timers(&rig.engine, rig.now); /* returns: it does not spin */
     engine_subscribed(&rig.engine, channel, rig.now);
     rig_pass(SECOND);
     CHECK_EQ_INT(channel->state, SUBSCRIPTION_LEAVING);
@@ -138,7 +138,7 @@ static void a_waiter_that_comes_while_it_is_left_has_it_renewed(void) {
     engine_unsubscribed(&rig.engine, channel, rig.now);
     CHECK_EQ_INT(channel->state, SUBSCRIPTION_WANTED);
     CHECK_EQ_INT(rig_subscriptions(), 1);
-    engine_unsubscribed(&rig.engine, channel, rig.now); /* about another time: nothing to do with it */
+    engine_unsubscribed(&rig.engine, channel, rig.now); /* a late confirmation, which does not count */
     CHECK_EQ_INT(channel->state, SUBSCRIPTION_ACTIVE);
     answer_held();
     rig_abort(call, REDLATCH_TIMEOUT);
@@ -167,7 +167,7 @@ static void a_lost_connection_subscribes_again_and_rechecks(void) {
     answer_held();
     engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now);
     CHECK_EQ_INT(rig.engine.subscriptions, 0);
-    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now); /* again before it was taken: asked for once */
+    engine_subscriptions_lost(&rig.engine, rig.engine.server, rig.now); /* again before that was taken: one change */
     CHECK_EQ_INT(rig_subscriptions(), 1);
     CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
     answer_held();
@@ -224,7 +224,8 @@ static void without_permission_waiters_poll(void) {
     RIG_CLOSE();
 }
 
-/* A second connection hears what the first one does; what is denied there counts as denied. */
+/* A second connection subscribes to the active channels of the first. A channel that is denied there counts as denied.
+ */
 static void another_connection_is_to_hear_the_same(void) {
     struct list active;
     list_init(&active);
@@ -248,7 +249,7 @@ static void another_connection_is_to_hear_the_same(void) {
     RIG_CLOSE();
 }
 
-/* The channel goes on being heard, which does no harm; whoever waits again asks for it anew. */
+/* The connection stays subscribed, which does no harm. The next waiter subscribes anew. */
 static void a_channel_that_may_not_be_left_is_forgotten_all_the_same(void) {
     rig_open();
     struct call *call = contended_waiter("a", 1);
@@ -294,8 +295,8 @@ static void a_wait_queue_lives_as_long_as_its_hand_over(void) {
     RIG_CLOSE();
 }
 
-/* The hand-over keeps the wait queue; what was to be left is gone with the connection, and is not subscribed to again.
- */
+/* The hand-over keeps the wait queue. The channel that was to be left ended with the connection, and is not subscribed
+ * to again. */
 static void a_connection_lost_before_the_leave_was_sent_leaves_no_change(void) {
     rig_open();
     rig_grant("a", 1);

@@ -1,4 +1,4 @@
-/* Clock, sleeping and waking, signals, sets, random bytes, forks, background threads.
+/* The system calls: clock, sleeping and waking, signals, sets, random bytes, forks, background threads.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "system.h"
@@ -103,7 +103,7 @@ static void *sleep_until_interrupted(void *unused) {
     return NULL;
 }
 
-/* Begins to sleep by the signal, is woken by `wake` and has then been awake so many times in all. */
+/* A thread sleeps until the signal or a change of the futex, and `wake` wakes it. That is wake-up number `times`. */
 static void check_woken(void (*wake)(void), uint32_t times) {
     pthread_t thread;
     atomic_store(&shared_word, 0);
@@ -128,7 +128,7 @@ static void interrupt_word(void) {
     system_interrupt(&shared_word, &interrupting);
 }
 
-/* The handler runs in this thread, while it holds whatever system_wake needs, sooner or later. */
+/* A handler may run in a thread that holds the lock that system_wake needs. */
 static void interrupt_in_handler(int number) {
     (void)number;
     interrupt_word();
@@ -178,7 +178,7 @@ static void signals_are_levels(void) {
     }
     CHECK_EQ_INT(errno, 1234);
     CHECK(is_readable(signal.fd) && is_readable(signal.fd));
-    system_unsignal(signal.fd); /* once for all of them */
+    system_unsignal(signal.fd); /* one call resets them all */
     CHECK(!is_readable(signal.fd));
     system_unsignal(signal.fd); /* does not block */
     CHECK(!is_readable(signal.fd));
@@ -206,7 +206,7 @@ static void an_alarm_goes_off_at_its_time_and_once(void) {
     CHECK_EQ_INT(poll(&polled, 1, 50), 0);
     CHECK(system_alarm_set(fd, 0)); /* over already */
     CHECK_EQ_INT(poll(&polled, 1, 10000), 1);
-    CHECK(system_alarm_set(fd, NEVER)); /* and whatever it has signalled is forgotten */
+    CHECK(system_alarm_set(fd, NEVER)); /* what it has signalled is cleared, too */
     CHECK_EQ_INT(poll(&polled, 1, 50), 0);
     CHECK(!system_alarm_set(-1, at));
     close(fd);
@@ -312,7 +312,7 @@ static void background_threads_are_named_and_deaf(void) {
     CHECK_STR(name, "redlatch-unit");
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-    CHECK(!sigismember(&blocked, SIGINT)); /* only there */
+    CHECK(!sigismember(&blocked, SIGINT)); /* blocked only in that thread */
 }
 
 int main(void) {

@@ -43,12 +43,12 @@ static void moves_an_armed_timer_both_ways(void) {
     timer_arm(&heap, &timers[2], 5);
     CHECK(timer_heap_pop(&heap, 5) == &timers[2]);
     timer_arm(&heap, &timers[0], 25);
-    timer_arm(&heap, &timers[0], 25); /* to where it is: nothing changes */
+    timer_arm(&heap, &timers[0], 25); /* to its own time: nothing changes */
     CHECK(timer_heap_pop(&heap, 100) == &timers[1]);
     CHECK(timer_heap_pop(&heap, 100) == &timers[0]);
 }
 
-/* None has a further child, so that none is touched but the next one. */
+/* No timer has a second child, so that a pop touches the next timer only. */
 static void those_armed_in_order_are_a_chain(void) {
     static struct timer timers[TIMERS];
     struct timer_heap heap = {0};
@@ -88,7 +88,7 @@ static uint32_t random_below(uint32_t bound) {
     return (uint32_t)(random_state % bound);
 }
 
-/* The earliest time of those armed. */
+/* Returns the earliest time of the armed timers. */
 static int64_t earliest(const struct timer *timers) {
     int64_t at = NEVER;
     for (int i = 0; i < TIMERS; i++) {

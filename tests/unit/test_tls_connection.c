@@ -1,5 +1,5 @@
-/* Connections over TLS, and between a side that speaks it and one that does not: what is encrypted when, what is read,
- * how they end, and how failures are called.
+/* Connections over TLS, and those with TLS at one end only: what is encrypted when, what is read, how the connections
+ * end, and the texts of failures.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "connection.h"
@@ -47,12 +47,12 @@ static void end(void) {
     fake_close(&server);
 }
 
-/* The server's side of the socket. */
+/* The server's end of the socket. */
 static int peer(void) {
     return server.peers[server.peer_count - 1].fd;
 }
 
-/* The connection is begun and accepted. */
+/* Begins the connection, which the server accepts. */
 static void open_both(void) {
     CHECK(resolve_at_once(&uri, &connection.addresses));
     CHECK_EQ_INT(connection_open(&connection, START), REDLATCH_OK);
@@ -64,13 +64,13 @@ static void open_both(void) {
     SSL_set_accept_state(ends.server);
 }
 
-/* The same again, after a failure. */
+/* Opens both ends again, after a failure. */
 static void reopen(void) {
     SSL_free(ends.server);
     open_both();
 }
 
-/* Sends what the server has to say. */
+/* Sends the bytes that the server's session has written. */
 static void send_out(void) {
     char bytes[16384];
     int got;
@@ -79,7 +79,7 @@ static void send_out(void) {
     }
 }
 
-/* Takes what has come, after a moment at most, and goes on with the handshake. */
+/* The server reads what has arrived, after 20 ms at most, and goes on with the handshake. */
 static void serve(void) {
     char bytes[16384];
     ssize_t got;
@@ -98,7 +98,7 @@ static void say(const char *bytes, size_t size) {
     send_out();
 }
 
-/* The status to which the greeting comes at a server that says so much when the handshake is over. */
+/* Returns the status of the greeting, at a server that sends `answers` when the handshake is over. */
 static int greeted(const char *answers, int64_t now) {
     int status = REDLATCH_AGAIN;
     bool answered = false;
@@ -122,7 +122,7 @@ static void ready(void) {
     CHECK_EQ_INT(connection.state, CONNECTION_READY);
 }
 
-/* Reads until there is a reply, or none will come; whether there was. */
+/* Reads until there is a reply, or none can come. Returns whether there was one. */
 static bool next_reply(int *status_out) {
     static const struct reply_bounds bounds = {.size_max = 1 << 20};
     *status_out = REDLATCH_OK;
@@ -161,7 +161,7 @@ static void commands_are_sealed_and_flushed(void) {
     CHECK_EQ_INT(connection_flush(&connection), REDLATCH_OK);
     CHECK_EQ_INT(connection_pending(&connection), 0);
     CHECK(output_bytes(&connection.output, "PONG", 4));
-    CHECK_EQ_INT(connection_write(&connection), REDLATCH_OK); /* both at once */
+    CHECK_EQ_INT(connection_write(&connection), REDLATCH_OK); /* seals and flushes */
     serve();
     CHECK_EQ_INT(SSL_read(ends.server, bytes, 8), 4);
     CHECK_EQ_INT(SSL_read(ends.server, bytes + 4, 4), 4);
@@ -169,7 +169,7 @@ static void commands_are_sealed_and_flushed(void) {
     end();
 }
 
-/* However records and reads are cut. */
+/* Records and reads may cut a reply anywhere. */
 static void replies_are_read_to_their_end(void) {
     static char large[40000];
     ready();
@@ -187,7 +187,7 @@ static void replies_are_read_to_their_end(void) {
     end();
 }
 
-/* The end comes after the last reply. */
+/* An end that has arrived is reported after the last reply only. */
 static void an_end_follows_the_last_reply(void) {
     ready();
     CHECK_STR(connection_why(&connection, "otherwise"), "otherwise");
@@ -206,7 +206,7 @@ static void an_end_follows_the_last_reply(void) {
     end();
 }
 
-/* A close in good order tells the server that nothing was cut off. */
+/* The alert of an orderly close tells the server that nothing was cut off. */
 static void closing_ends_the_session(void) {
     ready();
     char bytes[300];
@@ -248,7 +248,7 @@ static void handshakes_that_fail(void) {
     serve(); /* the client's last flight may be on its way */
     fake_hang_up(&server);
     check_failed(advanced(START), REDLATCH_UNREACHABLE, "the server closed the connection");
-    reopen(); /* and one that says nothing */
+    reopen(); /* a server that sends nothing */
     CHECK_EQ_INT(connection_advance(&connection, START + 2 * SECOND - 1), REDLATCH_AGAIN);
     check_failed(connection_advance(&connection, START + 2 * SECOND), REDLATCH_NO_REPLY,
                  "connected, but the TLS handshake did not end before the connect timeout: expected a TLS port");
@@ -269,7 +269,7 @@ static void note_alert(const SSL *ssl, int where, int value) {
     alert_of_client = where == SSL_CB_READ_ALERT ? value & 0xff : alert_of_client;
 }
 
-/* The server learns why, and no other address of the name is tried. */
+/* The server learns the reason by an alert, and no other address of the host is tried. */
 static void a_refused_certificate(void) {
     begin("elsewhere");
     SSL_CTX_set_info_callback(ends.server_ctx, note_alert);
@@ -282,7 +282,7 @@ static void a_refused_certificate(void) {
     end();
 }
 
-/* Without TLS, to a port where it is spoken. */
+/* A connection without TLS to a TLS port. */
 static void plain_to_a_tls_port(void) {
     begin(NULL);
     settings.tls = NULL;

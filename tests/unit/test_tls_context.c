@@ -1,5 +1,5 @@
-/* TLS contexts: which certificates, keys, CAs and versions the options lead to, what is refused and in which words, and
- * the host's error queue.
+/* TLS contexts: which certificates, keys, CAs and versions the options select, what is refused with which text, and the
+ * error queue of the host.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "tls_fixture.h"
@@ -16,7 +16,7 @@
 static X509 *own;   /* of the server, for here, 127.0.0.1 and ::1 */
 static X509 *other; /* of a stranger */
 
-/* Shakes hands: the status of the client's session, whose failure then contains `expected`. */
+/* Does a handshake. Returns the status of the client's session, whose failure must contain `expected`. */
 static int shaken(struct ends *ends, const char *expected) {
     connect_ends(ends);
     exchange(ends);
@@ -52,7 +52,7 @@ static void what_is_verified(void) {
     CHECK_EQ_INT(outcome(own, own, "here..", NULL, "expected one for DNS:here."), REDLATCH_AUTHENTICATION);
 }
 
-/* An authority that is none: it is its own certificate that is shown, not the server's. */
+/* The issuer is no CA: the error text shows the certificate of the issuer, not the server's. */
 static void the_refused_one_of_a_chain_is_shown(void) {
     X509 *own_issuer = certificate_named("server", "DNS:here", -DAY, DAY);
     X509_set_issuer_name(own_issuer, X509_get_subject_name(other));
@@ -62,7 +62,7 @@ static void the_refused_one_of_a_chain_is_shown(void) {
     X509_free(own_issuer);
 }
 
-/* What the server is told of the name. */
+/* Checks the server name that the server gets from the client. */
 static void check_server_name(const char *host, const char *option, const char *expected) {
     const char *more[TLS_OPTIONS] = {[TLS_SERVER_NAME] = option};
     struct ends ends = open_ends(own, own, host, more);
@@ -108,7 +108,7 @@ static void a_client_has_a_certificate(void) {
         CHECK_EQ_INT(SSL_get0_peer_certificate(ends.server) != NULL, i < 2);
         close_ends(&ends);
     }
-    struct ends ends = open_ends(own, own, "here", options[0]); /* whom the server does not know */
+    struct ends ends = open_ends(own, own, "here", options[0]); /* the server does not know its CA */
     SSL_CTX_set_verify(ends.server_ctx, SSL_VERIFY_PEER, NULL);
     CHECK_EQ_INT(shaken(&ends, "the server refused the client's certificate (TLS alert 48, unknown CA): "
                                "expected one that it accepts, in tls_cert_file"),
@@ -119,7 +119,7 @@ static void a_client_has_a_certificate(void) {
     unlink(key);
 }
 
-/* TLS 1.2 has one alert for all that does not fit. */
+/* TLS 1.2 has the same alert for a missing certificate and for ciphers that do not match. */
 static void one_alert_for_two_reasons(void) {
     struct ends ends = open_ends(own, own, "here", NULL);
     SSL_CTX_set_max_proto_version(ends.server_ctx, TLS1_2_VERSION);
@@ -135,7 +135,7 @@ static void one_alert_for_two_reasons(void) {
     close_ends(&ends);
 }
 
-/* The status of a context, and why there is none. */
+/* Checks that the options give no context, for the reason `expected`. */
 static void check_refused(const char *const over[TLS_OPTIONS], const char *expected) {
     struct tls_options options = {.prefix = NULL};
     struct tls_context *context = NULL;
@@ -217,7 +217,7 @@ static void folders_of_cas(void) {
         CHECK(rename(pem, hashed) == 0);
         CHECK_EQ_INT(outcome(own, NULL, "here", more, i ? "" : "expected one of tls_ca_dir \"/tmp/redlatch-tls-"),
                      i ? REDLATCH_OK : REDLATCH_AUTHENTICATION);
-        CHECK_EQ_INT(outcome(own, own, "here", more, ""), REDLATCH_OK); /* or of a file beside it */
+        CHECK_EQ_INT(outcome(own, own, "here", more, ""), REDLATCH_OK); /* or the CA of a file beside it */
         unlink(hashed);
     }
     for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
@@ -227,7 +227,7 @@ static void folders_of_cas(void) {
     rmdir(folder);
 }
 
-/* Without options the variables of OpenSSL count, and without these the system's CAs. */
+/* Without options OpenSSL's environment variables name the CAs, and without these the system does. */
 static void cas_of_the_environment(void) {
     X509 *const trusted[] = {other, own};
     static const char unknown[] = "unknown CA: expected one of $SSL_CERT_FILE \"/tmp/redlatch-tls-";
@@ -247,7 +247,7 @@ static void cas_of_the_environment(void) {
     CHECK_EQ_INT(outcome(own, NULL, "here", NULL, "unknown CA: expected one of "), REDLATCH_AUTHENTICATION);
 }
 
-/* A list of one revoked serial number, by the issuer of all certificates here. */
+/* Appends a CRL with one revoked serial number, by the issuer of all certificates of this test. */
 static void append_revocations(const char *path, long serial) {
     X509_CRL *list = X509_CRL_new();
     X509_REVOKED *revoked = X509_REVOKED_new();
@@ -281,7 +281,7 @@ static void revoked_certificates(void) {
     }
 }
 
-/* Whatever the host has in its error queue is there afterwards, with its texts. */
+/* What the host has in its OpenSSL error queue stays there, with its texts. */
 static void errors_of_the_host_stay(void) {
     struct ends ends = open_ends(own, own, "here", NULL);
     const char *file, *function, *data;
@@ -306,8 +306,8 @@ static void errors_of_the_host_stay(void) {
     close_ends(&ends);
 }
 
-/* What OpenSSL is set to: little memory for an idle connection, sessions kept by nobody else, and nothing that a server
- * could begin anew. */
+/* The settings of OpenSSL: it frees the buffers of idle connections, keeps no sessions itself, and allows neither
+ * renegotiation nor compression. */
 static void settings_of_a_context(void) {
     const char *newest[TLS_OPTIONS] = {[TLS_MIN_VERSION] = "1.3"};
     for (int i = 0; i < 2; i++) {
@@ -323,7 +323,7 @@ static void settings_of_a_context(void) {
     }
 }
 
-/* A server of TLS 1.2 that wants another handshake gets a refusal, and the session goes on. */
+/* A server of TLS 1.2 that wants another handshake gets an alert, and the session goes on. */
 static void nothing_is_negotiated_again(void) {
     struct ends ends = open_ends(own, own, "here", NULL);
     SSL_CTX_set_max_proto_version(ends.server_ctx, TLS1_2_VERSION);
@@ -340,7 +340,7 @@ static void nothing_is_negotiated_again(void) {
     close_ends(&ends);
 }
 
-/* What a failure is called that no server of OpenSSL can be made to show here. */
+/* The texts of failures that no OpenSSL server can be made to cause here. */
 static void failures_in_words(void) {
     static const struct {
         int library;
@@ -380,7 +380,7 @@ static void alerts_in_words(void) {
                                          SSL_AD_ACCESS_DENIED,       SSL_AD_CERTIFICATE_REQUIRED};
     for (int alert = 0; alert < 121; alert++) {
         struct tls_session session = {.context = &without, .alert = alert, .certificate_requested = true};
-        bool expected = alert == SSL_AD_HANDSHAKE_FAILURE; /* where one was requested */
+        bool expected = alert == SSL_AD_HANDSHAKE_FAILURE; /* if a certificate was requested */
         for (size_t i = 0; i < sizeof of_certificate / sizeof of_certificate[0]; i++) {
             expected = expected || alert == of_certificate[i];
         }

@@ -15,7 +15,7 @@
 static X509 *own;   /* of the server */
 static X509 *other; /* of a stranger */
 
-/* What renews certificates does: a new file in place of the old one. */
+/* Puts a new file in place of the old one, as tools that renew certificates do. */
 static void renew(const char *path, X509 *certificate, EVP_PKEY *key) {
     char fresh[PEM_PATH_SIZE];
     write_pem(certificate, key, fresh);
@@ -28,7 +28,7 @@ static void write_text(const char *path, const char *text) {
     fclose(file);
 }
 
-/* Shakes hands anew; the status of the client's session. */
+/* Does another handshake. Returns the status of the client's session. */
 static int shaken(struct ends *ends) {
     disconnect_ends(ends);
     connect_ends(ends);
@@ -47,11 +47,11 @@ static void new_cas_count(void) {
     CHECK_EQ_INT(shaken(&ends), REDLATCH_OK);
     CHECK(tls_session_is_established(ends.session));
     renew(ends.path, other, NULL);
-    CHECK_EQ_INT(shaken(&ends), REDLATCH_AUTHENTICATION); /* nothing of before is resumed */
+    CHECK_EQ_INT(shaken(&ends), REDLATCH_AUTHENTICATION); /* no earlier session is resumed */
     close_ends(&ends);
 }
 
-/* Whether it cannot be used or is not there. */
+/* Once with a file that cannot be used, and once with a missing one. */
 static void an_unusable_file_leaves_the_old_one(void) {
     static const char *const contents[] = {"half of a", NULL};
     for (int i = 0; i < 2; i++) {
@@ -75,7 +75,7 @@ static void an_unusable_file_leaves_the_old_one(void) {
     }
 }
 
-/* The serial number of the client's certificate at the server. */
+/* Returns the serial number of the certificate that the client showed to the server; -1 if none. */
 static long serial_at(const struct ends *ends) {
     const X509 *shown = SSL_get0_peer_certificate(ends->server);
     return shown ? ASN1_INTEGER_get(X509_get0_serialNumber(shown)) : -1;
@@ -104,7 +104,7 @@ static void a_new_certificate_is_shown(void) {
     EVP_PKEY *another = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
     ASN1_INTEGER_set(X509_get_serialNumber(renewed), 7);
     CHECK(X509_sign(renewed, tls_key, EVP_sha256()) > 0);
-    renew(key, NULL, another); /* it comes first, and fits the certificate not yet */
+    renew(key, NULL, another); /* the key comes first, and does not fit the certificate yet */
     CHECK_EQ_INT(shaken(&ends), REDLATCH_OK);
     CHECK(SSL_session_reused(ends.server));
     X509_set_pubkey(renewed, another);
@@ -120,7 +120,7 @@ static void a_new_certificate_is_shown(void) {
     unlink(key);
 }
 
-/* A session that the server gives to a connection of the old files comes when the new ones are in use. */
+/* The server gives a session to a connection with the old files, when the new ones are in use. */
 static void a_late_session_of_old_files_is_not_kept(void) {
     struct ends old = open_ends(own, own, "here", NULL);
     SSL_CTX_set_num_tickets(old.server_ctx, 0);
@@ -137,7 +137,7 @@ static void a_late_session_of_old_files_is_not_kept(void) {
     close_ends(&old);
 }
 
-/* A new folder of CAs, as `openssl rehash` makes it, that has one certificate. */
+/* Makes a folder of CAs with one certificate, as `openssl rehash` does. */
 static void make_folder_of_cas(X509 *certificate, char folder[PEM_PATH_SIZE], char hashed[PATH_MAX]) {
     char path[PEM_PATH_SIZE];
     snprintf(folder, PEM_PATH_SIZE, "/tmp/cas-XXXXXX");

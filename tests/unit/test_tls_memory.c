@@ -1,5 +1,5 @@
-/* TLS without memory: the calls of OpenSSL that make something fail, one after the other. Nothing is left over, no text
- * is without an end, and the status says why.
+/* TLS without memory: the calls of OpenSSL that allocate fail, one after the other. Nothing leaks, every text is
+ * terminated, and the status says why.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tls_fixture.h"
 
@@ -8,7 +8,7 @@
 #include "redlatch.h"
 #include "unit.h"
 
-/* The linker leads the core's calls through these. */
+/* The linker redirects the core's calls to the __wrap functions. */
 BIO *__real_BIO_new(const BIO_METHOD *method);
 BIO *__wrap_BIO_new(const BIO_METHOD *method);
 SSL *__real_SSL_new(SSL_CTX *ctx);
@@ -23,7 +23,7 @@ int __wrap_SSL_write_ex(SSL *ssl, const void *bytes, size_t size, size_t *writte
 
 enum { ALL = 1000 };
 
-static int left = ALL; /* so many more calls succeed */
+static int left = ALL; /* the call with this number fails, and all after it */
 static int reason;     /* of the error that SSL_CTX_new leaves; 0: none */
 
 static bool succeeds(void) {
@@ -95,7 +95,7 @@ static void no_context(void) {
     left = ALL;
 }
 
-/* With a session to be resumed, so that there is more that can fail. */
+/* There is a session to resume, so that more calls can fail. */
 static void no_session(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
     struct ends ends = open_ends(own, own, "here", NULL);
@@ -109,18 +109,18 @@ static void no_session(void) {
         session = tls_session_new(ends.context, "here");
         left = ALL;
     }
-    CHECK_EQ_INT(failures, 5); /* the session, two ways, what is resumed; and then nothing */
+    CHECK_EQ_INT(failures, 5); /* SSL_new, BIO_new twice, SSL_SESSION_dup; the fifth attempt succeeds */
     tls_session_free(session);
     close_ends(&ends);
     X509_free(own);
 }
 
-/* The words of a refusal without what is taken from the certificate. */
+/* The text of a refusal lacks the parts of the certificate that find no memory. */
 static void no_words(void) {
     static const struct {
         long to; /* when the certificate runs out */
         const char *host;
-        const char *failure[3]; /* when so many parts of it can be shown */
+        const char *failure[3]; /* by the number of parts that can be shown */
     } rows[] = {
         {DAY,
          "there",
@@ -155,7 +155,7 @@ int main(void) {
     RUN(no_session);
     RUN(no_record);
     RUN(no_words);
-    RUN(no_context); /* by now OpenSSL has the words of its errors */
+    RUN(no_context); /* last: OpenSSL has loaded its error texts by now */
     EVP_PKEY_free(tls_key);
     return unit_done();
 }

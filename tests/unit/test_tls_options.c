@@ -81,7 +81,7 @@ static void names_have_a_length(void) {
     check_values(TLS_CA_FILE, name, TLS_VERIFY_FULL, TLS_1_2); /* a path may be longer */
 }
 
-/* CAs that would not be looked at. */
+/* CAs that would not be used. */
 static void nothing_is_given_in_vain(void) {
     static const enum tls_option cas[] = {TLS_CA_FILE, TLS_CA_DIR};
     for (int i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
-/* TLS sessions over memory, against a server of OpenSSL in the same thread: what is verified, what a failure is called,
- * and what becomes of the host's error queue.
+/* TLS sessions over memory, with an OpenSSL server in the same thread: what is verified, the texts of failures, and
+ * what becomes of the host's error queue.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tls_fixture.h"
 
@@ -92,7 +92,7 @@ static void a_session_is_resumed_twice(void) {
     X509_free(own);
 }
 
-/* A server without TLS; and the errors of the host stay as they are. */
+/* The server does not speak TLS. The errors of the host stay in their queue. */
 static void a_plain_server(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
     struct ends ends = open_ends(own, own, "here", NULL);
@@ -127,7 +127,8 @@ static void alerts(void) {
     X509_free(own);
 }
 
-/* The end of a session is told, so that its server knows that nothing was cut off; of one that failed, nothing is. */
+/* The end of a session sends an alert, by which the server knows that nothing was cut off. Before the handshake it
+ * sends nothing. */
 static void an_end_is_reported(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
     struct ends ends = open_ends(own, own, "here", NULL);
@@ -152,7 +153,7 @@ static void note_alert(const SSL *ssl, int where, int value) {
     alert_of_client = where == SSL_CB_READ_ALERT ? value & 0xff : alert_of_client;
 }
 
-/* A certificate that is refused is told to the server, and nothing more is read or sent. */
+/* A refused certificate is reported to the server by an alert. After that nothing is read or sent. */
 static void a_refused_certificate_is_reported(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
     struct ends ends = open_ends(own, own, "there", NULL);
@@ -171,7 +172,7 @@ static void a_refused_certificate_is_reported(void) {
     X509_free(own);
 }
 
-/* What was sent of the output already is not sent again. */
+/* The part of the output that was sent already is not sent again. */
 static void the_rest_of_the_output_is_sealed(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
     struct ends ends = open_ends(own, own, "here", NULL);
@@ -187,7 +188,7 @@ static void the_rest_of_the_output_is_sealed(void) {
     X509_free(own);
 }
 
-/* A session that failed stays as it is. */
+/* A session that failed stays failed. */
 static void a_failure_stays(void) {
     X509 *own = certificate_of("DNS:here", -DAY, DAY);
     struct ends ends = open_ends(own, own, "here", NULL);
@@ -222,7 +223,7 @@ static void sessions_are_of_a_name(void) {
     X509_free(own);
 }
 
-/* OpenSSL refuses a name that no server can have. Nothing is left of the session, and no error of it. */
+/* OpenSSL refuses a name that no server can have. Neither the session nor its error is left. */
 static void a_name_that_is_too_long(void) {
     char name[300];
     memset(name, 'n', sizeof name);
@@ -236,7 +237,7 @@ static void a_name_that_is_too_long(void) {
     X509_free(own);
 }
 
-/* Whose certificate it is, is shown as far as it can be: without other than printing ASCII, and cut. */
+/* The error text shows the names in a certificate in printable ASCII only, and cuts them. */
 static void strange_names_are_shown(void) {
     char name[65];
     memset(name, 'n', 64);

@@ -1,4 +1,4 @@
-/* What a cluster says of itself: replies to CLUSTER SLOTS of every shape, and redirections.
+/* The topology of a cluster: replies to CLUSTER SLOTS of every shape, and redirections.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "topology.h"
 
@@ -26,13 +26,13 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
     CHECK(used < sizeof bytes);
 }
 
-/* Begins a reply of so many ranges. */
+/* Begins a reply of `count` ranges. */
 static void say_ranges(int count) {
     used = 0;
     say("*%d\r\n", count);
 }
 
-/* NULL: nil. */
+/* Writes a text, or nil for NULL. */
 static void say_text(const char *text) {
     if (text) {
         say("$%zu\r\n%s\r\n", strlen(text), text);
@@ -41,7 +41,7 @@ static void say_text(const char *text) {
     }
 }
 
-/* As Redis before 7.0 says it. */
+/* Writes a node as Redis before 7.0 does. */
 static void say_node(const char *host, int port) {
     say("*3\r\n");
     say_text(host);
@@ -53,7 +53,7 @@ static void say_range(int first, int last, const char *host, int port) {
     say_node(host, port);
 }
 
-/* Reads what was said; the status. */
+/* Reads the reply that was written. Returns the status. */
 static int read_with(const struct address_map *map) {
     redisReader *reader = redisReaderCreate();
     void *reply = NULL;
@@ -76,7 +76,7 @@ static void check_master(int slot, const char *host, int port) {
     CHECK_EQ_INT(topology.masters[topology.master_of[slot]].port, port);
 }
 
-/* A topology that a reply that is no good must not change. */
+/* Reads a topology that a bad reply must not change. */
 static void begin(void) {
     say_ranges(1);
     say_range(0, SLOT_COUNT - 1, "before", 1);
@@ -161,7 +161,7 @@ static void slots_may_be_nobodys(void) {
 
 static void a_reply_without_masters_is_refused(void) {
     begin();
-    say_ranges(0); /* of a node that has joined nobody */
+    say_ranges(0); /* of a node that has joined no cluster */
     CHECK_EQ_INT(read_all(), REDLATCH_PROTOCOL);
     check_unchanged();
     say_ranges(2);
@@ -183,7 +183,7 @@ static void the_last_range_of_a_slot_counts(void) {
     end();
 }
 
-/* The port is that of the node. */
+/* The host is that of the source, the port that of the node. */
 static void a_node_without_a_host_is_where_the_source_is(void) {
     say_ranges(3);
     say_range(0, 0, NULL, 7001);
@@ -196,7 +196,7 @@ static void a_node_without_a_host_is_where_the_source_is(void) {
     end();
 }
 
-/* A node with metadata, from Redis 7.0 on. */
+/* Writes a node with metadata, as Redis 7.0 and later do. */
 static void say_node_with(const char *host, const char *metadata) {
     say("*3\r\n:0\r\n:0\r\n*4\r\n");
     say_text(host);
@@ -236,7 +236,7 @@ static void metadata_is_read_only_without_a_host_name(void) {
             check_master(0, rows[i].expected, 7001);
         }
     }
-    say_ranges(2); /* the others count all the same */
+    say_ranges(2); /* the other ranges count all the same */
     say_range(0, 0, "?", 7001);
     say_range(1, 1, "a", 1);
     CHECK_EQ_INT(read_all(), REDLATCH_OK);
@@ -245,7 +245,7 @@ static void metadata_is_read_only_without_a_host_name(void) {
     end();
 }
 
-/* Also the host of the source; and what two hosts are translated to may be one. */
+/* The host of the source is translated, too. Two addresses may be translated to the same one. */
 static void addresses_are_translated(void) {
     struct address_map map = {0};
     bool no_memory;
@@ -265,12 +265,12 @@ static void addresses_are_translated(void) {
     end();
 }
 
-/* -------------------------------------------------------------------------------------------- replies of no good -- */
+/* --------------------------------------------------------------------------------------------------- bad replies -- */
 
 /* The parts of a reply of one range. */
 enum part { PART_ALL, PART_RANGE, PART_FIRST, PART_LAST, PART_NODE, PART_HOST, PART_PORT, PARTS };
 
-/* Says a reply one part of which is something else. */
+/* Writes a reply in which one part is replaced by `other`. */
 static void say_with(enum part part, const char *other) {
     used = 0;
     const char *const leaves[PARTS] = {
@@ -320,7 +320,7 @@ static void what_is_too_short_is_refused(void) {
         "*1\r\n*2\r\n:0\r\n:9\r\n",                              /* no master */
         "*1\r\n*3\r\n:0\r\n:9\r\n*1\r\n$1\r\nh\r\n",             /* no port */
         "*1\r\n*3\r\n:0\r\n:9\r\n*2\r\n:7001\r\n$1\r\nh\r\n",    /* in another order */
-        "*2\r\n*3\r\n:0\r\n:9\r\n*2\r\n$1\r\nh\r\n:1\r\n*0\r\n", /* the second range */
+        "*2\r\n*3\r\n:0\r\n:9\r\n*2\r\n$1\r\nh\r\n:1\r\n*0\r\n", /* the second range is empty */
     };
     begin();
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
@@ -411,7 +411,7 @@ static void masters_are_bounded(void) {
     end();
 }
 
-/* Whichever allocation fails. */
+/* The topology stays as it is, whichever allocation fails. */
 static void without_memory_nothing_changes(void) {
     int failures = 0;
     begin();
@@ -454,7 +454,7 @@ static void redirections_are_read(void) {
         {"ASK 0 node.example:1", "node.example", 0, 1},
         {"MOVED 16383 ::1:65535", "::1", 16383, 65535},
         {"ASK 12 2001:db8::7:6379", "2001:db8::7", 12, 6379},
-        {"MOVED 3999 :6381", "seed.example", 3999, 6381}, /* the host is not known to who says so */
+        {"MOVED 3999 :6381", "seed.example", 3999, 6381}, /* the sender does not know the host */
         {"MOVED 007 h:0080", "h", 7, 80},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -495,7 +495,7 @@ static void what_is_no_redirection(void) {
         "MOVED 1 h:-1",
         "MOVED 1 h:65536",
         "MOVED 1 h:4294967297",
-        "MOVED 1 ?:6381", /* it has no host name, and its address is not said */
+        "MOVED 1 ?:6381", /* the node has no host name, and no address is given */
         "MOVED 1 a\tb:1",
         "moved 1 h:1",
         "MOVEDX 1 h:1",
@@ -549,7 +549,7 @@ static void redirections_are_translated(void) {
     address_map_free(&map);
 }
 
-/* What a redirection says is newer than the reply to a request that was sent before. */
+/* A redirection is newer than the reply to a request for the topology that was sent before it. */
 static void a_redirection_outdates_the_reply_under_way(void) {
     topology_requested(&topology);
     CHECK(!topology_is_outdated(&topology, 0));

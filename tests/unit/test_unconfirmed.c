@@ -1,4 +1,4 @@
-/* Unconfirmed releases: done when they are on their way, and reported when they fail.
+/* Unconfirmed releases: done when their command is queued, and reported when they fail.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 #include "lease.h"
@@ -12,7 +12,7 @@ static struct call *release_unconfirmed(const char *name, uint64_t owner) {
     return call;
 }
 
-/* The failure that is to be reported; OK if there is none. */
+/* Takes the failure that is to be reported, and returns it. Returns OK if there is none. */
 static int take_failure(int *reason_out) {
     const struct hold *hold = engine_first_loss(&rig.engine, LOSS_EVENTS);
     int status = hold ? hold->release_status : REDLATCH_OK;
@@ -127,7 +127,7 @@ static void that_of_a_nested_acquire_sends_nothing(void) {
     CHECK_EQ_INT(release_unconfirmed("a", 1)->status, REDLATCH_OK);
     CHECK(!rig_send(PIPELINE));
     CHECK_EQ_INT(hold->count, 1);
-    rig_acquire("a", 1); /* whose command states the count that is */
+    rig_acquire("a", 1); /* its command states the hold count that results */
     CHECK_EQ_INT(rig_send(PIPELINE)->count, 2);
     rig_integer(PIPELINE, 1);
     release_unconfirmed("a", 1);
@@ -139,7 +139,7 @@ static void that_of_a_nested_acquire_sends_nothing(void) {
     RIG_CLOSE();
 }
 
-/* A level without a lease is gone: what is left is no longer renewed. */
+/* The acquire without a lease is released: the hold is no longer renewed. */
 static void that_of_a_renewed_nested_acquire_ends_the_renewal(void) {
     rig_open();
     struct hold *hold = rig_grant_for("a", 1, 60000);
@@ -167,7 +167,7 @@ static void it_waits_for_an_earlier_command_of_the_hold(void) {
     RIG_CLOSE();
 }
 
-/* Who is about to get the lock reads the reply, not who is gone. */
+/* The receiver reads the reply, since the caller of the release has returned. */
 static void a_hand_over_goes_by_the_pipeline_of_its_receiver(void) {
     rig_open();
     rig_grant("a", 1);
@@ -177,7 +177,7 @@ static void a_hand_over_goes_by_the_pipeline_of_its_receiver(void) {
     CHECK_EQ_INT(release_unconfirmed("a", 1)->status, REDLATCH_OK);
     CHECK(!rig_send(PIPELINE));
     CHECK_EQ_INT(rig_send(PIPELINE_CALLERS_SECOND)->kind, COMMAND_HAND_OVER);
-    CHECK_EQ_INT(rig.server.pipelines[PIPELINE_CALLERS_SECOND].unconfirmed, 0); /* it is waited for */
+    CHECK_EQ_INT(rig.server.pipelines[PIPELINE_CALLERS_SECOND].unconfirmed, 0); /* the receiver waits for it */
     rig_integer(PIPELINE_CALLERS_SECOND, 1);
     CHECK_EQ_INT(waiter->status, REDLATCH_OK);
     CHECK_EQ_INT(rig.engine.stats.hand_overs, 1);
@@ -204,7 +204,7 @@ static void a_hand_over_of_nothing_is_reported(void) {
     RIG_CLOSE();
 }
 
-/* The next acquire is behind it on the connection: NOSCRIPT would let it go first. */
+/* The next acquire follows the release on the connection. After a NOSCRIPT it would run before the release. */
 static void the_first_one_goes_as_text(void) {
     rig_open();
     for (int i = 0; i < 2; i++) {
@@ -216,7 +216,7 @@ static void the_first_one_goes_as_text(void) {
     RIG_CLOSE();
 }
 
-/* Whether one goes as text; it is confirmed. */
+/* Returns whether an unconfirmed release goes as text. Its command is answered. */
 static bool goes_as_text(const char *name) {
     rig_grant(name, 1);
     release_unconfirmed(name, 1);

@@ -1,4 +1,4 @@
-/* URLs of servers: what each part becomes, and error replies that name the value and what was expected, never a
+/* URLs of servers: what each part becomes, and error texts that name the value and what was expected, never a
  * password.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "uri.h"
@@ -385,7 +385,7 @@ static void too_long(void) {
     check_refused(path, REDLATCH_INVALID, "socket path \"/ppp", "at most 107 bytes");
 }
 
-/* Of several hosts, each has room of its own, and there are so many. */
+/* Each of several hosts may be as long as a single one. The number of hosts has a bound. */
 static void the_most_hosts(void) {
     char url[600];
     char host[257];
@@ -403,7 +403,7 @@ static void the_most_hosts(void) {
     uri_free(&uri);
 }
 
-/* The reason is cut to the room that is there, and ended. */
+/* The reason is cut to the size of its buffer, and terminated. */
 static void a_long_reason_is_cut(void) {
     struct uri uri;
     char why[16];

@@ -1,4 +1,4 @@
-/* The watch machine: each row of the table at the head of watch.c, and how it shares a name with the queue.
+/* The watch machine: each row of the table at the head of watch.c, and how watchers share a name with its wait queue.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 
@@ -11,7 +11,7 @@ static struct call *watch(const char *name, bool once) {
     return call;
 }
 
-/* A watcher that was told of a holder and is parked, subscribed. */
+/* Returns a watcher that is parked and subscribed: the server replied that the name is held. */
 static struct call *parked(const char *name, int64_t ttl_ms) {
     struct call *call = watch(name, false);
     rig_park(ttl_ms);
@@ -33,7 +33,7 @@ static void a_free_name_is_found_by_one_command(void) {
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     CHECK_EQ_INT(rig.engine.stats.waiters, 0);
     CHECK_EQ_INT(rig.engine.stats.held, 0);
-    CHECK(rig_wait_queue("a") == NULL); /* nobody had to be listened for */
+    CHECK(rig_wait_queue("a") == NULL); /* no subscription was needed */
     RIG_CLOSE();
 }
 
@@ -125,7 +125,7 @@ static void a_subscription_stays_while_somebody_watches(void) {
     say_free();
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     rig_pass(RIG_LINGER_MS * MILLISECOND);
-    CHECK_EQ_INT(rig_subscriptions(), 1); /* left */
+    CHECK_EQ_INT(rig_subscriptions(), 1); /* the channel is left */
     RIG_CLOSE();
 }
 
@@ -183,7 +183,7 @@ static void a_broken_connection_is_outlived(void) {
     RIG_CLOSE();
 }
 
-/* A name in some roles, as `first` and then as the others. */
+/* Watches a name in the roles `kinds`. The watch begins with the first of them. */
 static struct call *watch_as(const char *name, const uint8_t *kinds, size_t count, bool once) {
     struct call *call = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -206,14 +206,14 @@ static void it_moves_to_the_channel_of_its_kind(void) {
     rig_integer(PIPELINE, AS_READ);
     rig_pass(0);
     rig.lock_kind = REDLATCH_MUTEX;
-    CHECK(rig_wait_queue("a") == NULL); /* nothing to hear there */
+    CHECK(rig_wait_queue("a") == NULL); /* the watch has left the queue of that role */
     rig.lock_kind = REDLATCH_READ;
     rig_park(60000);
     CHECK_EQ_INT(call->operation->phase, PHASE_PARKED);
     CHECK_EQ_INT(rig.engine.stats.waiters, 1);
     rig_message("a");
     rig_send(PIPELINE);
-    rig_integer(PIPELINE, AS_LATCH); /* and again, while the first channel is still listened to */
+    rig_integer(PIPELINE, AS_LATCH); /* it moves again, while the first channel is still subscribed to */
     rig_pass(0);
     rig.lock_kind = REDLATCH_LATCH;
     rig_park(60000);
@@ -233,7 +233,7 @@ static void one_recheck_does_not_go_elsewhere(void) {
     RIG_CLOSE();
 }
 
-/* Nor does one that has no such role: it looks now and then. */
+/* Nor does a watch that lacks the role: it rechecks by timer. */
 static void it_stays_where_there_is_no_such_channel(void) {
     rig_open();
     struct call *call = watch_as("a", mutex_first, 2, false);
@@ -248,7 +248,7 @@ static void it_stays_where_there_is_no_such_channel(void) {
     RIG_CLOSE();
 }
 
-/* A plain lock is asked for as one of several names is. */
+/* A watch of a plain lock uses the script for several names, with one entry. */
 static void a_reply_as_of_several_names_says_free_held_or_nothing(void) {
     const int64_t held[] = {1, 5000}, wrong[] = {0, 5000};
     for (int i = 0; i < 4; i++) {

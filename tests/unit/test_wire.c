@@ -49,7 +49,7 @@ static struct engine *test_engine(void) {
     return &engine;
 }
 
-/* Checks what a command becomes, and that it announces as many keys and arguments as it writes. */
+/* Checks how a command is written, and that it announces as many keys and arguments as it writes. */
 static void check_written(const struct command *command, enum script_id script, const char *expected) {
     struct text_sink text = {.sink = {append}};
     uint32_t keys;
@@ -88,7 +88,7 @@ static void each_kind_is_written_as_announced(void) {
     free(resource);
 }
 
-/* The same as the owner's own client writes, but for its id, which is another client's. */
+/* Commands by owner id are those that the owner's own client writes, with the id of that owner. */
 static void an_owner_of_any_process_is_named(void) {
 #define KEYS_OF_FAIR \
     "<orders><redisson_lock_queue:{orders}><redisson_lock_timeout:{orders}>" \
@@ -128,7 +128,8 @@ static void an_owner_of_any_process_is_named(void) {
     free(resource);
 }
 
-/* Those of the levels that a command writes, so that a node of a cluster refuses it before it begins. */
+/* A reader's command declares a timeout key. A node of a cluster that does not have that key then refuses the command
+ * before its script runs. */
 static void a_reader_declares_its_timeout_keys(void) {
 #define OWN(number) "01234567-89ab-8def-8123-456789abcdef:" #number
 #define LEVEL(number, level) "<{orders}:" OWN(number) ":rwlock_timeout:" #level ">"
@@ -193,7 +194,7 @@ static void a_fair_lock_has_a_queue_beside_it(void) {
     static const struct {
         uint8_t kind;
         enum script_id script;
-        const char *arguments; /* behind the owner */
+        const char *arguments; /* after the owner */
     } rows[] = {
         {COMMAND_ACQUIRE, SCRIPT_ACQUIRE_FAIR, "<30000><1><500><9000><redisson_lock__channel:{orders}>"},
         {COMMAND_RELEASE, SCRIPT_RELEASE_FAIR, "<1><1><9000><redisson_lock__channel:{orders}>"},
@@ -327,7 +328,7 @@ static void a_plain_lock_has_scripts_of_its_own(void) {
     free(resource);
 }
 
-/* A group with a name of one character and what follows it as its values. */
+/* Makes a group lock. The first character of the text is its name, the rest its values. */
 static struct resource *make_group(const char *text) {
     struct resource *resource = make_resource(text, strlen(text));
     resource->kind = REDLATCH_GROUP;
@@ -369,7 +370,8 @@ static void a_renewal_names_keys_first_then_owner_and_lease_of_each(void) {
 
 #define OWNER "01234567-89ab-8def-8123-456789abcdef"
 
-/* A letter for each line says its kind, a capital one that it states levels; a fenced line has a key more. */
+/* Each entry has a member type. A capital letter says that the entry states a hold count. A fenced entry has one more
+ * key. */
 static void lines_of_several_names_are_written_by_their_forms(void) {
     static const uint8_t kinds[] = {REDLATCH_MUTEX, REDLATCH_FENCED, REDLATCH_PLAIN, REDLATCH_READ, REDLATCH_WRITE};
     enum { COUNT = sizeof kinds };
@@ -402,7 +404,7 @@ static void lines_of_several_names_are_written_by_their_forms(void) {
     }
 }
 
-/* Whether it could be had, asked as an owner that there never is. */
+/* The script checks whether the lock could be granted to an owner that never exists. */
 static void kinds_without_a_watch_of_their_own_check_one_entry(void) {
     struct resource *resource = make_resource("orders", 6);
     struct command command = {.kind = COMMAND_WATCH, .lock_kind = REDLATCH_PLAIN, .resource = resource};
@@ -429,7 +431,7 @@ static void owners_are_uuid_and_number(void) {
     CHECK_STR(text, "01234567-89ab-8def-8123-456789abcdef:18446744073709551615");
 }
 
-/* Joins the parts of a name's channel; returns the length. */
+/* Joins the parts of a name's channel. Returns the length. */
 static size_t join_channel(const char *name, size_t size, char *channel) {
     struct argument_part parts[4];
     size_t length = 0;
@@ -498,7 +500,7 @@ static void what_names_nothing_serves_nobody(void) {
     CHECK_EQ_INT(channel_names("no colon", 8, names), 0);
     CHECK_EQ_INT(channel_names("redisson_lock__channel:", 23, names), 0);
     CHECK_EQ_INT(channel_names("", 0, names), 0);
-    CHECK_EQ_INT(channel_names("redisson_lock__channel:{}", 25, names), 1); /* of {}: nothing is no name */
+    CHECK_EQ_INT(channel_names("redisson_lock__channel:{}", 25, names), 1); /* the name {}: an empty name is none */
     CHECK_EQ_INT(names[0].size, 2);
 }
 
