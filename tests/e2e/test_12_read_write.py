@@ -142,7 +142,7 @@ def test_a_writer_who_stops_reading_goes_on_writing(
     assert write.acquire(lease=60) and read.acquire(lease=5)
     assert about(ttl_ms(server, lock_name), 60_000)
     read.release()
-    assert about(ttl_ms(server, lock_name), 60_000) and messages.take(server) == []  # W-12: Redisson leaves a TTL of 5 s
+    assert about(ttl_ms(server, lock_name), 60_000) and messages.take(server) == []  # W-12: Redisson sets 5 s
     assert server.admin.keys() == [lock_name.encode()]
     assert write.acquire(lease=5)
     write.release()

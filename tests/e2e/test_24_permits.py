@@ -432,8 +432,8 @@ def test_with(slots: redlatch.PermitSemaphore) -> None:
 
 
 def test_with_the_semaphore_itself(slots: redlatch.PermitSemaphore) -> None:
-    """Each `with` has its own permit, also on one thread. The block's exception is raised on, and otherwise the error of
-    the release."""
+    """Each `with` has its own permit, also on one thread. The block's exception is raised, or else the error of the
+    release."""
     slots.try_set_permits(2)
     with slots as outer, slots as inner:
         assert slots.available() == 0 and outer.id != inner.id

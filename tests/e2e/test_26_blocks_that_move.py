@@ -81,8 +81,8 @@ def test_nested_blocks_are_left_on_other_threads(client: redlatch.Client, lock_n
 
 
 def test_each_thread_leaves_its_own_block_first(client: redlatch.Client, lock_name: str) -> None:
-    """Two threads are in blocks of the same lock. Leaving one block ends one hold, and that of the leaving thread if it
-    has one."""
+    """Two threads are in blocks of one lock. A thread that leaves a block ends its own hold, or that of another thread
+    if it has none."""
     lock = client.read_write_lock(lock_name).read
     with threads(3) as (one, two, three):
         first, second = one.do(lock.__enter__), two.do(lock.__enter__)
@@ -153,8 +153,8 @@ def test_an_error_names_who_may_release(client: redlatch.Client, lock_name: str)
 
 
 def test_a_turn_is_left_on_another_thread(client: redlatch.Client, lock_name: str) -> None:
-    """Which of several blocks a thread leaves is not known. A skipped block is assumed first, so that a running job keeps
-    its lock."""
+    """Which of several blocks a thread leaves is not known. A skipped block is assumed first, so that a running job
+    keeps its lock."""
     once = client.once(lock_name, at_most=30)
     with threads(3) as (one, two, three):
         assert one.do(once.__enter__) is not None

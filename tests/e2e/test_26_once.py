@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`once`: a job that runs at most once in a period. `locked`: a function whose arguments name the lock that it holds."""
+"""`once`, a job that runs at most once in a period, and `locked`, a function whose arguments name its lock."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture(params=RUNNERS)
 def run_in(request: pytest.FixtureRequest) -> Run:
-    """Runs a coroutine function in one of the loops; it gets the World."""
+    """Runs a coroutine function in one of the loops, and gives it the World."""
     return partial(run, request.param)
 
 
