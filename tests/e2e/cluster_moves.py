@@ -99,8 +99,7 @@ def test_a_slot_moves_there_and_back(
 def test_what_is_waited_for_moves_there_and_back(
     cluster: Cluster, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str
 ) -> None:
-    """The same for a reader that a writer waits for, and for counts: all stays taken, and a message wakes the waiter.
-    """
+    """The same for readers and for counts: they stay taken, and a message wakes the waiter."""
     home = cluster.master_of(lock_name)
     for target in (cluster.others(home)[0], home):
         wait = Wait(kind, f"{{{lock_name}}}:{target.port}", client, other)

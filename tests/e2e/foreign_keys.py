@@ -303,6 +303,5 @@ def snapshot(server: RedisServer) -> Dict[bytes, Tuple[bytes, bool]]:
 
 
 def content(redis: Any, key: bytes) -> bytes:
-    """Returns a key's content. A hash is not dumped, because older servers dump a large one in a new order each time.
-    """
+    """Returns a key's content. A hash is read, because older servers dump a large one in a new order each time."""
     return repr(sorted(redis.hgetall(key).items())).encode() if redis.type(key) == b"hash" else redis.dump(key)

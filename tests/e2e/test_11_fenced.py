@@ -223,8 +223,7 @@ def test_an_acquire_sent_twice_late_draws_nothing_of_a_newer_hold(
 
 
 def wait_behind(client: redlatch.Client, lock: redlatch.Lock) -> Waiting:
-    """Starts a waiter behind a holder of the same client, and waits until it is parked. It keeps the lock once granted.
-    """
+    """Starts a waiter behind a holder of the same client, and waits until it is parked. The waiter keeps its hold."""
     before = client.stats()["round_trips"]
     waiting = Waiting(lock, 30.0, keep=True)
     wait_until(lambda: client.stats()["round_trips"] == before + 2)

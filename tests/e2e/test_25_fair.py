@@ -354,8 +354,7 @@ def test_who_leaves_from_the_middle_shifts_nobody(server: RedisServer, connect: 
 def test_a_live_waiter_keeps_its_position_however_long_it_waits(
     server: RedisServer, connect: Connect, lock_name: str
 ) -> None:
-    """A waiter keeps its position for longer than the timeout, even if its score was lowered, as Redisson's clients do.
-    """
+    """A waiter keeps its position beyond the timeout, even if Redisson's clients have lowered its score."""
     client = connect(fair_timeout=0.6)
     holder = client.fair_lock(lock_name)
     holder.acquire()

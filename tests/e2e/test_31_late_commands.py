@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command that arrives after its connection was replaced does no harm. Also: how soon a lost server is tried again.
-"""
+"""A command that arrives after its connection was replaced does no harm. A lost server is soon tried again."""
 
 from __future__ import annotations
 

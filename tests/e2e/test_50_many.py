@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many threads of one process wait for one lock: they share a subscription and a queue, and a hand-over is one script.
-"""
+"""Many threads of one process wait for one lock: one subscription, one wait queue, and one script for a hand-over."""
 
 from __future__ import annotations
 

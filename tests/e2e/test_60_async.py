@@ -179,8 +179,8 @@ def test_control_c_ends_a_wait_for_a_server_that_is_down(
     assert process.wait(10) == 0
 
 
-# A program that is interrupted at any moment of an acquire, also between the grant and the return. Only interrupts inside
-# redlatch's code count, because after the return it is the caller who must release the lock.
+# A program that is interrupted at any moment of an acquire, also between the grant and the return. Only interrupts
+# inside redlatch's code count, because after the return it is the caller who must release the lock.
 INTERRUPTED_OFTEN = """
 import signal, sys, threading, time
 import redlatch
