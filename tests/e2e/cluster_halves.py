@@ -89,7 +89,8 @@ def heartbeat_of_head(cluster: Cluster, name: str) -> str:
 
 
 def half_of_two_readers(cluster: Cluster, name: str, locks: List[redlatch.ReadWriteLock], side: str) -> HalfMoved:
-    """Two clients read while the slot migrates. The time-out key of the second is on `side`, all other keys are not."""
+    """Two clients read while the slot migrates. The second reader's timeout key is on one node, and the other keys are
+    on the other node, which is `side`."""
     assert locks[0].read.acquire(timeout=5)
     first = cluster.keys_of(name)
     assert locks[1].read.acquire(timeout=5)
@@ -99,7 +100,7 @@ def half_of_two_readers(cluster: Cluster, name: str, locks: List[redlatch.ReadWr
 
 def test_a_reader_beside_a_foreign_one(cluster: Cluster, clients: List[redlatch.Client], lock_name: str) -> None:
     """A second reader waits until the migration ends: its script needs the name's key, which is on the source, and a
-    new time-out key, which would be on the target."""
+    new timeout key, which would be on the target."""
     first, second = (client.read_write_lock(lock_name).read for client in clients[:2])
     assert first.acquire(timeout=5)
     half = HalfMoved(cluster, lock_name)
@@ -115,7 +116,7 @@ def test_a_reader_beside_a_foreign_one(cluster: Cluster, clients: List[redlatch.
 def test_a_writer_asks_while_a_readers_time_out_is_elsewhere(
     cluster: Cluster, clients: List[redlatch.Client], lock_name: str, side: str
 ) -> None:
-    """A writer does not take a reader for dead whose time-out key is absent because it is on the other node."""
+    """A writer does not take a reader for dead whose timeout key is absent because it is on the other node."""
     locks = [client.read_write_lock(lock_name) for client in clients]
     half = half_of_two_readers(cluster, lock_name, locks, side)
     waiting = Waiting(locks[2].write, _WAIT)

@@ -67,8 +67,8 @@ class Place(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind: `make` returns the object for the calls in `free`. `prepare` acquires it, and its result goes to the
-    calls in `held`."""
+    """A kind: `make` returns the object for the calls in `free`. `prepare` brings it into the state for the calls in
+    `held`, which are given its result."""
 
     make: Callable[[redlatch.Client, str], Any]
     free: Dict[str, Do]

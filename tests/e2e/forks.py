@@ -48,7 +48,7 @@ def in_child(live: Callable[[], Optional[str]]) -> None:
 
 
 def refused(calls: Dict[str, Callable[[], object]]) -> None:
-    """Checks that each call raises ForkedError because the hold belongs to the parent."""
+    """Checks that each call raises ForkedError with a message about the parent."""
     for name, call in calls.items():
         with pytest.raises(redlatch.ForkedError, match="belongs to the parent") as caught:
             call()

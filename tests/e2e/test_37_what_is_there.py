@@ -188,7 +188,7 @@ def test_events_name_the_holder_too(other: redlatch.Client, server: RedisServer,
 
 
 def test_events_of_locks_on_several_servers_name_the_holder_too(servers: List[RedisServer], lock_name: str) -> None:
-    name = lock_name[-12:]  # in messages long ones are cut
+    name = lock_name[-12:]  # error texts cut long names
     number = ffi.new("uint64_t *")
     assert lib.redlatch_owner_new(number) == 0
     with ExitStack() as stack:
@@ -209,7 +209,7 @@ def test_events_of_locks_on_several_servers_name_the_holder_too(servers: List[Re
 
 
 def test_events_of_locks_on_several_servers_name_the_kind_too(servers: List[RedisServer], lock_name: str) -> None:
-    name = lock_name[-12:]  # in messages long ones are cut
+    name = lock_name[-12:]  # error texts cut long names
     number = ffi.new("uint64_t *")
     assert lib.redlatch_owner_new(number) == 0
     servers[1].admin.rpush(name, "x")

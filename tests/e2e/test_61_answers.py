@@ -17,7 +17,7 @@ from redlatch._ffi import FOREVER, ffi, lib, new_record, text
 from support import RedisServer, free_port, wait_until
 
 INCLUDE = Path(__file__).resolve().parents[2] / "core" / "include"
-# Functions that send nothing to the server, or are started by a function with another name.
+# Functions without a started form of that name: they send nothing to the server, or are started in another way.
 NOT_TO_BE_STARTED = {
     "redlatch_client_open", "redlatch_client_close", "redlatch_client_uuid", "redlatch_client_url",
     "redlatch_client_stats", "redlatch_client_event_fd", "redlatch_client_next_event", "redlatch_client_wait_lost",

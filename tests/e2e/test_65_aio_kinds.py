@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the traces do not play of redlatch.aio: each kind under cancellation, several servers, scans, annotations."""
+"""redlatch.aio, as far as the traces do not test it: kinds under cancellation, several servers, scans, annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* An asynchronous host and other callers of its client: a host that never polls, and a host that is rarely woken.
+/* An asynchronous host beside other callers: a host that never polls, an idle host, and a host that contends.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Starts a server that ends with this process, and writes its URL. witness_end_server does nothing without a server. */
+/* Starts a server that ends with this process, and writes its URL. witness_end_server may be called without it. */
 void witness_start_server(char *url_out, size_t size);
 void witness_end_server(void);
 
