@@ -17,7 +17,7 @@ from support.wire import SCRIPTS, counts, fields, load_scripts
 MakeServer = Callable[..., RedisServer]
 
 LATE = SCRIPTS["acquire"]
-# The client repeats the release of an acquire that may still arrive every second, for a lease (30 s).
+# If an acquire may still arrive, the client repeats its release every second, for a lease of 30 s.
 GHOST_GONE_WITHIN = 2.0
 # How long an attempt to connect takes before its pause begins, on a busy machine.
 TO_FAIL = 0.3

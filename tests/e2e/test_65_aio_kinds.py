@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""redlatch.aio, as far as the traces do not test it: kinds under cancellation, several servers, scans, annotations."""
+"""redlatch.aio, as far as the traces do not test it: kinds under cancellation, losses, several servers, scans."""
 
 from __future__ import annotations
 
