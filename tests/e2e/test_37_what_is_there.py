@@ -116,7 +116,7 @@ def timed_out(lock: Any) -> str:
 
 def until_named(server: RedisServer, lock_of: Callable[[redlatch.Client], Any]) -> str:
     """Returns such an error text that names the holder's process. On a busy machine the explanation may come too late
-    for one. Each attempt has a new client, because a client asks for holders' locations once in half a minute."""
+    for one. Each attempt has a new client, because a client asks for holders' locations every 30 s at most."""
     for _ in range(20):
         with redlatch.connect(server.url) as fresh:
             words = timed_out(lock_of(fresh))
