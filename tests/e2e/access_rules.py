@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user of the server needs for each kind: the commands from the scripts, the keys and channels by hand.
-docs/how-to/access-rules.md shows it as a table, which has to be the one that `table` makes."""
+"""The rights that a user of the server needs for each kind. The commands are read from the scripts; the keys and the
+channels are listed by hand. The table in docs/how-to/access-rules.md must be the one that `table` makes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from support.wire import build_directory
 
 SCRIPTS = build_directory() / "scripts"
 
-# Of every client: what it sends itself, and what nearly every script calls.
+# For every client: the commands that it sends itself, and those that nearly every script calls.
 EVERYBODY = ["evalsha", "eval", "subscribe", "unsubscribe", "ping", "publish", "pttl", "pexpire"]
-# In a cluster also; with messages that stay within a shard these take the place of those of EVERYBODY.
+# Needed in a cluster in addition. With sharded Pub/Sub the values of SHARDED replace its keys in EVERYBODY.
 IN_CLUSTER = ["asking", "cluster|slots"]
 SHARDED = {"publish": "spublish", "subscribe": "ssubscribe", "unsubscribe": "sunsubscribe"}
-# Without these it goes on, less well.
+# A client also works without these commands, but less well.
 BETTER_IN_CLUSTER = ["pubsub|shardnumsub"]  # of Redis 7 and newer
 BETTER = ["client|id", "client|kill", "info", "client|setname", "client|list"]
 
 
 class Rules(NamedTuple):
-    """A row: its scripts, and key and channel patterns, in which N is the name and {N} its hash tag. Of `shown` scripts
-    call more, but only what another row has as well."""
+    """A row of the table: scripts, and patterns of keys and channels, in which N is the name and {N} its hash tag. A
+    row with `shown` lists only these commands; what else its scripts call is in another row."""
 
     scripts: str
     keys: List[str]
@@ -33,7 +33,7 @@ class Rules(NamedTuple):
     shown: Tuple[str, ...] = ()
 
     def commands(self) -> List[str]:
-        """What the scripts call, without what everybody needs."""
+        """Returns the commands that the scripts call, without those of EVERYBODY."""
         if self.shown:
             return list(self.shown)
         found: Set[str] = set()
@@ -111,7 +111,7 @@ RULES: Dict[str, Rules] = {
 
 
 def table() -> str:
-    """The rows for the page."""
+    """Returns the table for the page, in Markdown."""
 
     def cell(words: List[str]) -> str:
         return f" `{' '.join(words)}`".replace("|", "\\|") if words else ""
@@ -126,7 +126,7 @@ def table() -> str:
 
 # -------------------------------------------------------------------------------------------------- the tests' user --
 
-# The rows that each kind of foreign_keys needs.
+# The rows of RULES that each kind of foreign_keys.py needs.
 ROWS = {
     "mutex": ["mutex, spin lock"],
     "non-reentrant": ["mutex, spin lock"],
@@ -150,7 +150,7 @@ ROWS = {
 
 
 def everybody_in_cluster(server: RedisServer) -> List[str]:
-    """What every client of a cluster of such servers needs."""
+    """Returns the commands that every client needs in a cluster of servers of this version."""
     if server.version < (7, 0, 0):
         return [*EVERYBODY, *IN_CLUSTER]
     return [*(SHARDED.get(command, command) for command in EVERYBODY), *IN_CLUSTER, *BETTER_IN_CLUSTER]
@@ -164,7 +164,7 @@ def permit(
     everybody: Sequence[str] = tuple(EVERYBODY),
     without: Sequence[str] = (),
 ) -> None:
-    """Let the user `frugal` do what the rows say, with the keys and channels of this name and of a first member's."""
+    """Give the user `frugal` the rights of the rows, for the keys and channels of `name` and of `name`:first."""
     allowed = [*everybody, *BETTER, *more, *(word for row in rows for word in RULES[row].commands())]
     commands = [command for command in allowed if command not in without]
     keys, channels = (
@@ -178,12 +178,12 @@ def permit(
 
 
 def open_frugal(server: RedisServer, **options: Any) -> redlatch.Client:
-    """A client of that user."""
+    """Opens a client as the user `frugal`."""
     return redlatch.connect(server.url, username="frugal", password="word", **options)
 
 
 def denials(server: RedisServer) -> List[str]:
-    """What the server has denied, commands within scripts included."""
+    """Returns what the server has denied since `permit`, including commands within scripts."""
     log: Any = server.admin.execute_command("ACL", "LOG")
     entries = [dict(zip(entry[::2], entry[1::2])) if isinstance(entry, list) else entry for entry in log]
     return [f"{entry[b'reason']!r} {entry[b'object']!r} {entry[b'context']!r}" for entry in entries]

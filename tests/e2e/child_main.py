@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a child process of the tests runs: calls that the test sends line by line, and news that it sends back.
+"""The program of a child process: it makes the calls that the test sends, and sends back results and losses.
 
     child_main.py URL NAME OPTIONS      options of redlatch.connect as JSON
 
-Each line of the input is a JSON list, a call's name and its arguments; each gets one line with its result. A lost hold
-is told on a line of its own, with the time on the clock that all processes share.
+Each line of the input is a JSON list: the name of a call and its arguments. The child answers each with one line, the
+result. It reports a lost hold on a line of its own, with the time of the monotonic clock, which all processes share.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from support import RedissonShapedPeer
 
 
 class Child:
-    """The calls."""
+    """The calls that a test can send: its public methods."""
 
     def __init__(self, url: str, name: str, options: Dict[str, Any]) -> None:
         self._url = url
@@ -33,12 +33,12 @@ class Child:
         self._printing = threading.Lock()
 
     def say(self, news: Dict[str, Any]) -> None:
-        """Send a line."""
+        """Send a line to the test."""
         with self._printing:
             print(json.dumps(news), flush=True)
 
     def acquire(self) -> str:
-        """Take the lock and watch it; the result is the owner on the wire."""
+        """Acquire the lock and watch for its loss. Returns the owner id."""
         self._lock.acquire()
         self._hold = self._lock.held()
         assert self._hold is not None
@@ -51,11 +51,11 @@ class Child:
         self.say({"event": "lost", "at": time.monotonic()})
 
     def release(self) -> str:
-        """Release one level."""
+        """Release once."""
         return self._outcome(self._lock.release)
 
     def reenter(self) -> str:
-        """Take one level more."""
+        """Make a nested acquire."""
         return self._outcome(self._lock.acquire)
 
     def _outcome(self, call: Callable[[], object]) -> str:
@@ -66,17 +66,18 @@ class Child:
         return "ok"
 
     def lost(self) -> bool:
-        """Whether the hold was lost."""
+        """Returns whether the hold was lost."""
         assert self._hold is not None
         return self._hold.lost
 
     def remaining(self) -> float:
-        """The safe time that is left."""
+        """Returns the safe time that is left, in seconds."""
         assert self._hold is not None
         return self._hold.remaining()
 
     def turns(self, count: int) -> List[float]:
-        """Take and release the lock so often, leaving it to others in between; how long each acquire took."""
+        """Acquire and release the lock `count` times, with pauses for other processes. Returns how long each acquire
+        took."""
         return [self._turn(self._lock.acquire, self._lock.release) for _ in range(count)]
 
     def redisson_turns(self, count: int) -> List[float]:
@@ -94,7 +95,7 @@ class Child:
         return took
 
     def client(self, **options: Any) -> redis.Redis:
-        """A redis-py connection for the Redisson-shaped client."""
+        """Returns a redis-py connection for the Redisson-shaped client."""
         return redis.Redis.from_url(self._url, protocol=2, **options)
 
 

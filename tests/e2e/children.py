@@ -42,38 +42,39 @@ class ChildProcess:
                 self._results.put(news["result"])
 
     def send(self, call: str, *arguments: Any) -> None:
-        """Let the process make a call; a stopped one makes it when it goes on."""
+        """Let the process make a call. A stopped process makes it when it continues."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps([call, *arguments]) + "\n")
         self._process.stdin.flush()
 
     def result(self, timeout: float = 30.0) -> Any:
-        """The result of the oldest call whose result was not taken yet; before the first the process has to begin."""
+        """Returns the result of the oldest call whose result was not returned yet. The first one includes the start of
+        the process."""
         try:
             return self._results.get(timeout=timeout)
         except queue.Empty:
             raise AssertionError(f"no result within {timeout} s (exit status {self._process.poll()})") from None
 
     def call(self, call: str, *arguments: Any) -> Any:
-        """Let the process make a call; its result."""
+        """Let the process make a call. Returns its result."""
         self.send(call, *arguments)
         return self.result()
 
     def event(self, timeout: float = 30.0) -> Dict[str, Any]:
-        """The next loss that the process tells."""
+        """Returns the next loss that the process reports."""
         try:
             return self._events.get(timeout=timeout)
         except queue.Empty:
             raise AssertionError(f"no event within {timeout} s (exit status {self._process.poll()})") from None
 
     def signal(self, number: signal.Signals) -> float:
-        """Send a signal; returns when."""
+        """Send a signal. Returns the time before it was sent."""
         sent_at = time.monotonic()
         self._process.send_signal(number)
         return sent_at
 
     def close(self) -> None:
-        """Kill the process, whatever it does."""
+        """Kill the process, whatever it is doing."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.kill()
         self._process.wait()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slot migrates, and the keys that a script needs are on both sides: nothing is lost, nothing is granted wrongly, and
-whoever waits goes on when the slot has arrived.
+"""A slot migrates while the keys that a script needs are divided between source and target. No hold is lost, no lock is
+granted wrongly, and waiters go on when the migration has ended.
 
-A part of the stage of cluster_moves.py.
+These tests run in the stage of cluster_moves.py.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _WAIT = 25.0
 
 @pytest.fixture(name="cluster", scope="module")
 def cluster_fixture() -> Iterator[Cluster]:
-    """Three masters."""
+    """A cluster of three masters."""
     with Cluster() as cluster:
         yield cluster
 
 
 @pytest.fixture(name="clients")
 def clients_fixture(cluster: Cluster) -> Iterator[List[redlatch.Client]]:
-    """Three with leases of 6 s, whose calls wait for long."""
+    """Three clients with leases of 6 s and a long command_timeout."""
     clients = [redlatch.connect(cluster.url, watchdog_lease=6.0, command_timeout=_WAIT) for _ in range(3)]
     yield clients
     for client in clients:
@@ -38,7 +38,7 @@ def clients_fixture(cluster: Cluster) -> Iterator[List[redlatch.Client]]:
 
 
 class HalfMoved:
-    """A slot on its way: some keys have arrived."""
+    """A slot that is migrating. The keys `arrived` are on the target already."""
 
     def __init__(self, cluster: Cluster, name: str, *arrived: str) -> None:
         self._cluster, self._name = cluster, name
@@ -58,38 +58,39 @@ class HalfMoved:
         return count
 
     def wait_refused(self, times: int = 1) -> None:
-        """Until the nodes have refused so many further commands, but for redirections."""
+        """Waits until the nodes have sent so many further error replies, not counting redirections."""
         before = self._refusals()
         wait_until(lambda: self._refusals() >= before + times, 10.0, "a command that is refused")
 
     def end(self) -> None:
-        """The other keys arrive."""
+        """Ends the migration: the other keys arrive on the target."""
         self._cluster.move_slot(self._name, self.target)
 
 
 def nothing_lost(clients: List[redlatch.Client]) -> bool:
-    """No client has lost a hold."""
+    """Returns whether no client has lost a hold."""
     return all(client.stats()["lost"] == 0 for client in clients)
 
 
 def keys_added(cluster: Cluster, name: str, before: List[str]) -> List[str]:
-    """Those in the slot that were not there before."""
+    """Returns the keys in the slot of the name that are not in `before`."""
     return [key for key in cluster.keys_of(name) if key not in before]
 
 
 def listens(client: redlatch.Client) -> bool:
-    """Whether it is subscribed to a channel."""
+    """Returns whether the client is subscribed to a channel."""
     return client.stats()["subscriptions"] > 0
 
 
 def heartbeat_of_head(cluster: Cluster, name: str) -> str:
-    """That of the client whose waiter is the next one in the queue of a fair lock."""
+    """Returns the heartbeat key of the client whose waiter is at the head of a fair lock's server queue."""
     owner = call(cluster.master_of(name), "LINDEX", f"redisson_lock_queue:{{{name}}}", 0)
     return f"redlatch_waiting:{{{name}}}:{owner.partition(':')[0]}"
 
 
 def half_of_two_readers(cluster: Cluster, name: str, locks: List[redlatch.ReadWriteLock], side: str) -> HalfMoved:
-    """Two read. The time-out of the second is alone on the source, or on the target."""
+    """Two clients read while the slot migrates. The second reader's timeout key is on one node, and the other keys are
+    on the other node, which is `side`."""
     assert locks[0].read.acquire(timeout=5)
     first = cluster.keys_of(name)
     assert locks[1].read.acquire(timeout=5)
@@ -98,7 +99,8 @@ def half_of_two_readers(cluster: Cluster, name: str, locks: List[redlatch.ReadWr
 
 
 def test_a_reader_beside_a_foreign_one(cluster: Cluster, clients: List[redlatch.Client], lock_name: str) -> None:
-    """The name is on one side, and the second reader's time-out can be on none."""
+    """A second reader waits until the migration ends: its script needs the name's key, which is on the source, and a
+    new timeout key, which would be on the target."""
     first, second = (client.read_write_lock(lock_name).read for client in clients[:2])
     assert first.acquire(timeout=5)
     half = HalfMoved(cluster, lock_name)
@@ -114,7 +116,7 @@ def test_a_reader_beside_a_foreign_one(cluster: Cluster, clients: List[redlatch.
 def test_a_writer_asks_while_a_readers_time_out_is_elsewhere(
     cluster: Cluster, clients: List[redlatch.Client], lock_name: str, side: str
 ) -> None:
-    """Its absence does not say that the reader is dead."""
+    """A writer does not take a reader for dead whose timeout key is absent because it is on the other node."""
     locks = [client.read_write_lock(lock_name) for client in clients]
     half = half_of_two_readers(cluster, lock_name, locks, side)
     waiting = Waiting(locks[2].write, _WAIT)
@@ -132,7 +134,7 @@ def test_a_writer_asks_while_a_readers_time_out_is_elsewhere(
 def test_a_reader_leaves_while_anothers_time_out_is_elsewhere(
     cluster: Cluster, clients: List[redlatch.Client], lock_name: str, side: str
 ) -> None:
-    """The lock is not free: the other one goes on reading."""
+    """After the release the lock is not free: the other reader still holds it."""
     locks = [client.read_write_lock(lock_name) for client in clients]
     half = half_of_two_readers(cluster, lock_name, locks, side)
     locks[0].read.release(confirm=False)
@@ -150,7 +152,7 @@ def test_a_reader_leaves_while_anothers_time_out_is_elsewhere(
 def test_a_fair_lock_is_released_while_a_heartbeat_is_elsewhere(
     cluster: Cluster, clients: List[redlatch.Client], lock_name: str, moved: str
 ) -> None:
-    """The head of the queue is not gone: it has its turn, and then the next one."""
+    """The waiter at the head of the server queue counts as alive: it is granted the lock, and after it the next."""
     locks = [client.fair_lock(lock_name) for client in clients]
     assert locks[0].acquire(timeout=5)
     waiting = []
@@ -187,7 +189,7 @@ HOLDS: Dict[str, Callable[[redlatch.Client, str], redlatch.Lock]] = {
 
 @pytest.mark.parametrize("kind", HOLDS)
 def test_holds_of_a_slot_are_renewed_on_both_sides(cluster: Cluster, lock_name: str, kind: str) -> None:
-    """However long the migration lasts: each name by itself is on one node."""
+    """Holds are renewed however long the migration lasts, because all keys of each single name are on one node."""
     with redlatch.connect(cluster.url, watchdog_lease=3.0) as client:
         locks: List[redlatch.Lock] = []
         arrived: List[str] = []
@@ -206,7 +208,7 @@ def test_holds_of_a_slot_are_renewed_on_both_sides(cluster: Cluster, lock_name: 
 
 
 class Case(NamedTuple):
-    """A call whose command has several keys in the slot of a name: what is there before, the call, and its result."""
+    """A call whose command has several keys in one slot: what prepares the keys, the call, and its result."""
 
     prepare: Callable[[redlatch.Client, str], object]
     call: Callable[[redlatch.Client, str, float], object]
@@ -214,12 +216,12 @@ class Case(NamedTuple):
 
 
 def members(client: redlatch.Client, name: str) -> redlatch.Lock:
-    """Two of one slot."""
+    """Returns a multi lock of two names in one slot."""
     return redlatch.multi_lock(*(client.lock(f"{{{name}}}:{i}") for i in range(2)))
 
 
 def drew_a_token(client: redlatch.Client, name: str) -> None:
-    """So that there is a counter, and no lock."""
+    """Acquires and releases a fenced lock, which leaves its token counter on the server."""
     with client.fenced_lock(name):
         pass
 
@@ -249,7 +251,8 @@ CASES: Dict[str, Case] = {
 def test_calls_on_several_keys_wait_for_the_migration(
     cluster: Cluster, clients: List[redlatch.Client], lock_name: str, kind: str
 ) -> None:
-    """Within their own timeout, or the client's `command_timeout`. One that the migration outlasts says so."""
+    """Calls wait within their own timeout or the client's `command_timeout`. If the migration lasts longer, they fail
+    with NOT_WRITABLE."""
     case = CASES[kind]
     case.prepare(clients[0], lock_name)
     with redlatch.connect(cluster.url, command_timeout=1.0) as hasty, ThreadPoolExecutor() as threads:
@@ -271,7 +274,8 @@ def test_calls_on_several_keys_wait_for_the_migration(
 def test_a_read_hold_is_lost_whose_keys_stay_on_two_nodes(
     cluster: Cluster, clients: List[redlatch.Client], lock_name: str
 ) -> None:
-    """The migration stands still: a wait without a timeout goes on, and a hold ends that neither node can renew."""
+    """While the migration makes no progress, neither node can renew the hold, so it is lost. A wait without a timeout
+    goes on."""
     with redlatch.connect(cluster.url, watchdog_lease=3.0, command_timeout=_WAIT) as client:
         held = client.read_write_lock(lock_name).read
         assert held.acquire(timeout=5)

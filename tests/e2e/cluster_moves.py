@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slots that migrate and masters that are replaced, while locks are held, waited for and renewed.
 
-A stage of its own, as it takes minutes.
+These tests are a stage of their own, because they take minutes.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _WAIT = 25.0
 
 @pytest.fixture(name="cluster", scope="module")
 def cluster_fixture() -> Iterator[Cluster]:
-    """Three masters, each with a replica."""
+    """A cluster of three masters, each with a replica."""
     with Cluster(replicas=1) as cluster:
         yield cluster
 
 
 @pytest.fixture(name="client")
 def client_fixture(cluster: Cluster) -> Iterator[redlatch.Client]:
-    """One with leases of 6 s, so that they are renewed every 2 s."""
+    """A client with leases of 6 s, which it renews every 2 s."""
     with redlatch.connect(cluster.url, watchdog_lease=6.0) as client:
         yield client
 
 
 @pytest.fixture(name="other")
 def other_fixture(cluster: Cluster) -> Iterator[redlatch.Client]:
-    """Another one."""
+    """A second client, with the same leases."""
     with redlatch.connect(cluster.url, watchdog_lease=6.0) as client:
         yield client
 
@@ -57,7 +57,7 @@ KINDS: dict[str, Callable[[redlatch.Client, str], redlatch.Lock]] = {
 
 
 def waits(client: redlatch.Client, lock: redlatch.Lock, kind: str) -> Waiting:
-    """Somebody who waits, and hears messages."""
+    """Starts a waiter of the client, and waits until it is queued and, unless the kind polls, subscribed."""
     waiting = Waiting(lock, _WAIT)
     wait_until(lambda: client.stats()["waiters"] > 0, 10.0, "the waiter")
     wait_until(lambda: kind in ("multi", "spin") or client.stats()["subscriptions"] > 0, 10.0, "a subscription")
@@ -65,13 +65,13 @@ def waits(client: redlatch.Client, lock: redlatch.Lock, kind: str) -> Waiting:
 
 
 def in_step(master: RedisServer) -> bool:
-    """Whether its replica has everything."""
+    """Returns whether the master's replica has received all writes."""
     found = master.admin.info("replication")
     return bool(found["connected_slaves"] == 1 and found["slave0"]["offset"] == found["master_repl_offset"])
 
 
 def renewed_since(client: redlatch.Client, before: int) -> bool:
-    """Whether there were more renewals than so many."""
+    """Returns whether the client has made more than `before` renewals."""
     return client.stats()["renewals"] > before
 
 
@@ -79,7 +79,8 @@ def renewed_since(client: redlatch.Client, before: int) -> bool:
 def test_a_slot_moves_there_and_back(
     cluster: Cluster, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str
 ) -> None:
-    """Key by key, under a hold that is waited for: it stays, is renewed, and its release wakes who waits."""
+    """A slot moves key by key while a lock is held and waited for. The hold stays and is renewed, and its release wakes
+    the waiter."""
     holder, waiter = KINDS[kind](client, lock_name), KINDS[kind](other, lock_name)
     home = cluster.master_of(lock_name)
     for target in (cluster.others(home)[0], home):
@@ -98,7 +99,7 @@ def test_a_slot_moves_there_and_back(
 def test_what_is_waited_for_moves_there_and_back(
     cluster: Cluster, client: redlatch.Client, other: redlatch.Client, lock_name: str, kind: str
 ) -> None:
-    """Also what is no hold, or is waited for by another kind: it stays taken, and a message wakes who waits."""
+    """The same for readers and for counts: they stay taken, and a message wakes the waiter."""
     home = cluster.master_of(lock_name)
     for target in (cluster.others(home)[0], home):
         wait = Wait(kind, f"{{{lock_name}}}:{target.port}", client, other)
@@ -116,8 +117,8 @@ def test_what_is_waited_for_moves_there_and_back(
 def test_names_of_a_slot_that_migrates(
     cluster: Cluster, client: redlatch.Client, lock_name: str, kind: str
 ) -> None:
-    """A key that is there stays there; one that is not is made on the target, which the source names once for each
-    command."""
+    """A key that exists on the source stays there. A key that does not exist is created on the target, by commands that
+    the source redirects one by one with ASK."""
     make = {"mutex": client.lock, "plain": client.plain_lock, "spin": client.spin_lock}[kind]
     held, late = make(f"{{{lock_name}}}:held"), make(f"{{{lock_name}}}:late")
     source = cluster.master_of(lock_name)
@@ -143,7 +144,7 @@ def test_names_of_a_slot_that_migrates(
 def test_several_keys_wait_for_the_migration(
     cluster: Cluster, client: redlatch.Client, lock_name: str, kind: str
 ) -> None:
-    """Of the keys that a script needs some are on each side: nobody can run it until the slot has arrived."""
+    """Some keys of the script are on each node, so no node can run it until the slot has moved."""
     lock = KINDS[kind](client, lock_name)
     assert lock.acquire(timeout=5)
     lock.release()
@@ -160,7 +161,7 @@ def test_several_keys_wait_for_the_migration(
 def test_a_master_is_replaced(
     cluster: Cluster, client: redlatch.Client, other: redlatch.Client, lock_name: str, how: str
 ) -> None:
-    """Its replica has the hold: it is verified there, and its release wakes who waits."""
+    """The replica that becomes master has the hold. It is verified there, and its release wakes the waiter."""
     master = cluster.master_of(lock_name)
     replica = cluster.replica_of(master)
     holder = client.lock(lock_name)
@@ -188,7 +189,7 @@ def test_a_master_is_replaced(
 
 @contextmanager
 def cut_from_its_replica(cluster: Cluster, name: str) -> Iterator[None]:
-    """What is written to the name's master in this block, the replica lacks that has its place afterwards."""
+    """Fails the name's master over to its replica, which lacks everything that was written in this block."""
     master = cluster.master_of(name)
     replica = cluster.replica_of(master)
     wait_until(lambda: in_step(master), 10.0, "the replica to be in step")
@@ -201,7 +202,7 @@ def cut_from_its_replica(cluster: Cluster, name: str) -> Iterator[None]:
 
 
 def calm_down(cluster: Cluster) -> None:
-    """Starts what was killed."""
+    """Starts the servers that were killed, and waits until the cluster is ready."""
     for server in cluster.servers:
         if not server.running:
             server.start()
@@ -211,7 +212,8 @@ def calm_down(cluster: Cluster) -> None:
 def test_a_hold_that_was_not_replicated_is_lost_at_once(
     cluster: Cluster, client: redlatch.Client, lock_name: str
 ) -> None:
-    """Long before its lease would end: as soon as the client knows the new master, for which it asks all the time."""
+    """The loss comes long before the lease ends: as soon as the client, which asks for the topology all the time, knows
+    the new master."""
     lock = client.lock(lock_name, lease=60)
     with cut_from_its_replica(cluster, lock_name):
         assert lock.acquire(timeout=_WAIT)
@@ -227,7 +229,8 @@ def test_a_hold_that_was_not_replicated_is_lost_at_once(
 def test_a_token_after_the_counter_was_lost(
     cluster: Cluster, client: redlatch.Client, lock_name: str, from_time: bool
 ) -> None:
-    """Drawn from the new master's time it is higher than all before; counted from what is left it is one of those."""
+    """A token from the new master's time is higher than all tokens before. A token from the counter that is left
+    repeats an earlier one."""
     lock = client.fenced_lock(lock_name, token_from_time=from_time)
     seen: List[int] = []
 
@@ -246,7 +249,7 @@ def test_a_token_after_the_counter_was_lost(
 
 
 def test_replicas_acknowledge(cluster: Cluster, lock_name: str) -> None:
-    """Those of the name's own master."""
+    """The replicas of the name's own master acknowledge, not those of other masters."""
     with redlatch.connect(cluster.url, min_replicas=1, replica_timeout=0.5, watchdog_lease=6.0) as client:
         master = cluster.master_of(lock_name)
         lock = client.lock(lock_name)
@@ -267,7 +270,8 @@ def test_replicas_acknowledge(cluster: Cluster, lock_name: str) -> None:
 
 
 def test_a_slot_that_nobody_serves(lock_name: str) -> None:
-    """Whoever waits goes on when somebody does; others are told why they have to."""
+    """A non-blocking acquire fails with the reason, and a timed one at its deadline. A waiter goes on when a node
+    serves the slot again."""
     with Cluster(masters=2, cluster_require_full_coverage=False) as cluster, redlatch.connect(cluster.url) as client:
         slot, master = cluster.slot_of(lock_name), cluster.master_of(lock_name)
         other = cluster.others(master)[0]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the end-to-end tests: servers, the faulty network, witnesses, and a check for what tests leave behind.
 
-Tests run in any order and in several processes at once: each test module has a server of its own, and each test a lock
-name of its own. With --leak-check, or REDLATCH_E2E_LEAK_CHECK=1, a test fails that leaves behind file descriptors,
-threads, redlatch connections, or lock keys that never expire.
+Tests run in any order and in several processes at once, so each test module has its own server and each test its own
+lock name. With --leak-check or REDLATCH_E2E_LEAK_CHECK=1 a test fails if it leaves behind file descriptors, threads,
+redlatch connections, or lock keys that never expire.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line("markers", f"{_MAY_LEAVE_KEYS}: the leak check does not look at keys after this test")
 
 
@@ -54,7 +54,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> Optional[str]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """Show what the servers printed when a test fails."""
+    """Add the servers' logs to the report of a test that fails."""
     outcome = yield
     report = outcome.get_result()
     if report.failed:
@@ -67,7 +67,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
 
 @pytest.fixture(scope="session")
 def server_binary() -> List[str]:
-    """The server program; without one the tests fail, rather than pass by being skipped."""
+    """The server program. Without one the tests fail; if they were skipped, the run would pass."""
     try:
         return server_command()
     except RuntimeError as error:
@@ -77,7 +77,7 @@ def server_binary() -> List[str]:
 
 @pytest.fixture(scope="module")
 def module_server(server_binary: List[str]) -> Iterator[RedisServer]:
-    """The module's server, in whatever state the last test left it; tests use `server`."""
+    """The module's server, in the state in which the last test left it. Tests use `server` instead."""
     with RedisServer() as started:
         started.make_pristine()
         yield started
@@ -85,7 +85,7 @@ def module_server(server_binary: List[str]) -> Iterator[RedisServer]:
 
 @pytest.fixture
 def server(module_server: RedisServer) -> Iterator[RedisServer]:
-    """The module's server, running, without keys and without scripts. What its client() returns lives for one test."""
+    """The module's server, running, without keys and without scripts. Its client() connections live for one test."""
     module_server.make_pristine()
     yield module_server
     module_server.close_clients()
@@ -106,7 +106,7 @@ def fresh_server(make_server: MakeServer) -> RedisServer:
 
 @pytest.fixture(scope="module")
 def module_servers(server_binary: List[str]) -> Iterator[List[RedisServer]]:
-    """Three servers of the module, in whatever state the last test left them; tests use `servers`."""
+    """Three servers of the module, in the state in which the last test left them. Tests use `servers` instead."""
     with ExitStack() as stack:
         yield [stack.enter_context(RedisServer()) for _ in range(3)]
 
@@ -125,20 +125,20 @@ def servers(module_servers: List[RedisServer]) -> Iterator[List[RedisServer]]:
 
 @pytest.fixture
 def client(server: RedisServer, open_clients: OpenClients) -> Any:
-    """A client straight at the server; files that want another one have their own."""
+    """A client connected to the server without a proxy. Modules that need other options define their own."""
     return open_clients([server])[0]
 
 
 @pytest.fixture
 def other(server: RedisServer, open_clients: OpenClients) -> Any:
-    """A second client: another owner, whichever thread calls."""
+    """A second client. Its holds have other owners than those of `client`, also on the same thread."""
     return open_clients([server])[0]
 
 
 @pytest.fixture
 def open_clients() -> Iterator[OpenClients]:
-    """Opens a client for each of several servers, or URLs."""
-    import redlatch  # which tests of other languages do without
+    """Opens a client for each of several servers or URLs."""
+    import redlatch  # here, because tests of other languages do without the package
 
     with ExitStack() as stack:
         yield lambda places, **options: [
@@ -155,7 +155,7 @@ def proxy(server: RedisServer) -> Iterator[Proxy]:
 
 @pytest.fixture
 def monitor(server: RedisServer) -> Iterator[Monitor]:
-    """A record of what `server` executes."""
+    """A record of the commands that `server` executes."""
     with Monitor(server) as started:
         yield started
 
@@ -185,7 +185,7 @@ def lock_name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(autouse=True)
 def leak_check(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Compare this process and the servers before and after the test, if asked to."""
+    """Compare this process and the servers before and after the test, if the check is switched on."""
     wanted = request.config.getoption("--leak-check", default=False)
     if not wanted and os.environ.get("REDLATCH_E2E_LEAK_CHECK") != "1":
         yield
@@ -213,7 +213,7 @@ def _wait_for_no_more_than(before: Dict[str, str], now: Callable[[], Dict[str, s
 
 
 def _descriptors() -> Dict[str, str]:
-    """The process's descriptors: what each number stands for."""
+    """Returns the process's descriptors: number and target."""
     found = {}
     for number in os.listdir("/proc/self/fd"):
         try:
@@ -224,7 +224,7 @@ def _descriptors() -> Dict[str, str]:
 
 
 def _threads() -> Dict[str, str]:
-    """The process's threads, those of C libraries included: the name of each."""
+    """Returns the process's threads, including those of C libraries: id and name."""
     found = {}
     for number in os.listdir("/proc/self/task"):
         try:
@@ -236,12 +236,12 @@ def _threads() -> Dict[str, str]:
 
 
 def _redlatch_connections(server: RedisServer) -> Dict[str, str]:
-    """The connections that redlatch clients have to the server: address and name."""
+    """Returns the connections of redlatch clients to the server: address and name."""
     return {entry["addr"]: entry["name"] for entry in server.client_list("redlatch:")}
 
 
 def _keys_without_ttl(server: RedisServer) -> List[bytes]:
-    """Lock hashes and redlatch's helper keys that would stay for ever; either is a defect, whatever the test did."""
+    """Returns the hashes and redlatch's helper keys that have no TTL. Each is a defect, whatever the test did."""
     client: Any = server.admin
     hashes = list(client.scan_iter(_type="hash"))
     helpers = list(client.scan_iter(match="redlatch_*"))

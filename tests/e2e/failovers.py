@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failover after failover under contention, through sentinels. A stage of its own, as it takes minutes."""
+"""Repeated failovers by sentinels while workers contend for locks. A stage of its own, because it takes minutes."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from support.sentinels import Watched
 
 ROUNDS = 7
 WORKERS = 6
-# From the moment that the sentinels name a master until somebody has had a turn there, on a busy machine.
+# The longest time, on a busy machine, from the announcement of a master until each worker has had a turn there.
 BOUND = 15.0
 
 
 def order(watched: Watched) -> None:
-    """The sentinels change the master in good order."""
+    """The sentinels fail over on command."""
     watched.failover()
 
 
 def kill(watched: Watched) -> None:
-    """The master is killed, and comes back as a replica."""
+    """The master is killed and started again, as a replica."""
     old = watched.master
     old.kill()
     watched.wait_for_new_master(old)
@@ -32,7 +32,7 @@ def kill(watched: Watched) -> None:
 
 
 def stop(watched: Watched) -> None:
-    """The master stops, and goes on when another one is there."""
+    """The master's process is stopped, and continues when there is another master."""
     old = watched.master
     old.sigstop()
     watched.wait_for_new_master(old)
@@ -40,7 +40,7 @@ def stop(watched: Watched) -> None:
 
 
 class Worker(threading.Thread):
-    """Takes one of two locks again and again; both ways of asking are used in turn."""
+    """Acquires and releases one of two locks repeatedly. Every third worker acquires without blocking."""
 
     def __init__(self, url: str, number: int, stopping: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -69,7 +69,8 @@ class Worker(threading.Thread):
         time.sleep(0.005)
 
     def _note(self, error: redlatch.RedlatchError) -> None:
-        """What a failover may bring: a hold that is lost, and that there is no master for a call that does not wait."""
+        """Counts an error. A failover may cause a lost hold, and a transient error for a call that does not wait. All
+        other errors are wrong."""
         self.errors[error.status_name] = self.errors.get(error.status_name, 0) + 1
         waits = self._number % 3 != 0 and not str(error).startswith("release ")
         if isinstance(error, redlatch.LockLostError) or (not waits and error.retryable):
@@ -78,7 +79,7 @@ class Worker(threading.Thread):
 
 
 def wait_for_turns(workers: List[Worker]) -> None:
-    """Until each has had a turn from now on."""
+    """Waits until each worker has had a further turn."""
     before = [worker.turns for worker in workers]
     wait_until(
         lambda: all(worker.turns > turns for worker, turns in zip(workers, before)),
@@ -90,7 +91,7 @@ def wait_for_turns(workers: List[Worker]) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("change", [order, kill, stop])
 def test_failovers(change: Callable[[Watched], None]) -> None:
-    """After each one every worker has turns again; no error reaches one that waits."""
+    """After each failover every worker has turns again. Waiting acquires fail with no error but a lost hold."""
     stopping = threading.Event()
     with Watched() as watched:
         workers = [Worker(watched.url(), number, stopping) for number in range(WORKERS)]

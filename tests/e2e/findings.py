@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `redlatch doctor` finds, read from its JSON."""
+"""The findings of `redlatch doctor`, read from its JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Findings = Dict[str, List[Dict[str, Any]]]
 
 
 def examine(server: Optional[RedisServer], *arguments: str) -> Tuple[int, Findings]:
-    """The exit status and the findings by their subjects."""
+    """Returns the exit status and the findings by subject."""
     done = redlatch(server, "doctor", "--json", *arguments)
     findings: Findings = {}
     for finding in json.loads(done.stdout):
@@ -23,12 +23,12 @@ def examine(server: Optional[RedisServer], *arguments: str) -> Tuple[int, Findin
 
 
 def wrong(findings: Findings) -> Set[Tuple[str, str]]:
-    """Subjects and levels of all that is to be mended; the version of an old server is not the subject here."""
+    """Returns subject and level of each warning and problem, except those about the server's version."""
     return {(subject, finding["level"]) for subject, all_of_it in findings.items() for finding in all_of_it
             if finding["level"] in ("warning", "problem") and subject != "version"}
 
 
 def message(findings: Findings, subject: str, level: str) -> str:
-    """What is words of a subject, with what to do."""
+    """Returns the message and the advice of the only finding with this subject and level."""
     (found,) = [finding for finding in findings[subject] if finding["level"] == level]
     return f"{found['message']} {found['advice']}"

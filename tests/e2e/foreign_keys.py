@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every name that redlatch uses, what may stand there that is not its own, and the calls that meet it."""
+"""For each kind: the keys that redlatch uses, the foreign data that may be there, and the calls that come across it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Write = Callable[[Any, str], object]
 Do = Callable[[Any], object]
 Keys = Callable[[RedisServer, redlatch.Client, str], List[str]]
 
-LONG_S = 20.0  # of a wait that an error ends
+LONG_S = 20.0  # the timeout of waits that an error must end early
 
 # ---------------------------------------------------------------------------------------------------------- shapes --
 
@@ -44,7 +44,7 @@ _NO_COUNT: Dict[str, Write] = {
 }
 _NO_HASH = {**_TEXT, **_NUMBER, **_LIST, **_SET, **_ZSET, **_STREAM}
 NO_LOCK = {**_NO_HASH, **_HASHES}
-# A word is a plain lock.
+# Any string may be a plain lock, so no string is foreign to one.
 NO_PLAIN = {**_LIST, **_SET, **_ZSET, **_STREAM, **_HASH}
 NO_COUNT = {**_NO_COUNT, **_LIST, **_SET, **_ZSET, **_STREAM, **_HASH}
 NO_QUEUE = {**_TEXT, **_NUMBER, **_LIST, **_SET, **_ZSET, **_HASH}
@@ -57,8 +57,8 @@ NO_LEASES = {**_TEXT, **_LIST, **_SET, **_ZSET, **_HASH}
 
 
 class Place(NamedTuple):
-    """A key of a kind: by name and client, what may stand there, which calls never look at it, and which of these
-    are not made, since they would wait."""
+    """A key of a kind: its name, the foreign data that may be there, the calls that do not access it, and the calls
+    that are left out because they would wait."""
 
     keys: Keys
     shapes: Dict[str, Write]
@@ -67,7 +67,8 @@ class Place(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """How a kind is made; `prepare` brings it into the state of the calls in `held`, to which its result is given."""
+    """A kind: `make` returns the object for the calls in `free`. `prepare` brings it into the state for the calls in
+    `held`, which are given its result."""
 
     make: Callable[[redlatch.Client, str], Any]
     free: Dict[str, Do]
@@ -78,7 +79,7 @@ class Kind(NamedTuple):
 
 
 def tag(name: str) -> str:
-    """The hash tag of keys beside the name, by Redisson's rule."""
+    """Returns the name as Redisson writes it into further keys of a lock: with braces unless it has some."""
     return name if "{" in name else f"{{{name}}}"
 
 
@@ -91,7 +92,7 @@ def _beside(pattern: str) -> Keys:
 
 
 def _next_ids(pattern: str) -> Keys:
-    """The keys of the next operations: a client numbers what it does."""
+    """Returns a function for the keys of the next operations. A client numbers its operations in order."""
 
     def keys(_server: RedisServer, client: redlatch.Client, name: str) -> List[str]:
         probe = client.lock("probe", owner="handle")
@@ -103,7 +104,8 @@ def _next_ids(pattern: str) -> Keys:
 
 
 def _next_record(server: RedisServer, client: redlatch.Client, name: str) -> List[str]:
-    """The key in which the next operation will be recorded: the one of the operation before it, of whatever name."""
+    """Returns the key in which the next operation will be recorded. Its number is that of the previous record, even if
+    that was for another name."""
     client.semaphore("probe").release()
     (record,) = server.admin.scan_iter(match="redlatch_op:{probe}:*")
     server.admin.delete("probe", record)
@@ -150,7 +152,7 @@ def _multi(
     leave_out: Tuple[str, ...] = (),
     levels: bool = True,
 ) -> Kind:
-    """Two members in one slot, of which the second has the foreign key."""
+    """Returns a multi lock of two members on one server. The second has the foreign key."""
     return _lock(
         lambda client, name: redlatch.multi_lock(member(client, f"{name}:first"), member(client, name), owner="handle"),
         places,
@@ -287,7 +289,7 @@ KINDS: Dict[str, Kind] = {
 
 
 def cases() -> Iterator[Tuple[str, str, str]]:
-    """Kind, place and shape of all that may stand there."""
+    """Yields kind, place and shape of each case."""
     for kind, made in KINDS.items():
         for place, keys in made.places.items():
             for shape in keys.shapes:
@@ -295,11 +297,11 @@ def cases() -> Iterator[Tuple[str, str, str]]:
 
 
 def snapshot(server: RedisServer) -> Dict[bytes, Tuple[bytes, bool]]:
-    """What stands in all keys, and whether their TTL is the one that a foreign key was given, or another."""
+    """Returns the content of every key, and whether its TTL is that of a foreign key."""
     redis: Any = server.admin
     return {key: (content(redis, key), 990 < redis.ttl(key) <= 1000) for key in list(redis.keys())}
 
 
 def content(redis: Any, key: bytes) -> bytes:
-    """All that a key holds. Older servers dump a large hash in another order after each reading."""
+    """Returns a key's content. A hash is read, because older servers dump a large one in a new order each time."""
     return repr(sorted(redis.hgetall(key).items())).encode() if redis.type(key) == b"hash" else redis.dump(key)

@@ -13,7 +13,7 @@ import redlatch
 
 
 class Child:
-    """A forked child that runs a function, as bare as os.fork() is."""
+    """A child made by os.fork() that runs one function and exits."""
 
     def __init__(self, live: Callable[[], Optional[str]], seconds: int = 20) -> None:
         self._read_end, write_end = os.pipe()
@@ -32,8 +32,8 @@ class Child:
         os.close(write_end)
 
     def end(self) -> str:
-        """Waits for the end of the child, and returns what its function returned. What that raised is shown, and fails
-        the test."""
+        """Waits for the end of the child, and returns what its function returned. Fails the test with the traceback if
+        the function raised."""
         words = b""
         while part := os.read(self._read_end, 65_536):
             words += part
@@ -43,12 +43,12 @@ class Child:
 
 
 def in_child(live: Callable[[], Optional[str]]) -> None:
-    """Runs a function in a child to its end."""
+    """Runs a function in a forked child, and waits for its end."""
     Child(live).end()
 
 
 def refused(calls: Dict[str, Callable[[], object]]) -> None:
-    """All of them speak of the parent."""
+    """Checks that each call raises ForkedError with a message about the parent."""
     for name, call in calls.items():
         with pytest.raises(redlatch.ForkedError, match="belongs to the parent") as caught:
             call()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of each form that reports tell apart, and keys that are none, written as others write them."""
+"""Keys of each form that reports distinguish, and keys that are no locks, written as other programs write them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
 
 
 def put_hash(server: RedisServer, name: object, values: Dict[str, object], ttl_ms: int = 60_000) -> None:
-    """A hash with a lease."""
+    """Write a hash with a TTL."""
     client: Any = server.admin
     client.hset(name, mapping=values)
     client.pexpire(name, ttl_ms)
 
 
 def put_every_form(server: RedisServer) -> Dict[str, str]:
-    """One key of each form in Redisson's format; the kind of each name."""
+    """Write one key of each form in Redisson's format. Returns the kind of each name."""
     client: Any = server.admin
     put_hash(server, "mutex", {f"{UUID}:42": 2})
     put_hash(server, "fenced", {f"{UUID}:1": 1})
@@ -41,7 +41,7 @@ def put_every_form(server: RedisServer) -> Dict[str, str]:
 
 
 def put_permits(server: RedisServer, name: str, taken: int) -> None:
-    """A permit semaphore with three permits that may be taken, and one whose lease is over."""
+    """Write a permit semaphore with three available permits, `taken` acquired ones, and one whose lease is over."""
     client: Any = server.admin
     client.set(name, 3)
     now = int(time.time() * 1000)
@@ -50,7 +50,7 @@ def put_permits(server: RedisServer, name: str, taken: int) -> None:
 
 
 def put_what_is_no_lock(server: RedisServer) -> List[str]:
-    """Keys that are something else; their names."""
+    """Write keys that are no locks. Returns their names."""
     client: Any = server.admin
     client.set("text", "five")
     client.set("page", "12345678901234567890")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that collects the events of a client, by the core's own interface."""
+"""A host that collects the events of a client through the C interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from redlatch._ffi import ffi, lib, new_record
 
 
 class Host:
-    """What collects the events of a client."""
+    """Collects the events of one client."""
 
     def __init__(self, client: redlatch.Client) -> None:
         self._handle = client._handle
@@ -21,7 +21,7 @@ class Host:
         self._descriptor = out[0]
 
     def event(self) -> Any:
-        """The next event; the descriptor tells when there is one."""
+        """Returns the next event. Waits at the descriptor until there is one."""
         until = time.monotonic() + 5.0
         record = new_record("redlatch_event")
         while (status := lib.redlatch_client_next_event(self._handle, record)) == lib.REDLATCH_AGAIN:
@@ -31,11 +31,11 @@ class Host:
         return record
 
     def events(self, count: int) -> List[Any]:
-        """So many events."""
+        """Returns the next `count` events."""
         return [self.event() for _ in range(count)]
 
     def quiet(self) -> bool:
-        """Whether there is no event; work there may be."""
+        """Returns whether no event comes for 0.1 s. The descriptor may be readable for other work."""
         until = time.monotonic() + 0.1
         while (left := until - time.monotonic()) > 0:
             ready, _, _ = select.select([self._descriptor], [], [], left)
@@ -44,5 +44,5 @@ class Host:
         return True
 
     def is_readable(self) -> bool:
-        """Whether the descriptor says that there is something to do."""
+        """Returns whether the descriptor is readable."""
         return bool(select.select([self._descriptor], [], [], 0)[0])

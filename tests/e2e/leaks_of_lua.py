@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""100 000 cycles in each Lua leave no memory and no descriptors behind. A stage of its own, as it takes a minute."""
+"""100 000 cycles in each Lua leak no memory and no descriptors. A stage of its own, because it takes a minute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.lua_programs import LUAS, play, scenes_of
 @pytest.mark.parametrize("lua", LUAS)
 @pytest.mark.parametrize("scene", scenes_of("leaks"))
 def test_leaks(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """The scenes measure themselves."""
+    """The scenes measure memory and descriptors themselves; the keys are checked here."""
     play(lua, "leaks", scene, server.url, lock_name)
     left = [key for key in server.admin.keys("*") if not key.startswith(b"redlatch_op:")]
     assert left == []

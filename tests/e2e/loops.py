@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event loops for tests: one interface to asyncio, uvloop and trio. A test gets the World that it runs in."""
+"""Event loops for tests: one interface to asyncio, uvloop and trio. A test is given the World of its loop."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import trio
 import uvloop
 
 Main = Callable[..., Awaitable[Any]]
-# "ok" and what it returned, "cancelled" and None, or "error" and the exception.
+# "ok" and the task's result, "cancelled" and None, or "error" and the exception.
 Outcome = Tuple[str, Any]
 
 TIMEOUT = 30.0
 
 
 class Started:
-    """A task."""
+    """A task that was started, and its outcome."""
 
     def __init__(self) -> None:
         self.outcome: Optional[Outcome] = None
@@ -27,21 +27,21 @@ class Started:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
+        """Returns whether the task has ended."""
         return self.outcome is not None
 
     def cancel(self) -> None:
-        """Cancels it."""
+        """Cancels the task."""
         self._cancel()
 
     async def end(self) -> Outcome:
-        """Waits for its end."""
+        """Waits for the end of the task, and returns its outcome."""
         await self._over.wait()
         assert self.outcome is not None
         return self.outcome
 
     async def value(self) -> Any:
-        """Waits for its end, which must be a good one."""
+        """Waits for the end of the task, and returns its result. Raises what the task raised."""
         how, what = await self.end()
         if how == "error":
             raise what
@@ -50,12 +50,12 @@ class Started:
 
 
 class World:
-    """What tests do in any loop."""
+    """The operations that tests need of an event loop."""
 
     cancelled: type[BaseException]
 
     async def sleep(self, seconds: float) -> None:
-        """Lets others run."""
+        """Sleeps while other tasks run."""
         raise NotImplementedError
 
     def spawn(self, function: Main, *arguments: Any) -> Started:
@@ -63,11 +63,11 @@ class World:
         raise NotImplementedError
 
     async def limited(self, seconds: float, function: Main, *arguments: Any) -> bool:
-        """Whether the function ended by itself within the time."""
+        """Runs the function, and cancels it after `seconds`. Returns whether it ended by itself."""
         raise NotImplementedError
 
     async def until(self, predicate: Callable[[], Any], what: str = "") -> None:
-        """Waits until something is so."""
+        """Waits until the predicate is true."""
         end = time.monotonic() + TIMEOUT
         while not predicate():
             assert time.monotonic() < end, f"waited in vain {what}"
@@ -180,7 +180,7 @@ def _trio(main: Main, arguments: Tuple[Any, ...]) -> Any:
     try:
         return trio.run(run)
     except BaseException as error:
-        while hasattr(error, "exceptions") and len(error.exceptions) == 1:  # a group of one
+        while hasattr(error, "exceptions") and len(error.exceptions) == 1:  # an exception group of one
             error = error.exceptions[0]
         raise error from None
 
@@ -193,5 +193,5 @@ RUNNERS: Dict[str, Callable[[Main, Tuple[Any, ...]], Any]] = {
 
 
 def run(loop: str, main: Main, *arguments: Any) -> Any:
-    """Runs a coroutine function in a loop of its own."""
+    """Runs a coroutine function in a new loop of the named kind."""
     return RUNNERS[loop](main, arguments)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page on OpenResty says, tried with nginx and its Lua module: the stage `openresty` of `./dev test --all`.
+"""Tests what the page on OpenResty says, with nginx and its Lua module: the stage `openresty` of `./dev test --all`.
 
-REDLATCH_TEST_NGINX names the folder into which support/nginx.py unpacked Debian's packages. Without it those that are
-installed are tried.
+REDLATCH_TEST_NGINX names the folder into which support/nginx.py unpacked Debian's packages. Without it the installed
+packages are used.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from support.wire import subscribers
 
 FOLDER = os.environ.get("REDLATCH_TEST_NGINX", "")
 MODULES = f"{FOLDER}/usr/lib/nginx/modules"
-# What else would be in folders that an installation makes.
+# Keeps nginx's temporary files in the test's folder. By default they are in folders that an installation creates.
 KEPT_HERE = "".join(f"{what}_temp_path {what}; " for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
 LOADED = "".join(f"load_module {MODULES}/{name}.so; " for name in ("ndk_http_module", "ngx_http_lua_module"))
 
 
 class Nginx:
-    """The example's server, on a port of its own."""
+    """The server of the example, on a free port."""
 
     def __init__(self, folder: Path, url: str, *changes: Tuple[str, str]) -> None:
         self.port = free_port()
@@ -63,13 +63,13 @@ class Nginx:
         wait_until(self.is_alive, 10.0, self.log.read_text)
 
     def get(self, path: str) -> str:
-        """What the server answers."""
+        """Returns the server's response to a path."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{path}", timeout=20) as answer:
             text: str = answer.read().decode().strip()
         return text
 
     def is_alive(self) -> bool:
-        """Whether the server answers."""
+        """Returns whether the server responds."""
         try:
             return self.get("alive") == "alive"
         except OSError:
@@ -87,7 +87,7 @@ def nginx(server: RedisServer, tmp_path: Path) -> Iterator[Nginx]:
 
 @pytest.mark.parametrize("way", ["wait", "thread", "blocks"])
 def test_waiting(nginx: Nginx, server: RedisServer, peer: RedissonShapedPeer, way: str, lock_name: str) -> None:
-    """A request that waits for the lock: other requests are served meanwhile, or not."""
+    """While a request waits for the lock, nginx serves other requests, except with the way `blocks`."""
     peer.lock(lock_name)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         answer = pool.submit(nginx.get, f"{way}?name={lock_name}")
@@ -102,14 +102,15 @@ def test_waiting(nginx: Nginx, server: RedisServer, peer: RedissonShapedPeer, wa
 
 
 def test_trying(nginx: Nginx, lock_name: str) -> None:
-    """Two requests of one worker try at once: one works, the other is told, although both have the same client."""
+    """Two requests of one worker try at the same time. One gets the lock and the other a timeout, although both use the
+    same client."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
         answers = [pool.submit(nginx.get, f"try?name={lock_name}") for _ in range(2)]
         assert sorted(answer.result() for answer in answers) == ["timeout", "worked"]
 
 
 def test_many_waiters(nginx: Nginx, lock_name: str) -> None:
-    """Requests wait beside each other, and all of them get their turn."""
+    """Many requests wait at the same time, and each gets the lock in the end."""
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         ways = ["wait", "thread"] * 10
         answers = [pool.submit(nginx.get, f"{way}?name={lock_name}") for way in ways]
@@ -117,7 +118,7 @@ def test_many_waiters(nginx: Nginx, lock_name: str) -> None:
 
 
 def test_timer_and_end(nginx: Nginx, server: RedisServer, lock_name: str) -> None:
-    """The timer works; a server that is told to quit leaves nothing held."""
+    """The timer gets the lock. A server that ends by SIGQUIT leaves no keys."""
     wait_until(lambda: "the timer has the lock" in nginx.log.read_text(encoding="utf-8"))
     assert nginx.get(f"try?name={lock_name}") == "worked"
     nginx.process.send_signal(signal.SIGQUIT)
@@ -126,7 +127,8 @@ def test_timer_and_end(nginx: Nginx, server: RedisServer, lock_name: str) -> Non
 
 
 def test_client_of_the_master(server: RedisServer, tmp_path: Path) -> None:
-    """A client that was opened before the workers were forked works in each; one that refuses says so."""
+    """A client that was opened before the workers were forked works in a worker. With after_fork = 'refuse' its calls
+    fail with FORKED."""
     refuses = "REFUSES = assert(require('redlatch').connect(nil, {after_fork = 'refuse'}))"
     changes = [
         ('require "redlatch"', f'MASTERS = assert(require("redlatch").connect()) {refuses}'),
@@ -147,7 +149,7 @@ def test_client_of_the_master(server: RedisServer, tmp_path: Path) -> None:
 
 
 def test_no_privileged_agent(server: RedisServer, tmp_path: Path) -> None:
-    """Debian's nginx has none, so that the page can say nothing of it."""
+    """Debian's nginx has no privileged agent, so the page says nothing about it."""
     asks = 'AGENT = select(2, require("ngx.process").enable_privileged_agent()) require "redlatch"'
     tells = 'ngx.say(require("locks").block(ngx.var.arg_name))'
     nginx = Nginx(tmp_path, server.url, ('require "redlatch"', asks), (tells, "ngx.say(AGENT)"))
@@ -159,7 +161,7 @@ def test_no_privileged_agent(server: RedisServer, tmp_path: Path) -> None:
 
 
 def test_clean(nginx: Nginx) -> None:
-    """No Lua error was logged by any of the ways."""
+    """None of the ways logs a Lua error."""
     for way in ("try", "wait", "thread", "blocks"):
         assert nginx.get(f"{way}?name=x") == "worked"
     time.sleep(0.3)

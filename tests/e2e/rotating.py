@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user of the server whose password changes, and who the connections of a client are."""
+"""A user of the server whose password changes, and the users of a client's connections."""
 
 from __future__ import annotations
 
@@ -21,34 +21,33 @@ class User:
         self.rotate()
 
     def rotate(self) -> None:
-        """Another password, and only that one."""
+        """Replaces the user's password by a new one."""
         self.password = f"{self.name} no. {next(self._numbers)}"
         self.server.admin.execute_command("ACL", "SETUSER", self.name, "resetpass", f">{self.password}")
 
     def kill(self, refused: Optional[redlatch.Client] = None) -> None:
-        """Ends all connections of the user. A client that can make no others has noticed that when this returns: what
-        is sent over a connection that has just ended is in doubt, and its caller is told no sooner than by its
-        time-out."""
+        """Ends all connections of the user. Then waits until the client `refused`, which can open no others, notices
+        it. A command that it sent before would be in doubt, and the call would end only by its timeout."""
         self.server.admin.execute_command("CLIENT", "KILL", "USER", self.name)
         if refused is not None:
             wait_until(lambda: refused.stats()["connections"] == 0)
 
     def connect(self, url: str = "", **options: Any) -> redlatch.Client:
-        """A client that is this user."""
+        """Opens a client as this user."""
         url = url or f"redis://127.0.0.1:{self.server.port}"
         return redlatch.connect(url, username=self.name, password=self.password, **options)
 
     def push(self, client: redlatch.Client) -> None:
-        """Tells a client the password."""
+        """Gives a client the current password."""
         client.set_credentials(self.name, self.password)
 
 
 def of_client(server: RedisServer, client: redlatch.Client) -> List[Tuple[str, str, bool]]:
-    """The client's connections on the server: id, user, whether they are subscribed."""
+    """Returns the client's connections from CLIENT LIST: id, user, and whether subscribed."""
     entries = [entry for entry in server.client_list("redlatch:") if entry["name"].endswith(client.uuid)]
     return [(entry["id"], entry["user"], entry["sub"] != "0") for entry in entries]
 
 
 def users(server: RedisServer, client: redlatch.Client) -> Set[str]:
-    """Who the client's connections are."""
+    """Returns the users of the client's connections."""
     return {user for _, user, _ in of_client(server, client)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the scenes of the C programs in programs/, which stand beside the build that is being tested."""
+"""Runs the scenes of the C programs in programs/, from the build that is tested."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROOT = SOURCES.parents[2]
 
 
 def scenes_of(program: str) -> List[str]:
-    """The names of a program's scenes, from its source."""
+    """Returns the names of a program's scenes, read from its source."""
     text = (SOURCES / f"{program}.c").read_text(encoding="utf-8")
     table = text[text.index("static const struct scene scenes[]") :]
     found = re.findall(r'\{"(\w+)", *\w+\}', table)
@@ -24,8 +24,8 @@ def scenes_of(program: str) -> List[str]:
 
 
 def folder() -> Path:
-    """Where the programs are built."""
-    # With PYTHONPATH=<build>/python the programs of the same build are meant; a wheel has none, then it is build/.
+    """Returns the folder with the built programs."""
+    # With PYTHONPATH=<build>/python it is in the same build. A wheel has no programs; those in build/ are used then.
     for build in (Path(redlatch.__file__).resolve().parents[2], _ROOT / "build"):
         found = build / "tests" / "e2e" / "programs"
         if found.is_dir():
@@ -34,7 +34,7 @@ def folder() -> Path:
 
 
 def play(program: str, scene: str, url: str, name: str, timeout: float = 100.0) -> None:
-    """Play one scene against a server; what went wrong stands in the assertion."""
+    """Play one scene against a server. The assertion has the output of a scene that fails."""
     command = [str(folder() / program), url, scene, name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, f"{program} {scene}: status {done.returncode}\n{done.stdout}{done.stderr}"

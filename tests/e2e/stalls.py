@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the machine keeps a thread from running that is ready to, measured while a test measures something else.
+"""Measures stalls: how long the machine keeps a ready thread from running, while a test measures something else.
 
-Bounds on times are the core's to keep, but a machine that is busy with other things stops the test and the core alike.
-A bound is widened by what was measured, which is next to nothing on a quiet machine.
+The core must keep bounds on times, but a machine that is busy with other work delays the core and the test alike. Tests
+widen a bound by the measured stall, which is close to zero on a quiet machine.
 
-hold_the_gil() is a stall made on purpose.
+hold_the_gil() stalls all threads on purpose.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from types import TracebackType
 from typing import Optional, Type
 
 _PERIOD = 0.004
-# From a timer of the core to a line of the test it is up to three threads that have to run one after the other.
+# Up to three threads have to run one after the other from a timer of the core to the line of the test that measures.
 _THREADS = 3
 
 
 def hold_the_gil(seconds: float) -> None:
-    """Runs no Python code in this process for so long, in any thread, as a C extension may that keeps the GIL."""
+    """Keeps all threads from running Python code for `seconds`, as a C extension that keeps the GIL does."""
     end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:  # a signal ends it early
+    while (left := end - time.monotonic()) > 0:  # a signal ends usleep early
         ctypes.PyDLL(None).usleep(int(left * 1e6) + 1)
 
 
 class Stalls:
-    """Measures from the beginning of the `with` block until it ends."""
+    """Measures stalls during a `with` block."""
 
     def __init__(self) -> None:
         self._worst = 0.0
@@ -46,7 +46,7 @@ class Stalls:
         return time.monotonic() - self._asleep_since - _PERIOD
 
     def widen(self, bound: float) -> float:
-        """A bound in seconds and what the machine may have added so far, in a stall that still lasts, too."""
+        """Returns a bound in seconds plus what stalls may have added so far, including a stall that still lasts."""
         return bound + _THREADS * (self._worst if self._over.is_set() else max(self._worst, self._late()))
 
     def __enter__(self) -> Stalls:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a lock whose replies get lost, each prepared so that one call makes it and one look judges it."""
+"""The steps of a lock, for tests in which replies get lost. One call makes a step, and one call checks its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from waiters import Waiting
 
 
 class Call:
-    """A call on a thread of its own. Locks that a step works with belong to their handle, so any thread may call."""
+    """A call on its own thread. The owner of a step's lock is the handle, so any thread may call it."""
 
     def __init__(self, function: Callable[[], object]) -> None:
         self._function = function
@@ -30,11 +30,11 @@ class Call:
 
     @property
     def done(self) -> bool:
-        """Whether the call has returned or raised."""
+        """Returns whether the call has returned or raised."""
         return not self._thread.is_alive()
 
     def result(self, timeout: float = 10.0) -> object:
-        """What the call returned; raises what it raised."""
+        """Returns what the call returned, or raises what it raised."""
         self._thread.join(timeout)
         assert self.done, f"the call is not done within {timeout} s"
         if self._error is not None:
@@ -42,7 +42,7 @@ class Call:
         return self._value
 
     def error(self, timeout: float = 10.0) -> Optional[BaseException]:
-        """What the call raised, if it did."""
+        """Returns what the call raised, or None."""
         self._thread.join(timeout)
         assert self.done, f"the call is not done within {timeout} s"
         return self._error
@@ -52,7 +52,7 @@ class Step:
     """A lock in the state before one command. `timeout` is how long an acquire of the step waits, in seconds."""
 
     script_name = ""
-    # The levels that stand on the wire when the step was made, and when it was given up.
+    # The hold counts on the server after the step was made, and after it was given up.
     made: List[int] = []
     given_up: List[int] = []
 
@@ -70,7 +70,7 @@ class Step:
 
     @property
     def script(self) -> Script:
-        """What is sent for the step."""
+        """The script that is sent for the step."""
         return SCRIPTS[self.script_name]
 
     def prepare(self) -> None:
@@ -81,7 +81,7 @@ class Step:
         raise NotImplementedError
 
     def check_made(self) -> None:
-        """The step was made, once: here, and on the wire."""
+        """Check that the step was made exactly once, in the client and on the server."""
         assert counts(self.server, self.name) == self.made
         assert self.lock.hold_count() == sum(self.made)
         if self.made:
@@ -89,22 +89,22 @@ class Step:
             assert held is not None and set(fields(self.server, self.name)) == {held.owner.encode()}
 
     def wait_given_up(self) -> None:
-        """Wait until everybody who takes part in the step has given up."""
+        """Wait until all calls that take part in the step have given up."""
 
     def check_given_up(self) -> None:
-        """The step failed, and what it may have done is undone, or goes on for a release."""
+        """Check the state after the step was given up: an acquire is undone, a release is carried out."""
         wait_until(lambda: self.lock.hold_count() == sum(self.given_up))
         assert counts(self.server, self.name) == self.given_up
 
     def finish(self) -> None:
-        """Release what is held: the lock is free then."""
+        """Release the lock completely, and check that it is free."""
         for _ in range(self.lock.hold_count()):
             self.lock.release()
         assert fields(self.server, self.name) == {}
 
 
 class Acquire(Step):
-    """The first level."""
+    """The first acquire."""
 
     script_name = "acquire"
     made = [1]
@@ -114,7 +114,7 @@ class Acquire(Step):
 
 
 class Reenter(Step):
-    """The second level."""
+    """A nested acquire."""
 
     script_name = "reenter"
     made = [2]
@@ -128,7 +128,7 @@ class Reenter(Step):
 
 
 class PartialRelease(Step):
-    """One level of two is released."""
+    """The first release of a hold with hold count 2."""
 
     script_name = "release"
     made = [1]
@@ -143,7 +143,7 @@ class PartialRelease(Step):
 
 
 class Release(Step):
-    """The only level is released."""
+    """The release of a hold with hold count 1."""
 
     script_name = "release"
 
@@ -155,7 +155,7 @@ class Release(Step):
 
 
 class HandOver(Step):
-    """The lock is released while another thread of the client waits for it, and outlasts the release."""
+    """A release while another thread of the client waits for the lock, for longer than the release may take."""
 
     script_name = "hand_over"
     made = [1]
@@ -165,7 +165,7 @@ class HandOver(Step):
         before = self.client.stats()["round_trips"]
         self.waiter = self.client.lock(self.name, owner="handle")
         self.waiting = Waiting(self.waiter, 3 * self.timeout, keep=True)
-        # It asks, subscribes, asks once more, and is parked then.
+        # The waiter acquires, subscribes, rechecks, and is parked after that second command.
         wait_until(lambda: self.client.stats()["round_trips"] == before + 2)
 
     def make(self) -> None:

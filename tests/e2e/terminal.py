@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A terminal for tests: tmux presses the keys and tells what stands on the screen."""
+"""A terminal for tests: tmux sends the keys and returns the screen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BASH = ("bash", "--norc", "--noprofile", "-i")
 
 
 class Terminal:
-    """A tmux server of the test's own, with one window that runs an interactive shell, whose prompt has a dollar."""
+    """A private tmux server with one window. It runs an interactive shell whose prompt contains a dollar sign."""
 
     def __init__(self, server: RedisServer, *shell: str, **more: str) -> None:
         self._socket = str(server.directory / f"tmux-{uuid.uuid4().hex[:8]}")
@@ -27,27 +27,27 @@ class Terminal:
                               env=environment, timeout=20).stdout
 
     def keys(self, *keys: str) -> None:
-        """Presses keys, such as C-c; other words are typed."""
+        """Sends keys, such as C-c. Strings that name no key are typed."""
         self._run("send-keys", *keys)
 
     def enter(self, line: str) -> None:
-        """Types a line."""
+        """Types a line and presses Enter."""
         self._run("send-keys", "-l", line)
         self.keys("Enter")
 
     def screen(self) -> str:
-        """What stands on it, without the mark of a Ctrl-C."""
+        """Returns the text on the screen, without the ^C that a terminal echoes."""
         return self._run("capture-pane", "-p").replace("^C", "")
 
     def shows(self, text: str) -> None:
-        """Waits until a text is a line of the screen."""
+        """Waits until a line of the screen is this text."""
         wait_until(lambda: text in self.screen().splitlines(), timeout=TIMEOUT,
                    message=lambda: f"{text!r} on:\n{self.screen()}")
 
     def resize(self, columns: int, rows: int) -> None:
-        """Makes it another size."""
+        """Resizes the window."""
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
 
     def close(self) -> None:
-        """Ends it with all that runs in it."""
+        """Kills the tmux server with all its processes."""
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=False, capture_output=True, timeout=20)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private server, the monitor, the Redisson-shaped peer, the broken servers and the leak check keep their word."""
+"""Tests of the test environment: the server, the monitor, the Redisson-shaped peer, broken servers, the leak check."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def test_ports_that_refuse_and_ports_that_do_not_answer() -> None:
 
 
 def test_a_port_is_that_of_one_process_also_while_its_server_is_down() -> None:
-    nobodys = 1_000 + os.getpid() % 9_000  # below those of servers; another run of this test asks for another
+    nobodys = 1_000 + os.getpid() % 9_000  # below the servers' ports; differs between concurrent runs of this test
     ask = f"from support.ports import claim; print(claim({free_port()}), claim({nobodys}))"
     here = Path(__file__).parent
     done = subprocess.run([sys.executable, "-c", ask], cwd=here, stdout=subprocess.PIPE, text=True, check=True)
@@ -356,7 +356,7 @@ def test_a_port_is_that_of_one_process_also_while_its_server_is_down() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 200_000, b"x" * 200_000])
 def test_a_test_of_a_long_argument_can_start_programs(text: object) -> None:
-    """The name of the test that runs is in the environment of what it starts."""
+    """pytest puts the name of the running test into the environment of the programs that the test starts."""
     assert subprocess.run(["true"], check=False).returncode == 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proxy does what its faults say, seen by redis-py, by a raw connection, and by the server."""
+"""Tests of the proxy: its faults do what they say, as seen by redis-py, by a raw connection, and by the server."""
 
 from __future__ import annotations
 
@@ -363,7 +363,7 @@ def test_the_confirmation_of_a_subscription_can_be_lost(proxy: Proxy, raw: RawCl
 
 
 def test_thousands_of_commands_and_large_ones(raw: RawClient) -> None:
-    started = time.process_time()  # whatever else the machine does
+    started = time.process_time()  # does not count the other work of the machine
     for number in range(2000):
         raw.send("ECHO", number)
     assert [raw.read() for _ in range(2000)] == [b"%d" % number for number in range(2000)]

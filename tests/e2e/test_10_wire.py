@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An uncontended lock on the wire: one hash with one field, one script a step, one message, and nothing left behind."""
+"""An uncontended lock on the server: one hash with one field, one script for each step, one message, no key left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT_MS = 2_000
 
 
 class Listener:
-    """What is published on a lock's channel, heard by redis-py."""
+    """Receives the messages of a lock's channel with redis-py."""
 
     def __init__(self, server: RedisServer, name: str) -> None:
         connection: Any = server.client()
@@ -27,7 +27,7 @@ class Listener:
         return wait_until(lambda: self._subscription.get_message(timeout=0.1), message="a message of the subscription")
 
     def messages(self, server: RedisServer) -> List[bytes]:
-        """All messages so far; one of our own marks the end."""
+        """Returns all messages so far. Publishes a message of its own to find their end."""
         mark = b"end of what the test published"
         server.admin.publish(next(iter(self._subscription.channels)), mark)
         received: List[bytes] = []
@@ -37,7 +37,7 @@ class Listener:
 
 
 def touched(entries: List[Entry]) -> set[bytes]:
-    """The keys that scripts have touched."""
+    """Returns the keys that scripts accessed."""
     return {entry.arguments[1] for entry in entries if entry.lua and entry.command != "PUBLISH"}
 
 
@@ -210,7 +210,7 @@ def test_a_redisson_waiter_is_woken_by_our_release(
 
 
 def asks_again(commands: List[str]) -> bool:
-    """Whether a waiter has subscribed and asked once more."""
+    """Returns whether a waiter has subscribed and then rechecked."""
     return "SUBSCRIBE" in commands and "EVALSHA" in commands[commands.index("SUBSCRIBE") :]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fencing tokens: every hold has one that is greater than all before, and no lost reply hides it."""
+"""Fencing tokens: each hold's token is greater than all before it, also if a reply is lost."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ CUTS = ["cut_before", "cut_inside", "cut_after"]
 
 @pytest.fixture
 def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
-    """A client behind the proxy whose calls outlast what the tests do to them."""
+    """A client behind the proxy. Its timeouts are longer than the faults of the tests."""
     load_scripts(server)
     with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 
 def counter(name: str) -> str:
-    """The key of the counter."""
+    """Returns the key of the token counter."""
     return f"redisson_lock_token:{{{name}}}"
 
 
 def last_token(server: RedisServer, name: str) -> int:
-    """The counter as it stands."""
+    """Returns the value of the token counter."""
     value: Any = server.admin.get(counter(name))
     return int(value)
 
 
 def token_of(lock: redlatch.Lock) -> Optional[int]:
-    """The token of what the caller holds."""
+    """Returns the token of the caller's hold."""
     hold = lock.held()
     assert hold is not None
     return hold.token
 
 
 def take_turn(lock: redlatch.Lock) -> int:
-    """Acquire and release; the token of that hold."""
+    """Acquire and release. Returns the token of that hold."""
     with lock as held:
         assert held.token is not None
         return held.token
@@ -74,7 +74,7 @@ def test_a_nested_acquire_has_the_same_token(server: RedisServer, client: redlat
 
 
 def test_the_counter_has_no_end(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """W-19: Redisson's MultiLock gives it a lease; ours takes that away with the next acquire or hand-over."""
+    """W-19: Redisson's MultiLock gives the counter a TTL. redlatch's next acquire or hand-over removes it."""
     lock = client.fenced_lock(lock_name, owner="handle")
     assert take_turn(lock) == 1
     server.admin.pexpire(counter(lock_name), 60_000)
@@ -223,7 +223,7 @@ def test_an_acquire_sent_twice_late_draws_nothing_of_a_newer_hold(
 
 
 def wait_behind(client: redlatch.Client, lock: redlatch.Lock) -> Waiting:
-    """A waiter behind a holder of the same client, parked, that keeps what it is given."""
+    """Starts a waiter behind a holder of the same client, and waits until it is parked. The waiter keeps its hold."""
     before = client.stats()["round_trips"]
     waiting = Waiting(lock, 30.0, keep=True)
     wait_until(lambda: client.stats()["round_trips"] == before + 2)
@@ -255,7 +255,7 @@ def test_keys_of_another_type_are_an_error_and_stay(
 def test_a_counter_of_another_type_does_not_stop_a_release(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """The hand-over is refused, so that the lock is released for everybody; who waited is told why."""
+    """The hand-over fails, so the lock is released for all. The waiter's call fails with the reason."""
     lock, next_lock = (client.fenced_lock(lock_name, owner="handle") for _ in range(2))
     lock.acquire()
     waiting = wait_behind(client, next_lock)

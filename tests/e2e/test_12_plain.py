@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plain lock: a string with the owner's word, which many libraries write; one level, renewed, waited for."""
+"""The plain lock: a string with the owner's id, as many libraries write it. It is renewed and waited for, and is not
+reentrant."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ TIMEOUT_MS = 2_000
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server, whose scripts are known."""
+    """A client without a proxy. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
@@ -29,20 +30,20 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 @pytest.fixture
 def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
-    """A client behind the proxy whose calls outlast what the tests do to them."""
+    """A client behind the proxy. Its timeouts are longer than the faults of the tests."""
     load_scripts(server)
     with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
 
 def value(server: RedisServer, key: str) -> Optional[bytes]:
-    """Whose word stands there."""
+    """Returns the string at the key: the owner's id."""
     found: Any = server.admin.get(key)
     return found
 
 
 def wait_requested(client: redlatch.Client, before: int, times: int = 2) -> None:
-    """Wait until a waiter has asked, subscribed, and asked once more."""
+    """Wait until a waiter has acquired in vain, subscribed, and rechecked."""
     wait_until(lambda: client.stats()["round_trips"] >= before + times)
 
 
@@ -198,7 +199,7 @@ def test_threads_of_one_client_hand_it_over(
     assert all(waiter.result() is True for waiter in waiting)
     assert len(words) == 3
     done = scripts(sent_by(monitor.since(mark), server, client))
-    # After 10 ms of hand-overs in a row it is really released, and whoever is first then asks.
+    # After 10 ms of hand-overs in a row the lock is released on the server, and the foremost waiter acquires it.
     assert done[0] == "hand_over_plain"
     assert done.count("hand_over_plain") + done.count("release_plain") == 4
     assert value(server, lock_name) is None
@@ -210,7 +211,7 @@ def test_behind_another_library_a_waiter_rechecks_often(
     theirs = TheirLock(server.admin, lock_name, timeout=30)
     assert theirs.acquire()
     waiting = Waiting(client.plain_lock(lock_name, owner="handle"))
-    wait_until(lambda: client.stats()["subscriptions"] == 1)  # which is followed by a look at once
+    wait_until(lambda: client.stats()["subscriptions"] == 1)  # a recheck follows at once
     mark = monitor.mark()
 
     def rechecks() -> List[float]:
@@ -229,7 +230,7 @@ def test_behind_another_library_a_waiter_rechecks_often(
 def test_a_holder_that_vanishes(
     server: RedisServer, client: redlatch.Client, lock_name: str, lease_ms: Optional[int]
 ) -> None:
-    """A word without a lease never ends; a lease that is over needs no message."""
+    """A waiter needs no message when a lease ends. A string without a TTL stays until it is deleted."""
     server.admin.set(lock_name, "somebody")
     lock = client.plain_lock(lock_name)
     assert lock.acquire(timeout=0.5) is False

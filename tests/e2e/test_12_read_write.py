@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The read-write lock on the wire: fields, timeout keys, leases, messages, and what is refused."""
+"""The read-write lock on the server: fields, timeout keys, leases, messages, and calls that are refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FREE = redlatch.LockState(locked=False, ttl=0.0, owner=None, count=0, holders=0,
 
 
 class Messages:
-    """What is published on a lock's channel."""
+    """Receives the messages of a lock's channel."""
 
     def __init__(self, server: RedisServer, name: str) -> None:
         connection: Any = server.client()
@@ -42,7 +42,7 @@ class Messages:
         return wait_until(lambda: self._subscription.get_message(timeout=0.1), message="a message of the subscription")
 
     def take(self, server: RedisServer) -> List[bytes]:
-        """All since the last time; one of our own marks the end."""
+        """Returns all messages since the last call. Publishes a message of its own to find their end."""
         server.admin.publish(next(iter(self._subscription.channels)), b"end")
         received: List[bytes] = []
         while b"end" not in received:
@@ -81,7 +81,7 @@ def test_a_writer_is_one_field(server: RedisServer, client: redlatch.Client, loc
         assert wire(server, name) == {"mode": "write", f"{owner}:write": "1"}
         with write:
             assert wire(server, name) == {"mode": "write", f"{owner}:write": "2"}
-            assert about(ttl_ms(server, name), 30_000)  # W-13: Redisson adds leases up
+            assert about(ttl_ms(server, name), 30_000)  # W-13: Redisson adds up the leases
         assert wire(server, name) == {"mode": "write", f"{owner}:write": "1"} and messages.take(server) == []
     assert server.admin.keys() == [] and messages.take(server) == [b"1"]
 
@@ -127,7 +127,7 @@ def test_a_writer_reads_and_goes_on_reading(
     assert not theirs.read.acquire(blocking=False) and not theirs.write.acquire(blocking=False)
     write.release()
     assert wire(server, lock_name) == {"mode": "read", owner_of(read): "1"}
-    assert messages.take(server) == [b"1"]  # W-11: Redisson tells nobody
+    assert messages.take(server) == [b"1"]  # W-11: Redisson publishes nothing
     assert not theirs.write.acquire(blocking=False) and theirs.read.acquire(blocking=False)
     theirs.read.release()
     read.release()
@@ -142,7 +142,7 @@ def test_a_writer_who_stops_reading_goes_on_writing(
     assert write.acquire(lease=60) and read.acquire(lease=5)
     assert about(ttl_ms(server, lock_name), 60_000)
     read.release()
-    assert about(ttl_ms(server, lock_name), 60_000) and messages.take(server) == []  # W-12: Redisson leaves 5 s
+    assert about(ttl_ms(server, lock_name), 60_000) and messages.take(server) == []  # W-12: Redisson sets 5 s
     assert server.admin.keys() == [lock_name.encode()]
     assert write.acquire(lease=5)
     write.release()
@@ -177,8 +177,8 @@ def test_a_reader_who_would_write_is_refused_at_once(
             assert caught.value.status_name == "would_deadlock" and caught.value.lock_name == lock_name
         with theirs.read, pytest.raises(redlatch.WouldDeadlockError):
             write.acquire()
-        assert scripts(sent_by(monitor.since(mark), server, client)) == ["reenter_read"] * 3  # whether it still reads
-    with write, read, write:  # who writes already re-enters
+        assert scripts(sent_by(monitor.since(mark), server, client)) == ["reenter_read"] * 3  # checks of the read hold
+    with write, read, write:  # a writer re-enters
         assert write.hold_count() == 2
     assert server.admin.keys() == []
 
@@ -222,7 +222,7 @@ def test_the_object_may_be_the_owner_of_both_modes(client: redlatch.Client, lock
     twin.read.release()
     assert catalogue.write.acquire(blocking=False)
     del catalogue
-    gc.collect()  # the error above knows it, too; what it holds is released in the background
+    gc.collect()  # the error above had a reference, too; the handle's hold is released in the background
     with client.read_write_lock(lock_name, timeout=SOON).write:
         pass
     with pytest.raises(redlatch.InvalidArgumentError, match="owner is 'process'; expected 'thread' or 'handle'"):
@@ -302,7 +302,7 @@ def test_renewal_reaches_every_nested_acquire_and_the_lock(server: RedisServer, 
             assert write.hold_count() == 1 and read.hold_count() == 2
         with read:
             server.admin.delete(timeout_key(lock_name, owner_of(read), 1))
-            wait_until(lambda: read.hold_count() == 0, 5.0)  # its lease is over; the lock itself is still there
+            wait_until(lambda: read.hold_count() == 0, 5.0)  # its lease has ended, but the hash is there
             assert "mode" in wire(server, lock_name)
             with pytest.raises(redlatch.LockLostError):
                 read.release()
@@ -318,7 +318,7 @@ def test_any_number_of_nested_acquires_costs_the_server_little(
     read, _ = sides(client, lock_name)
     assert read.acquire(lease=10)
     owner = owner_of(read)
-    server.admin.hset(lock_name, owner, "1000000000000000000")  # whoever wrote it
+    server.admin.hset(lock_name, owner, "1000000000000000000")  # a value that a foreign client may write
     server.admin.set(timeout_key(lock_name, owner, 1000), "1", px=10_000)
     read.extend(20)
     assert read.acquire(lease=30) and about(ttl_ms(server, lock_name), 30_000)
@@ -383,7 +383,8 @@ def test_a_writer_strikes_the_dead_out_while_another_reads(
 def test_a_second_tells_a_lock_that_was_extended_alone(
     server: RedisServer, client: redlatch.Client, lock_name: str, extended: int, waited_for: bool
 ) -> None:
-    """By so many ms beyond the longest lease of the readers that live; the one who releases counts as one."""
+    """`extended`: by how many ms the lock lasts longer than the longest lease of its live readers. The reader that
+    releases counts as live."""
     read, write = sides(client, lock_name)
     dead = peer_reads(server, lock_name, 1, None, 60_000)
     assert read.acquire(lease=60)
@@ -403,7 +404,7 @@ def test_a_second_tells_a_lock_that_was_extended_alone(
 def test_a_release_checks_few_readers_and_spares_the_living(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """The youngest that lives has the lock's lease; the dead are found among the oldest, or behind it."""
+    """The youngest live reader has the lock's lease. Dead readers are found among the oldest, or behind that one."""
     read, _ = sides(client, lock_name)
     peer_reads(server, lock_name, 1, None, 1_000)
     living = {peer_reads(server, lock_name, number, 20_000, 20_000): "1" for number in range(2, 66)}

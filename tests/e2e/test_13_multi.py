@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi locks: all of their names or none, on one server and on several."""
+"""Multi locks hold all of their names or none, on one server and on several."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def names(lock_name: str) -> List[str]:
 
 
 def over(client: redlatch.Client, names: List[str], **options: Any) -> redlatch.MultiLock:
-    """A multi lock of one client."""
+    """Returns a multi lock of one client."""
     return redlatch.multi_lock(*(client.lock(name) for name in names), **options)
 
 
@@ -42,12 +42,12 @@ def _subscribed(client: redlatch.Client) -> bool:
 
 
 def wait_left(servers: List[RedisServer], name: str, held: List[bool]) -> None:
-    """Wait until it is held on these servers alone: what one was late with is given back behind it."""
+    """Wait until the name is held on exactly these servers. A late grant is released after the call has returned."""
     wait_until(lambda: [bool(fields(server, name)) for server in servers] == held, 5.0, f"{held} to be left")
 
 
 def across(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.MultiLock:
-    """A multi lock of one name on each of several clients."""
+    """Returns a multi lock of one name on each of several clients."""
     return redlatch.multi_lock(*(client.lock(name) for client in clients), **options)
 
 
@@ -306,7 +306,8 @@ def test_a_wait_that_was_given_up_is_undone(server: RedisServer, proxy: Proxy, n
 def test_it_has_its_turn_beside_a_stream_of_single_waiters_of_its_process(
     server: RedisServer, client: redlatch.Client, names: List[str]
 ) -> None:
-    """Seventeen turns may go before it; now and then twice as many, when its moment is missed."""
+    """The multi lock gets its turn after at most 17 turns of single waiters, or twice as many if it misses the release
+    between two runs of hand-overs."""
     lock, stop, turns, waits = over(client, names), threading.Event(), [0], []
 
     def stream() -> None:
@@ -327,7 +328,7 @@ def test_it_has_its_turn_beside_a_stream_of_single_waiters_of_its_process(
     for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
-    # Before the lock is asked for the machine may let the stream alone run, but not every time.
+    # The machine may run only the stream's threads before the acquire begins, but not in most of the attempts.
     assert sorted(waits)[len(waits) // 2] <= 2 * 17, waits
 
 

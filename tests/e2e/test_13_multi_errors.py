@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a failed call on a multi lock or a RedLock says: the member that was in the way, and the server it is on."""
+"""Error texts of failed calls on multi locks and RedLocks: they name the member that was in the way, and its server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OpenClients = Callable[..., List[redlatch.Client]]
 
 @pytest.fixture
 def lock_name() -> str:
-    """A short name: in messages long ones are cut."""
+    """A short name, because error texts cut long ones."""
     return f"words:{uuid4().hex[:12]}"
 
 
@@ -26,7 +26,7 @@ def address(server: RedisServer) -> str:
 
 
 def words(acquire: Callable[[], Any]) -> str:
-    """What an acquire says that fails, or that comes to nothing."""
+    """Returns the error text of an acquire that raises or returns False."""
     try:
         assert acquire() is False
     except redlatch.RedlatchError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi locks of mixed kinds: every kind is a member as it is by itself, on the wire and for those who wait."""
+"""Multi locks of mixed kinds: each member behaves as a single lock of its kind, on the server and for waiters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from waiters import SOON, Waiting
 LEASE = 1.5
 _OWNER = re.compile("[0-9a-f-]{36}:[0-9]+")
 
-# How a lock of each kind that can be a member is made.
+# Constructors for each kind that can be a member.
 MAKERS: Dict[str, Callable[..., redlatch.Lock]] = {
     "mutex": lambda client, name, **options: client.lock(name, **options),
     "fenced": lambda client, name, **options: client.fenced_lock(name, **options),
@@ -33,7 +33,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client whose scripts are known."""
+    """A client. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
@@ -66,33 +66,33 @@ def both(server: RedisServer, second_server: RedisServer) -> Iterator[Tuple[redl
 
 
 def name_of(lock_name: str, kind: str) -> str:
-    """The name that the member of a kind has."""
+    """Returns the name of the member of a kind."""
     return f"{lock_name}:{kind}"
 
 
 def member(client: redlatch.Client, lock_name: str, kind: str) -> redlatch.Lock:
-    """The member of a kind."""
+    """Returns the member of a kind."""
     return MAKERS[kind](client, name_of(lock_name, kind))
 
 
 def of_every_kind(client: redlatch.Client, lock_name: str, **options: Any) -> redlatch.MultiLock:
-    """A multi lock with one member of each kind."""
+    """Returns a multi lock with one member of each kind."""
     return redlatch.multi_lock(*(member(client, lock_name, kind) for kind in KINDS), **options)
 
 
 def names_there(server: RedisServer) -> List[str]:
-    """All keys but the counters of tokens, which stay."""
+    """Returns all keys except the token counters, which stay."""
     found: Any = server.admin.keys()
     return sorted(key.decode() for key in found if not key.startswith(b"redisson_lock_token:"))
 
 
 def locks_there(server: RedisServer) -> List[str]:
-    """The same without timeout keys of readers, which outlive a lock that somebody deleted, for a lease."""
+    """Returns the same without timeout keys of readers, which outlive a deleted lock until their lease ends."""
     return [name for name in names_there(server) if ":rwlock_timeout:" not in name]
 
 
 def shape(server: RedisServer, name: str) -> List[Tuple[str, str]]:
-    """What stands there, without saying who and until when."""
+    """Returns the content of a key, with owners and times replaced by words."""
     if server.admin.type(name) == b"string":
         found: Any = server.admin.get(name)
         return [("", _OWNER.sub("owner", found.decode()))]
@@ -229,7 +229,7 @@ def test_the_modes_of_a_read_write_lock_are_to_each_other_what_they_are_as_singl
     sides = client.read_write_lock(name)
     reading = redlatch.multi_lock(client.lock(f"{lock_name}:x"), sides.read)
     writing = redlatch.multi_lock(client.lock(f"{lock_name}:x"), sides.write)
-    with sides.write:  # who writes may read, and reads on afterwards
+    with sides.write:  # a writer may read, and stays a reader after its release
         reading.acquire()
     assert wire(server, name)["mode"] == "read"
     with pytest.raises(redlatch.WouldDeadlockError):
@@ -280,7 +280,7 @@ def test_extension_questions_and_force_are_about_every_kind(
     lock.extend(40)
     assert all(35_000 < remaining_ms(server, name_of(lock_name, kind)) <= 40_000 for kind in KINDS)
     lock.extend(5)
-    whole = [kind for kind in KINDS if kind != "group"]  # whose key may have to last for others
+    whole = [kind for kind in KINDS if kind != "group"]  # a group's key may have to last for other holders
     assert all(4_000 < remaining_ms(server, name_of(lock_name, kind)) <= 5_000 for kind in whole)
     assert member(other, lock_name, "group").state().ttl <= 5
     assert theirs.force_release() is True and locks_there(server) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spin lock: a mutex on the wire, whose waiters ask again and again, never subscribe, and are told all the same."""
+"""The spin lock: a mutex on the server. Its waiters poll and never subscribe, but its releases publish messages."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from waiters import SOON, Waiting, hold_as_redisson
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server, whose scripts are known."""
+    """A client without a proxy. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
 
 
 def rechecks(monitor: Monitor, mark: int, server: RedisServer, client: redlatch.Client) -> List[float]:
-    """When a client asked for the lock, in seconds."""
+    """Returns the times of the client's acquire commands, in seconds."""
     requested = sent_by(monitor.since(mark), server, client)
     return [entry.time_us / 1e6 for entry in requested if script_of(entry) == "acquire"]
 
@@ -75,7 +75,7 @@ def test_pauses_of_one_length(
 
 
 def test_a_time_out_is_kept(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """The last pause is cut short, so that there is a last look, and the call returns in time."""
+    """The last pause is shortened, so that a last recheck comes before the deadline and the call returns in time."""
     hold_as_redisson(server, lock_name)
     started = time.monotonic()
     lock = client.spin_lock(lock_name, owner="handle", back_off_initial=30, back_off_max=30)
@@ -92,7 +92,7 @@ def test_a_time_out_is_kept(server: RedisServer, client: redlatch.Client, lock_n
         server.admin.delete(lock_name)
         return waiting.result() is True
 
-    # The last look comes 25 ms before the end, which a machine that pauses for as long makes too late.
+    # The last recheck comes 25 ms before the deadline. On a machine that stalls for longer it is too late.
     assert any(finds_it_free() for _ in range(5)), "the last look"
 
 
@@ -127,17 +127,17 @@ def test_in_one_process_only_the_first_asks(
     waiting = [Waiting(client.spin_lock(lock_name, owner="handle")) for _ in range(5)]
     wait_until(lambda: client.stats()["waiters"] == 5 and client.stats()["round_trips"] > requested)
     mark = monitor.mark()
-    time.sleep(0.5)  # the time in which nothing may happen: this process holds it itself
+    time.sleep(0.5)  # nothing may be sent in this time, because this process holds the lock
     assert rechecks(monitor, mark, server, client) == []
     holder.release()
     assert all(waiter.result() is True for waiter in waiting)
     done = scripts(sent_by(monitor.since(mark), server, client))
-    # After 10 ms of hand-overs in a row it is really released, and whoever is first then asks.
+    # After 10 ms of hand-overs in a row the lock is released on the server, and the foremost waiter acquires it.
     assert done.count("hand_over") >= 1 and done.count("hand_over") + done.count("release") == 6
 
 
 def test_processes_take_turns(server: RedisServer, lock_name: str) -> None:
-    """Nobody is shut out by another process whose threads hand the lock to each other."""
+    """Hand-overs between the threads of one process do not starve another process."""
     with redlatch.connect(server.url) as one, redlatch.connect(server.url) as two:
         inside: List[int] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RedLocks: held on a majority of independent servers, whatever becomes of the others."""
+"""RedLocks: held on a majority of independent servers, whatever happens to the other servers."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ OpenClients = Callable[..., List[redlatch.Client]]
 
 
 def over(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.RedLock:
-    """A RedLock of one name on each of several clients."""
+    """Returns a RedLock of one name on each of several clients."""
     return redlatch.redlock(*(client.lock(name) for client in clients), **options)
 
 
 def holding(servers: List[RedisServer], name: str, level: int) -> int:
-    """How many servers know of so many levels: of those that answer in time, which may be a majority only."""
+    """Returns on how many running servers the name has the hold count `level`. Late servers may be missing."""
     return sum(counts(server, name) == [level] for server in servers if server.running)
 
 
 def load_all_scripts(servers: List[RedisServer]) -> None:
-    """Who is told by no reply that a script is unknown can not send its text; and a first turn that loads them may
-    still be under way at one server when it is over."""
+    """Loads all scripts. If a test withheld a NOSCRIPT, the client would not send the script's text. A first turn of
+    the lock does not load them reliably: it may end while one server has not answered yet."""
     for server in servers:
         load_scripts(server)
 
 
 def acquire_everywhere(clients: List[redlatch.Client], servers: List[RedisServer], lock: redlatch.RedLock,
                        name: str) -> None:
-    """acquire() returns when a majority has granted; what a late server granted is given back."""
+    """Acquires until all servers hold the lock. acquire() returns when a majority has granted, and a late grant is
+    released."""
 
     def acquire() -> bool:
         lock.acquire()
         for client in clients:
             with client.lock(f"{name}:other"):
-                pass  # behind what was under way there, and what followed from it
+                pass  # runs after all commands that were under way on this server
         if holding(servers, name, 1) == len(servers):
             return True
         lock.release()
@@ -57,7 +58,7 @@ def acquire_everywhere(clients: List[redlatch.Client], servers: List[RedisServer
 
 
 def wait_free(servers: List[RedisServer], name: str) -> None:
-    """What a server was late with is given back behind it."""
+    """Waits until the name is free on all running servers. Late grants are released after the call has returned."""
     running = [server for server in servers if server.running]
     wait_until(lambda: not any(fields(server, name) for server in running), 5.0, "all to be free")
 
@@ -105,7 +106,7 @@ def test_two_of_three_in_the_way_are(
     listening = wait_until(
         lambda: [at for at, client in enumerate(clients) if client.stats()["subscriptions"]], 5.0, "the wait"
     )
-    release_as_redisson(servers[listening[0]], lock_name)  # of the two it waits for one, the first that has answered
+    release_as_redisson(servers[listening[0]], lock_name)  # the waiter subscribed on one of the two
     assert waiting.result(BY_ITSELF) is True, "woken: it would look by itself later"
     waiting.leave()
 
@@ -241,7 +242,8 @@ def test_the_safe_time_is_that_of_the_majority(
     clients = [redlatch.connect(server.url, watchdog_lease=lease) for server, lease in zip(servers, (2, 6, 20))]
 
     def lasts() -> bool:
-        """Once all three have answered. A server that is too slow for that is given back: then it is tried again."""
+        """Returns whether the hold got the safe time of two of the three servers. If a server is too slow to count, its
+        grant is released, and the caller tries again."""
         with over(clients, lock_name) as hold:
             wait_until(lambda: 5 < hold.remaining() < 6 or not all(fields(server, lock_name) for server in servers))
             return 5 < hold.remaining() < 6
@@ -298,14 +300,14 @@ def test_a_nested_acquire_that_a_server_missed_is_made_up_for(
 def test_a_nested_acquire_that_a_server_missed_is_not_given_back_there(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
-    """It would give back its first level, and the whole would be held on fewer servers than believed."""
+    """A release there would end the first acquire, and fewer servers would hold the lock than the client believes."""
     clients = open_clients(servers, watchdog_lease=LEASE)
     lock = over(clients, lock_name)
     acquire_everywhere(clients, servers, lock, lock_name)
     servers[0].sigstop()
     lock.acquire()
     servers[0].sigcont()
-    with clients[0].lock(f"{lock_name}:other"):  # behind what was under way there
+    with clients[0].lock(f"{lock_name}:other"):  # runs after the commands that were under way there
         assert [counts(server, lock_name) for server in servers] == [[1], [2], [2]]
     lock.release()
     wait_until(lambda: holding(servers, lock_name, 1) == 3, 5.0, "the level to be given back where it was granted")
@@ -321,7 +323,8 @@ def test_a_nested_acquire_that_a_server_missed_is_not_given_back_there(
 def test_a_server_that_does_not_get_all_nested_acquires_is_not_counted(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
-    """It granted one of two levels when enough others had granted both, and gives that back: it holds nothing."""
+    """The server has granted the first of two acquires when enough others have granted both. That grant is released, so
+    the server does not count as a holder."""
     with Proxy(servers[2].address) as proxy:
         load_all_scripts(servers)
         lock = over(open_clients([servers[0], servers[1], proxy], watchdog_lease=LEASE), lock_name)
@@ -352,7 +355,7 @@ def test_a_server_that_does_not_get_all_nested_acquires_is_not_counted(
 def test_a_lost_hold_is_not_entered_again_though_a_server_has_come_back(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str
 ) -> None:
-    """A level on top of one that is gone would be told as held; release has to tell of the loss first."""
+    """A nested acquire of a lost hold must not succeed. The loss has to be reported by a release first."""
     clients = open_clients(servers, watchdog_lease=LEASE)
     lock = over(clients, lock_name)
     servers[2].stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks on values of a group: all or nothing, by the server's time, and nothing of those whose time is over."""
+"""Group locks: all values or none, leases by the server's time, and expired holds are removed."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from support import Monitor, Proxy, RedisServer, wait_until
 from support.wire import SCRIPTS, is_owner, load_scripts, scripts, sent_by
 from waiters import SOON, Waiting
 
-# Redisson's names of values (wire format 5.1).
+# Redisson's hashes of values (wire format 5.1).
 HASHED = {"a": "qwvAS12pR0CgRitaypEjUw", "f1": "uxmtuxwbA6v+mqalmQLIOA", "": "t6rZwibGo2uy1OSmNVe8pg"}
 
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server, whose scripts are known."""
+    """A client without a proxy. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
 
 
 def fields(server: RedisServer, group: str) -> Dict[str, str]:
-    """The group's hash."""
+    """Returns the group's hash."""
     found: Any = server.admin.hgetall(group)
     return {field.decode(): value.decode() for field, value in found.items()}
 
 
 def now_ms(server: RedisServer) -> int:
-    """The server's time."""
+    """Returns the server's time in ms."""
     seconds, micros = server.admin.time()  # type: ignore[misc]
     return int(seconds) * 1000 + int(micros) // 1000
 
 
 def write_foreign(server: RedisServer, group: str, value: str, ends_in_ms: int, count: int = 1) -> str:
-    """A hold of Redisson's, written by hand; the owner."""
+    """Write a hold as Redisson does. Returns the owner."""
     owner = f"{uuid.uuid4()}:7"
     hashed = HASHED[value]
     server.admin.hset(
@@ -106,7 +106,7 @@ def test_a_waiter_is_woken(server: RedisServer, lock_name: str, same_process: bo
 
 
 def test_a_holders_time_is_over(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """W-20: what a dead owner left is removed, and counts begin anew."""
+    """W-20: the fields of a dead owner are removed, and hold counts begin anew."""
     dead = write_foreign(server, lock_name, "a", -1, count=5)
     lock = client.group_lock(lock_name, ["a", "f1"])
     assert not lock.state().locked
@@ -118,7 +118,7 @@ def test_a_holders_time_is_over(server: RedisServer, client: redlatch.Client, lo
 
 
 def test_a_living_holder_is_waited_for(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """By its own time, not that of the group, and as a whole: nothing is taken meanwhile."""
+    """The waiter waits for the holder's own lease, not for the group's TTL, and takes no value meanwhile."""
     owner = write_foreign(server, lock_name, "a", 30_000)
     lock = client.group_lock(lock_name, ["a", "f1"])
     assert lock.acquire(timeout=0.5) is False
@@ -131,7 +131,8 @@ def test_a_living_holder_is_waited_for(server: RedisServer, client: redlatch.Cli
 
 
 def test_a_release_is_of_all_or_says_lost(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """W-20: Redisson releases some and raises; ours says LOST, and leaves nothing that others would wait for."""
+    """W-20: Redisson releases some values and raises. redlatch raises LOST, and leaves no value that others would wait
+    for."""
     lock = client.group_lock(lock_name, ["a", "f1"])
     lock.acquire()
     server.admin.hdel(lock_name, HASHED["a"])
@@ -143,7 +144,7 @@ def test_a_release_is_of_all_or_says_lost(server: RedisServer, client: redlatch.
 
 
 def test_one_value_is_nobodys_but_its_owners(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """W-20: Redisson's isHeld with one value is true for anybody."""
+    """W-20: Redisson's isHeld with one value is true for every caller."""
     write_foreign(server, lock_name, "a", 30_000)
     lock = client.group_lock(lock_name, ["a"])
     assert not lock.owned() and lock.state().locked
@@ -237,7 +238,7 @@ def test_a_key_of_another_type_stays_as_it_was(
 def test_one_known_value_tells_a_group_among_many_fields(
     server: RedisServer, client: redlatch.Client, lock_name: str, held: str
 ) -> None:
-    """What else is in the hash is looked at only where no value is known."""
+    """The other fields of the hash are examined only if none of the lock's values is in it."""
     server.admin.hset(lock_name, mapping={f"field-{i}": "1" for i in range(600)})
     write_foreign(server, lock_name, held, 60_000)
     lock = client.group_lock(lock_name, ["a", "f1"])

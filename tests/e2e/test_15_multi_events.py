@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi locks and RedLocks asynchronously: whatever their members' clients see comes as one event of the first's."""
+"""Asynchronous multi locks and RedLocks: each completion and each loss is one event of the first member's client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEASE = 1.5
 
 
 class Host:
-    """An event loop's part: starts calls, and polls the descriptor of the first client alone."""
+    """A host that starts calls, and polls the descriptor of the first member's client only."""
 
     def __init__(self, lock: redlatch.MultiLock) -> None:
         self.lock = lock
@@ -48,7 +48,7 @@ class Host:
         assert lib.redlatch_client_cancel(self._client, tag) == 0
 
     def event(self, timeout: float = 5.0) -> Optional[Any]:
-        """The next event, or None if there is none in time."""
+        """Returns the next event, or None if there is none in time."""
         record = new_record("redlatch_event")
         until = time.monotonic() + timeout
         while True:
@@ -62,21 +62,21 @@ class Host:
             select.select([self._descriptor], [], [], left)
 
     def expect(self, kind: int, tag: int, status: int = 0) -> Any:
-        """The next event, which is to be this one."""
+        """Returns the next event, after checking that it is this one."""
         event = self.event()
         assert event is not None and (event.kind, event.tag, event.status) == (kind, tag, status)
         assert event.owner == self.owner
         return event
 
     def hold(self) -> Any:
-        """How the owner stands."""
+        """Returns the state of the owner's hold."""
         record = new_record("redlatch_hold")
         assert lib.redlatch_lock_hold_status(self.lock._handle, self.owner, record) == 0
         return record
 
 
 def make(form: str, clients: List[redlatch.Client], name: str) -> redlatch.MultiLock:
-    """One client's names, several clients', or a RedLock."""
+    """Returns a multi lock over names of one client, a multi lock over several clients, or a RedLock."""
     if form == "one client":
         return redlatch.multi_lock(*(clients[0].lock(f"{name}:{number}") for number in range(3)))
     members = [client.lock(name) for client in clients]
@@ -84,7 +84,7 @@ def make(form: str, clients: List[redlatch.Client], name: str) -> redlatch.Multi
 
 
 def of_anybody(form: str, servers: List[RedisServer], name: str) -> List[str]:
-    """Whose the members are."""
+    """Returns the owner ids of all members."""
     places = [(servers[0], f"{name}:{number}") for number in range(3)]
     if form != "one client":
         places = [(server, name) for server in servers]
@@ -92,19 +92,19 @@ def of_anybody(form: str, servers: List[RedisServer], name: str) -> List[str]:
 
 
 def held(form: str, servers: List[RedisServer], name: str) -> List[List[int]]:
-    """The counts of all members."""
+    """Returns the hold counts of all members."""
     if form == "one client":
         return [counts(servers[0], f"{name}:{number}") for number in range(3)]
     return [counts(server, name) for server in servers]
 
 
 def is_held(form: str, servers: List[RedisServer], name: str, level: int) -> bool:
-    """Whether as many members as are needed have so many levels."""
+    """Returns whether enough members have the hold count `level`."""
     return held(form, servers, name).count([level]) >= (2 if form == "majority" else 3)
 
 
 def wait_free(form: str, servers: List[RedisServer], name: str) -> None:
-    """What a server was late with is given back behind it."""
+    """Waits until all members are free. Late grants are released after the call has completed."""
     wait_until(lambda: held(form, servers, name) == [[]] * 3, 5.0, "all to be free")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""redlatch.compat.redis_py_asyncio: redis.asyncio's lock by another import. redis-py's own tests of its lock run in a
-stage of their own; here is what they do not have: both kinds of lock side by side, cancellation, loops, losses."""
+"""redlatch.compat.redis_py_asyncio, the replacement of redis.asyncio's lock. redis-py's own tests of its lock run in
+their own stage; this file tests what they leave out: both locks on one name, cancellation, loops, losses."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_loss_and_the_end_of_a_block(server: RedisServer, lock_name: str) -> N
 
 
 def test_each_loop_has_a_client(server: RedisServer, lock_name: str) -> None:
-    """Locks that are made in another loop, of the same pool, work there."""
+    """Locks of one connection pool work in each new event loop."""
     pool = redis.asyncio.ConnectionPool.from_url(server.url)
 
     async def use() -> None:

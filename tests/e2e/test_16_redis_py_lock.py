@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""redlatch.compat.redis_py: redis-py's lock by another import. redis-py's own tests of its lock run in a stage of their
-own; here is what they do not have: both kinds of lock side by side, threads, errors, and holds that nobody releases."""
+"""redlatch.compat.redis_py, the replacement of redis-py's lock. redis-py's own tests of its lock run in their own
+stage; this file tests what they leave out: both locks on one name, threads, errors, holds that nobody releases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def theirs(server: RedisServer) -> Iterator[redis.Redis]:
 
 
 def redlatch_connections(server: RedisServer) -> int:
-    """How many connections redlatch has to the server."""
+    """Returns how many connections redlatch has to the server."""
     return len(server.client_list("redlatch:"))
 
 
@@ -63,7 +63,7 @@ def test_a_waiter_gets_what_their_lock_releases(theirs: redis.Redis, lock_name: 
 
 
 def test_a_waiter_is_woken_by_a_message(server: RedisServer, theirs: redis.Redis, lock_name: str) -> None:
-    """It need not poll: with a `sleep` of 10 s it has the lock at once."""
+    """The waiter does not poll: even with a `sleep` of 10 s it gets the lock at once."""
     holder = Lock(theirs, lock_name, timeout=60, thread_local=False)
     assert holder.acquire()
     granted: Dict[str, float] = {}
@@ -83,7 +83,7 @@ def test_a_waiter_is_woken_by_a_message(server: RedisServer, theirs: redis.Redis
 
 
 def test_it_is_a_plain_lock(client: redlatch.Client, theirs: redis.Redis, lock_name: str) -> None:
-    """So `plain_lock` is what a program goes on with."""
+    """A program can therefore move on to `plain_lock` on the same name."""
     with client.plain_lock(lock_name):
         assert not Lock(theirs, lock_name).acquire(blocking=False)
     lock = Lock(client, lock_name, timeout=5)
@@ -115,7 +115,7 @@ def test_lock_of_a_client(theirs: redis.Redis, server: RedisServer, lock_name: s
 def test_how_long_it_waits(
     theirs: redis.Redis, lock_name: str, sleep: float, blocking_timeout: float, waits: bool
 ) -> None:
-    """A blocking_timeout below 0 is none, as in redis-py, though redlatch waits for ever at -1."""
+    """With a blocking_timeout below 0 it does not wait, as in redis-py, although -1 means for ever in redlatch."""
     with Lock(theirs, lock_name, timeout=60):
         began = time.monotonic()
         assert not Lock(theirs, lock_name, sleep=sleep, blocking_timeout=blocking_timeout).acquire()
@@ -155,7 +155,7 @@ def test_a_client_of_asyncio_is_refused(server: RedisServer, lock_name: str) -> 
 
 
 def in_another_thread(call: Any) -> Any:
-    """What a call on another thread returns or raises."""
+    """Returns what a call on another thread returns or raises."""
     outcome: Dict[str, Any] = {}
 
     def run() -> None:
@@ -186,7 +186,7 @@ def test_who_may_release(theirs: redis.Redis, lock_name: str) -> None:
 def test_a_hold_outlives_the_lock_object_and_its_thread(
     server: RedisServer, theirs: redis.Redis, lock_name: str
 ) -> None:
-    """A job that must not run twice an hour takes a lock for an hour and never releases it."""
+    """For example, a job that must not run twice an hour acquires a lock for an hour and never releases it."""
     assert in_another_thread(lambda: Lock(theirs, lock_name, timeout=60).acquire())
     assert in_another_thread(lambda: Lock(theirs, f"{lock_name}:renewed").acquire())
     gc.collect()
@@ -267,7 +267,7 @@ def test_extend_adds_or_replaces(theirs: redis.Redis, server: RedisServer, lock_
 
 
 def test_a_timeout_of_zero_is_none(theirs: redis.Redis, lock_name: str) -> None:
-    """The lock is renewed, so that there is nothing to extend."""
+    """A timeout of 0 means none: the lock is renewed, so there is nothing to extend."""
     with Lock(theirs, lock_name, timeout=0) as lock:
         for refused in (lock.reacquire, lambda: lock.extend(5)):
             with pytest.raises(exceptions.LockError, match="it has no timeout"):
@@ -278,7 +278,7 @@ def test_a_timeout_of_zero_is_none(theirs: redis.Redis, lock_name: str) -> None:
 
 
 def test_a_server_that_is_not_there(lock_name: str) -> None:
-    """Nothing is sent before the first acquire."""
+    """The constructor connects to no server, so only the first call fails."""
     with closed_port() as port:
         lock = Lock(redis.Redis(port=port), lock_name)
         for call in (lambda: lock.acquire(blocking=False), lock.locked):
@@ -315,8 +315,8 @@ def test_what_the_server_refuses(server: RedisServer, theirs: redis.Redis, lock_
 
 
 def test_the_client_goes_with_the_pool(server: RedisServer, lock_name: str) -> None:
-    """One redlatch client a pool, however many clients and locks it has."""
-    gc.collect()  # else the clients of other tests may go in between
+    """Each pool has one redlatch client, however many redis-py clients and locks use it."""
+    gc.collect()  # otherwise clients of other tests could be closed during this test
     before = redlatch_connections(server)
     pool = redis.ConnectionPool.from_url(server.url)
     clients = [redis.Redis(connection_pool=pool) for _ in range(3)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting is push: the message wakes a waiter at once, the holder's TTL does, and a look every 5 s at the latest."""
+"""A message wakes a waiter at once. Without one it rechecks when the holder's TTL ends, and at least every 5 s."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECHECK = 5.0
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server, whose scripts are loaded."""
+    """A client without a proxy. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
@@ -26,13 +26,13 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 @pytest.fixture
 def stalls() -> Iterator[Stalls]:
-    """How busy the machine is with other things during the test."""
+    """Measures the machine's stalls during the test."""
     with Stalls() as measuring:
         yield measuring
 
 
 def seconds(entries: Iterable[Entry]) -> List[float]:
-    """When commands were executed, by the server's clock."""
+    """Returns when the commands were executed, by the server's clock."""
     return [entry.time_us / 1e6 for entry in entries]
 
 
@@ -45,7 +45,7 @@ def test_the_message_of_a_redisson_release_wakes(
     parked = wait_parked(server, monitor, lock_name, client, mark)
     observed = monitor.mark()
     assert scripts(monitor.since(mark))[:2] == ["acquire", "acquire"]
-    time.sleep(2.5)  # the time in which nothing may happen; the next look is due after 5 s
+    time.sleep(2.5)  # nothing may be sent in this time; the next recheck is due after 5 s
     assert fields(server, lock_name) == {owner.encode(): b"1"} and not waiting.done
     assert sent_by(monitor.since(parked), server, client) == []
     released_at = release_as_redisson(server, lock_name)
@@ -94,7 +94,7 @@ def test_a_name_and_its_hash_tag_share_a_channel(
         assert waiting.result() is True
         assert waiting.ended_at - released_at < SOON
     assert subscribers(server, lock_name) == 1
-    # Lingering is over for one name while somebody still waits for the other.
+    # The linger of one name ends while a waiter of the other name needs the shared channel.
     owner = hold_as_redisson(server, names[0])
     waiting = Waiting(client.lock(names[0]))
     wait_until(lambda: client.stats()["waiters"] == 1)
@@ -166,7 +166,7 @@ def test_a_release_before_the_subscription_is_not_missed(server: RedisServer, pr
 def test_a_new_subscription_is_followed_by_a_recheck(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
-    """The release is told while the subscriber's connection is cut: nobody hears it."""
+    """The release is published while the subscriber's connection is cut, so no message arrives."""
     hold_as_redisson(server, lock_name)
     mark = monitor.mark()
     waiting = Waiting(client.lock(lock_name))
@@ -191,7 +191,7 @@ def test_a_wait_of_500_ms_gives_up_in_time(
     with redlatch.connect(server.url, tuning=redlatch.Tuning(linger=0.2)) as client:
         lock = client.lock(lock_name)
 
-        def in_the_main_thread() -> float:  # which waits in slices
+        def in_the_main_thread() -> float:  # which waits in bounded steps
             started_at = time.monotonic()
             assert lock.acquire(timeout=0.5) is False
             return time.monotonic() - started_at

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for a read-write lock: readers go together, writers alone, first come first served in one process."""
+"""Waiting for a read-write lock: readers are granted together, writers alone, in order of arrival in one process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.read_write import channel, owner_of, peer_reads, peer_writes, sides
 from support.wire import load_scripts, scripts, sent_by
 from waiters import SOON, Waiting
 
-TIMEOUT = 1.5  # seconds, of a writer who gives up
+TIMEOUT = 1.5  # seconds until a waiting writer gives up
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 
 def parked(client: redlatch.Client, server: RedisServer, name: str, waiters: int) -> None:
-    """Wait until so many calls wait, and the client listens, and nothing is under way any more."""
+    """Wait until so many calls wait, the client is subscribed, and no command is in flight."""
     wait_until(lambda: client.stats()["waiters"] == waiters and server.admin.pubsub_numsub(channel(name))[0][1] > 0)
     wait_until(lambda: client.stats()["subscriptions"] > 0)
     before = -1
@@ -37,7 +37,7 @@ def parked(client: redlatch.Client, server: RedisServer, name: str, waiters: int
 
 
 def executed(monitor: Monitor, server: RedisServer, client: redlatch.Client, mark: int, count: int) -> List[str]:
-    """The scripts that a client sent since the mark, waiting until there are so many."""
+    """Waits until the client has sent `count` scripts since the mark. Returns the scripts."""
     return wait_until(lambda: (sent := scripts(sent_by(monitor.since(mark), server, client)))[count - 1 :] and sent)
 
 
@@ -51,7 +51,7 @@ def test_readers_go_together_when_the_writer_ends(
     waiters = [Waiting(read, before_release=inside.wait) for _ in range(20)]
     parked(client, server, lock_name, 20)
     theirs.release()
-    for waiter in waiters:  # each leaves when all are in
+    for waiter in waiters:  # each releases only when all hold the lock
         assert waiter.result(SOON * 2) is True
     assert server.admin.keys() == []
 
@@ -74,7 +74,7 @@ def test_readers_that_wait_are_notified_by_one_message_each_of_its_kind(
     parked(client, server, lock_name, 3)
     assert executed(monitor, server, client, mark, 3) == ["acquire_read"] * 3
     server.admin.delete(lock_name)
-    server.admin.publish(channel(lock_name), "0")  # when the foremost is in, the others follow
+    server.admin.publish(channel(lock_name), "0")  # after the grant of the foremost the others follow
     for waiter in waiters:
         assert waiter.result(SOON * 2) is True
         waiter.leave()
@@ -91,9 +91,9 @@ def test_a_writer_who_waits_holds_back_later_readers_of_its_process(
     later = Waiting(read, keep=True)
     parked(client, server, lock_name, 2)
     assert not later.done and Call(lambda: read.acquire(blocking=False)).result() is False
-    assert theirs.acquire(blocking=False)  # the format has no place for a waiting writer
+    assert theirs.acquire(blocking=False)  # the format does not record waiting writers
     theirs.release()
-    assert read.acquire(blocking=False)  # a level more never queues
+    assert read.acquire(blocking=False)  # a nested acquire never queues
     read.release()
     read.release()
     assert writer.result(SOON * 2) is True and not later.done
@@ -115,7 +115,7 @@ def test_a_writer_who_gives_up_lets_the_held_back_readers_go(
     assert not any(reader.done for reader in readers)
     assert writer.result() is False
     for reader in readers:
-        # Of two threads that end at once either may look at its clock first, so that the writer's deadline is compared.
+        # Two threads that end at once may read their clocks in any order, so the writer's deadline is compared.
         assert reader.result(SOON * 2) is True and reader.ended_at >= writer.started_at + TIMEOUT
         reader.leave()
 
@@ -147,10 +147,10 @@ def test_a_writer_who_reads_does_not_queue(
     waiters.append(Waiting(read, keep=True))
     parked(client, server, lock_name, 2)
     assert read.acquire(timeout=SOON) and read.acquire(timeout=SOON)
-    write.release()  # it reads on: nobody may write
+    write.release()  # its read hold stays: nobody may write
     assert wire(server, lock_name) == {"mode": "read", owner_of(read): "2"}
     time.sleep(0.2)
-    assert not any(waiter.done for waiter in waiters)  # and the reader stands behind the writer
+    assert not any(waiter.done for waiter in waiters)  # the reader is queued behind the writer
     read.release()
     read.release()
     assert waiters[0].result(SOON) is True and not waiters[1].done
@@ -178,7 +178,7 @@ def test_writers_hand_over_inside_the_process(
         assert writer.result() is True
     assert reader.result() is True and order == [0, 1, 2]
     sent = scripts(sent_by(monitor.since(mark), server, client))
-    # After 10 ms of hand-overs in a row it is really released, and whoever is first then asks.
+    # After 10 ms of hand-overs in a row the lock is released on the server, and the foremost waiter acquires it.
     ends = [name for name in sent if name in {"hand_over_write", "release_write"}]
     assert ends[0] == "hand_over_write" and len(ends) == 4
     assert client.stats()["hand_overs"] == ends.count("hand_over_write") and server.admin.keys() == []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Semaphores: permits on the wire as RSemaphore has them, order among waiters, wake-ups. The scenarios of Redisson's
-own RedissonSemaphoreTest are among them by their names."""
+"""Semaphores: keys and messages as RSemaphore has them, order among waiters, wake-ups. The file includes the scenarios
+of Redisson's RedissonSemaphoreTest, under their names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PERMITS_MAX = 2_147_483_647
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server, whose scripts are loaded."""
+    """A client without a proxy. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
@@ -33,23 +33,23 @@ def semaphore(client: redlatch.Client, lock_name: str) -> redlatch.Semaphore:
 
 
 def value(server: RedisServer, name: str) -> Optional[bytes]:
-    """What the key holds."""
+    """Returns the value of the key."""
     found: Any = server.admin.get(name)
     return found
 
 
 def channel(name: str) -> str:
-    """Where permits are told of, by Redisson's rule."""
+    """Returns the channel for messages about permits, by Redisson's rule."""
     return f"redisson_sc:{name}" if "{" in name else f"redisson_sc:{{{name}}}"
 
 
 def wait_for_listener(server: RedisServer, name: str, count: int = 1) -> None:
-    """Wait until clients listen for permits."""
+    """Wait until `count` clients are subscribed to the channel."""
     wait_until(lambda: server.admin.pubsub_numsub(channel(name))[0][1] == count, 5.0, "the subscription")
 
 
 def wait_for_waiters(client: redlatch.Client, count: int) -> None:
-    """Wait until so many calls of the client wait."""
+    """Wait until `count` calls of the client wait."""
     wait_until(lambda: client.stats()["waiters"] == count, 5.0, f"{count} waiters")
 
 
@@ -91,7 +91,7 @@ def test_add_permits(semaphore: redlatch.Semaphore) -> None:
 
 
 def test_reduce_permits(semaphore: redlatch.Semaphore) -> None:
-    """To -5 and back."""
+    """The number of permits may be negative."""
     semaphore.try_set_permits(10)
     semaphore.add_permits(-10)
     assert semaphore.available() == 0
@@ -122,7 +122,7 @@ def test_blocking_acquire(server: RedisServer, client: redlatch.Client, semaphor
 
 
 def test_blocking_n_acquire(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
-    """Permits that come one by one wake who waits for several."""
+    """Permits that are released one by one wake a waiter for several."""
     semaphore.try_set_permits(5)
     semaphore.acquire(3)
     waiting = Call(lambda: semaphore.acquire(4))
@@ -184,7 +184,7 @@ def test_release_if_exists(semaphore: redlatch.Semaphore, server: RedisServer, l
 
 @pytest.mark.parametrize("permits", [1, PERMITS_MAX])
 def test_concurrency_of_many_clients(server: RedisServer, lock_name: str, permits: int) -> None:
-    """With one permit nobody is inside beside another; the count is right in the end whatever the number."""
+    """With one permit, at most one thread is inside at a time. With any number, the count is right in the end."""
     inside: List[int] = []
     most = 0
     lock = threading.Lock()
@@ -218,7 +218,7 @@ def test_concurrency_of_many_clients(server: RedisServer, lock_name: str, permit
 
 
 def test_keys_messages_and_records(server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str) -> None:
-    """The key is Redisson's, messages are decimal numbers, and records live for a while."""
+    """The key is Redisson's, messages are decimal numbers, and records live for a minute."""
     listener: Any = server.client().pubsub()
     listener.subscribe(channel(lock_name))
     assert listener.get_message(timeout=5.0)
@@ -249,7 +249,7 @@ def test_a_name_with_a_tag(server: RedisServer, client: redlatch.Client, lock_na
 
 
 def test_a_ttl_is_kept(server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str) -> None:
-    """W-16: Redisson's SET in addPermits and drainPermits drops it."""
+    """W-16: the SET in Redisson's addPermits and drainPermits removes the TTL."""
     semaphore.try_set_permits(5, ttl=60)
     for change in (
         semaphore.acquire,
@@ -277,7 +277,7 @@ def test_between_park_and_message_nothing_is_sent(
 
 
 def test_a_lost_message_delays_by_a_recheck(server: RedisServer, semaphore: redlatch.Semaphore, lock_name: str) -> None:
-    """W-16: Redisson's waiter would sleep for ever."""
+    """W-16: a waiter of Redisson would sleep for ever."""
     waiting = Call(semaphore.acquire)
     wait_for_listener(server, lock_name)
     server.admin.set(lock_name, 1)
@@ -288,7 +288,7 @@ def test_a_lost_message_delays_by_a_recheck(server: RedisServer, semaphore: redl
 
 
 def test_first_come_first_served(client: redlatch.Client, semaphore: redlatch.Semaphore) -> None:
-    """Strictly: one that waits for many holds back those behind it."""
+    """The order is strict: a waiter for many permits holds back the waiters behind it."""
     semaphore.try_set_permits(1)
     order: List[int] = []
 
@@ -340,7 +340,7 @@ def test_the_next_one_is_served_when_the_first_gives_up(
 
 
 def test_permits_that_come_one_by_one_wake_all(server: RedisServer, lock_name: str) -> None:
-    """Waiters in two processes' worth of clients; a message may be spent on one that is too late."""
+    """All waiters of two clients are woken, although a message may go to a client that is too late for its permit."""
     with redlatch.connect(server.url) as one, redlatch.connect(server.url) as two:
         calls = [Call(client.semaphore(lock_name).acquire) for client in (one, two) for _ in range(6)]
         wait_for_listener(server, lock_name, 2)
@@ -419,7 +419,7 @@ def test_there_are_never_more_than_the_most(
     if kind == "semaphore":
         calls += [lambda: gate.release(2), lambda: gate.release_if_exists(2)]
     else:
-        calls += [lambda: gate.add_permits(1)]  # the one that is taken comes back
+        calls += [lambda: gate.add_permits(1)]  # the acquired permit will come back
     for call in calls:
         with pytest.raises(redlatch.InvalidArgumentError, match="there would be more than 2147483647 permits"):
             call()

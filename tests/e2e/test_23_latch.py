@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count-down latches: the count on the wire as RCountDownLatch has it, and who is let through. The scenarios of
-Redisson's own RedissonCountDownLatchTest are among them by their names."""
+"""Count-down latches: the key and messages as RCountDownLatch has them, and when waiters go on. The file includes the
+scenarios of Redisson's RedissonCountDownLatchTest, under their names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from waiters import SOON
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server, whose scripts are loaded."""
+    """A client without a proxy. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
@@ -31,12 +31,12 @@ def latch(client: redlatch.Client, lock_name: str) -> redlatch.Latch:
 
 
 def channel(name: str) -> str:
-    """Where a latch is told of: always in braces, whatever the name."""
+    """Returns the channel of a latch. The name is always in braces, even if it contains some."""
     return f"redisson_countdownlatch__channel__{{{name}}}"
 
 
 def wait_for_listener(server: RedisServer, name: str) -> None:
-    """Wait until a client listens for the latch."""
+    """Wait until a client is subscribed to the latch's channel."""
     wait_until(lambda: server.admin.pubsub_numsub(channel(name))[0][1] == 1, 5.0, "the subscription")
 
 
@@ -83,7 +83,7 @@ def test_multi_await(server: RedisServer, client: redlatch.Client, latch: redlat
 
 
 def test_count_down(server: RedisServer, latch: redlatch.Latch, lock_name: str) -> None:
-    """More count-downs than there are do no harm, and one that was never set is open."""
+    """Count-downs at 0 change nothing, and a latch that was never set is open."""
     latch.count_down()
     assert latch.count() == 0 and latch.wait()
     assert latch.try_set_count(2)
@@ -121,7 +121,7 @@ def test_count(latch: redlatch.Latch) -> None:
 
 
 def test_single_count_down_await(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """Many who wait, many who count down, in clients of their own."""
+    """Many threads of two clients wait while many threads count down."""
     crowd = 12
     client.latch(lock_name).try_set_count(crowd)
     with redlatch.connect(server.url) as other:
@@ -139,7 +139,7 @@ def test_single_count_down_await(server: RedisServer, client: redlatch.Client, l
 def test_waiters_of_a_deleted_latch_are_let_through(
     server: RedisServer, latch: redlatch.Latch, lock_name: str
 ) -> None:
-    """W-22: those of Redisson go on waiting."""
+    """W-22: Redisson's waiters go on waiting."""
     latch.try_set_count(3)
     waiting = Call(latch.wait)
     wait_for_listener(server, lock_name)

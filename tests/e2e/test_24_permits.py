@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Permit semaphores: ids and leases on the wire as RPermitExpirableSemaphore has them. The scenarios of Redisson's own
-RedissonPermitExpirableSemaphoreTest are among them by their names."""
+"""Permit semaphores: ids and leases on the server as RPermitExpirableSemaphore has them. The file includes the
+scenarios of Redisson's RedissonPermitExpirableSemaphoreTest, under their names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN = "0123456789abcdef" * 2
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server, whose scripts are loaded."""
+    """A client without a proxy. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
@@ -37,24 +37,24 @@ def slots(client: redlatch.Client, lock_name: str) -> redlatch.PermitSemaphore:
 
 
 def leases(server: RedisServer, name: str) -> Dict[str, float]:
-    """The permits that are taken, and when their leases end."""
+    """Returns the acquired permits and the ends of their leases."""
     found: Any = server.admin.zrange(f"{{{name}}}:timeout", 0, -1, withscores=True)
     return {member.hex(): score for member, score in found}
 
 
 def sum_of(server: RedisServer, name: str) -> int:
-    """What is in the key and what is taken: never changes but by adding and setting."""
+    """Returns the sum of available and acquired permits. Only adding and setting permits changes it."""
     return int(server.admin.get(name) or 0) + len(leases(server, name))  # type: ignore[arg-type]
 
 
 def must(permit: Any) -> redlatch.Permit:
-    """The permit that has to be one."""
+    """Returns the permit, after checking that it is one."""
     assert isinstance(permit, redlatch.Permit)
     return permit
 
 
 def now_ms(server: RedisServer) -> float:
-    """The server's clock."""
+    """Returns the server's time in ms."""
     seconds, microseconds = server.admin.time()  # type: ignore[misc]
     return float(seconds) * 1000 + float(microseconds) / 1000
 
@@ -129,7 +129,7 @@ def test_try_acquire(slots: redlatch.PermitSemaphore) -> None:
 
 
 def test_a_lease_that_ends(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """testExpire and testExpireTryAcquire: the waiter enters when the lease is over, a late release is told apart."""
+    """testExpire and testExpireTryAcquire: a waiter is granted when the lease ends, and a late release raises LOST."""
     slots = client.permit_semaphore(lock_name)
     slots.try_set_permits(1)
     started_at = time.monotonic()
@@ -167,7 +167,7 @@ def test_release_without_permits(slots: redlatch.PermitSemaphore, server: RedisS
 def test_release_expired_by_another_process(
     server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str, reclaimed: bool
 ) -> None:
-    """Told apart as long as nobody has given it back meanwhile."""
+    """The release of an expired permit raises LOST until another acquire has reclaimed it, and NOT_OWNED afterwards."""
     slots.try_set_permits(2)
     permit = must(slots.acquire(lease=0.5))
     time.sleep(0.6)
@@ -185,7 +185,8 @@ def test_release_expired_by_another_process(
 
 
 def test_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
-    """testUpdateLeaseTime, testGetLeaseTime: shrink, grow, expired, unknown; also of another process's permit."""
+    """testUpdateLeaseTime and testGetLeaseTime: leases are shortened and extended, also for another process's permit.
+    For expired and unknown permits that fails."""
     slots.try_set_permits(2)
     permit = must(slots.acquire(lease=10))
     for seconds in (5.0, 20.0):
@@ -218,7 +219,7 @@ def test_update_lease(server: RedisServer, slots: redlatch.PermitSemaphore, lock
 
 
 def test_expiration(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
-    """expire() on the object: leases taken afterwards end with it, and no key is left."""
+    """Like Redisson's expire() on the object: a lease that begins afterwards ends with the key, and no key is left."""
     slots.try_set_permits(1)
     server.admin.pexpire(lock_name, 1_000)
     slots.acquire(lease=60)
@@ -227,7 +228,7 @@ def test_expiration(server: RedisServer, slots: redlatch.PermitSemaphore, lock_n
 
 
 def test_concurrency(server: RedisServer, lock_name: str) -> None:
-    """Many clients and threads: no more inside than there are permits, none is lost."""
+    """Of many clients and threads never more are inside than there are permits, and no permit is lost."""
     inside: List[int] = []
     most: List[int] = []
 
@@ -302,7 +303,7 @@ def test_permits_of_a_dead_process_return(server: RedisServer, client: redlatch.
 def test_a_waiter_wakes_at_the_nearest_expiry(
     server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str
 ) -> None:
-    """Nobody tells of it: the holder is gone, and no message comes."""
+    """No message comes when the lease of a holder that is gone ends."""
     server.admin.set(lock_name, 0)
     started_at = time.monotonic()
     server.admin.zadd(f"{{{lock_name}}}:timeout", {b"x" * 16: now_ms(server) + 700})
@@ -311,7 +312,7 @@ def test_a_waiter_wakes_at_the_nearest_expiry(
 
 
 def test_nine_thousand_expired_permits(server: RedisServer, slots: redlatch.PermitSemaphore, lock_name: str) -> None:
-    """W-21: Redisson's script fails beyond about 8000. Ours gives them back a thousand at a time."""
+    """W-21: Redisson's script fails with more than about 8000. redlatch's script reclaims a thousand at a time."""
     server.admin.set(lock_name, 0)
     dead = {index.to_bytes(16, "big"): 1000 + index for index in range(9000)}
     server.admin.zadd(f"{{{lock_name}}}:timeout", dead)
@@ -431,7 +432,8 @@ def test_with(slots: redlatch.PermitSemaphore) -> None:
 
 
 def test_with_the_semaphore_itself(slots: redlatch.PermitSemaphore) -> None:
-    """One permit for each `with`, also of one thread; the block's exception goes on, a loss is told."""
+    """Each `with` has its own permit, also on one thread. The block's exception is raised, or else the error of the
+    release."""
     slots.try_set_permits(2)
     with slots as outer, slots as inner:
         assert slots.available() == 0 and outer.id != inner.id
@@ -454,7 +456,7 @@ def test_what_cannot_be_taken_names_the_value(slots: redlatch.PermitSemaphore) -
 
 
 def test_any_thread_may_release(slots: redlatch.PermitSemaphore) -> None:
-    """Permits belong to no thread, and outlive the one that took them."""
+    """Permits belong to no thread, and outlive the thread that acquired them."""
     slots.try_set_permits(1)
     permits: List[redlatch.Permit] = []
     thread = threading.Thread(target=lambda: permits.append(must(slots.acquire())))
@@ -480,7 +482,7 @@ def test_bad_arguments(slots: redlatch.PermitSemaphore) -> None:
 
 
 def test_an_entry_that_is_interrupted_gives_its_permit_back(slots: redlatch.PermitSemaphore) -> None:
-    """Also if the exception comes before the entry is noted; it is the one that is raised."""
+    """The permit is released even if the exception comes before the entry is noted. That exception is raised."""
     class Interrupted(List[Tuple[int, redlatch.Permit]]):
         def append(self, _: Tuple[int, redlatch.Permit]) -> None:
             raise KeyboardInterrupt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The asynchronous forms of the calls on semaphores, permit semaphores and latches, by the core's own interface."""
+"""The asynchronous calls on semaphores, permit semaphores and latches, through the C interface."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 @pytest.fixture
 def forgotten(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client whose host collects nothing in time."""
+    """A client with a claim timeout so short that the host collects events too late."""
     with redlatch.connect(server.url, tuning=redlatch.Tuning(claim_timeout=0.4)) as opened:
         yield opened
 

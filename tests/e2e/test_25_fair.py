@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair locks: the order of the queue on the server, places that live and die with their waiters, and who is called."""
+"""Fair locks: the order of the server queue, the lifetime of positions, and which waiter is woken."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ FOREIGN_TIMEOUT_MS = 300_000
 
 
 def queue_key(name: str) -> str:
-    """The list of waiters."""
+    """Returns the key of the list of waiters."""
     return f"redisson_lock_queue:{{{name}}}"
 
 
 def timeout_key(name: str) -> str:
-    """The sorted set of their scores."""
+    """Returns the key of the sorted set of their scores."""
     return f"redisson_lock_timeout:{{{name}}}"
 
 
 def queue(server: RedisServer, name: str) -> List[str]:
-    """The waiters' owner ids, the head first."""
+    """Returns the waiters' owner ids, the head first."""
     found: Any = server.admin.lrange(queue_key(name), 0, -1)
     return [owner.decode() for owner in found]
 
 
 def scores(server: RedisServer, name: str) -> List[float]:
-    """How many ms from now each waiter may be taken off the head at the earliest, in the order of the queue."""
+    """Returns in how many ms each waiter may be removed from the head at the earliest, in the order of the queue."""
     seconds, microseconds = server.admin.time()
     now = seconds * 1000 + microseconds // 1000
     found: Any = [server.admin.zscore(timeout_key(name), owner) for owner in queue(server, name)]
@@ -49,7 +49,7 @@ def scores(server: RedisServer, name: str) -> List[float]:
 
 
 def put_foreign_waiter(server: RedisServer, name: str, timeout_ms: int) -> str:
-    """A waiter of Redisson's that does nothing; returns its owner id."""
+    """Queue a waiter of Redisson that does nothing. Returns its owner id."""
     owner = f"{uuid.uuid4()}:1"
     seconds, _ = server.admin.time()
     server.admin.rpush(queue_key(name), owner)
@@ -58,7 +58,7 @@ def put_foreign_waiter(server: RedisServer, name: str, timeout_ms: int) -> str:
 
 
 def queued(server: RedisServer, name: str, count: int) -> None:
-    """Wait until so many stand in the queue; a process may have to begin before."""
+    """Wait until `count` waiters are queued. The timeout includes the start of a process."""
     wait_until(lambda: len(queue(server, name)) == count, 20.0, f"{count} waiters in the queue of {name}")
 
 
@@ -67,7 +67,7 @@ Connect = Callable[..., redlatch.Client]
 
 @pytest.fixture
 def connect(server: RedisServer) -> Iterator[Connect]:
-    """Opens clients of one test; the scripts are loaded."""
+    """Opens clients for one test. The server has all scripts."""
     load_scripts(server)
     opened: List[redlatch.Client] = []
 
@@ -89,7 +89,8 @@ def client(connect: Connect) -> redlatch.Client:
 def start_waiters(
     server: RedisServer, name: str, clients: List[redlatch.Client], count: int, already: int = 0
 ) -> Tuple[List[Waiting], List[int]]:
-    """Let waiters of the clients, in turns, queue one after the other; and a list of those that have held, in order."""
+    """Let `count` waiters queue one after the other, from each client in turn. Returns them, and a list to which the
+    number of each is added when it is granted the lock."""
     taken: List[int] = []
     waits = []
     for number in range(count):
@@ -142,7 +143,7 @@ def test_positions_scores_and_heartbeats(server: RedisServer, connect: Connect, 
     assert third - second >= 1_000_000 - 10_000
     assert server.admin.pttl(queue_key(lock_name)) == server.admin.pttl(timeout_key(lock_name)) == -1
     assert 0 < server.admin.pttl(f"redlatch_waiting:{{{lock_name}}}:{client.uuid}") <= 30_000
-    # A MultiLock's lease on the queue does not end places; the next waiter takes it off again.
+    # Redisson's MultiLock may set a TTL on the queue. The next waiter removes it, so it ends no positions.
     server.admin.pexpire(queue_key(lock_name), 60_000)
     server.admin.pexpire(timeout_key(lock_name), 60_000)
     assert connect().fair_lock(lock_name).acquire(timeout=0.5) is False
@@ -172,7 +173,8 @@ def test_the_last_waiter_takes_the_sign_of_life_away(
 
 
 def test_leaving_shifts_nobody(server: RedisServer, connect: Connect, lock_name: str) -> None:
-    """By time-out, by close, and by being told that the client is at its end."""
+    """Waiters leave by timeout, by a non-blocking acquire, and by the close of their client. The positions and scores
+    of the others stay."""
     client, leaving = connect(), connect()
     holder = client.fair_lock(lock_name)
     holder.acquire()
@@ -206,7 +208,7 @@ def test_a_parked_waiter_is_silent_until_it_is_called(
     wait_until(lambda: server.admin.pubsub_numsub(own_channel)[0][1] == 1)
     wait_until(lambda: scripts(sent_by(monitor.since(0), server, ours)) == ["acquire_fair"] * 2)
     mark = monitor.mark()
-    time.sleep(1.5)  # the time in which nothing may happen
+    time.sleep(1.5)  # nothing may be sent in this time
     assert scripts(sent_by(monitor.since(mark), server, ours)) == []
     released_at = time.monotonic()
     holder.release()
@@ -235,7 +237,7 @@ def test_channels_and_connections_do_not_grow_with_the_waiters(
     )
 
 
-# Threads that wait, in a process whose main thread holds the lock before them, or waits behind them, or does neither.
+# A process with threads that wait. Its main thread holds the lock before them, waits behind them, or does neither.
 WAITERS_OF_A_PROCESS = """
 import signal, sys, threading, redlatch
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with SIGINT ignored
@@ -259,7 +261,7 @@ sys.stdin.read()
 def waiting_process(
     server: RedisServer, name: str, timeout: float, count: int, main: str
 ) -> Iterator[subprocess.Popen[str]]:
-    """That program; killed in the end."""
+    """Starts that program, and kills it in the end."""
     words = [server.url, name, str(timeout), str(count), main]
     arguments = [sys.executable, "-c", WAITERS_OF_A_PROCESS, *words]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -273,8 +275,8 @@ def waiting_process(
 def test_fifty_positions_of_a_dead_process_go_together(
     server: RedisServer, connect: Connect, lock_name: str, main: str
 ) -> None:
-    """The next live waiter holds within the time-out and one look of the lock's becoming free, as the manual says, not
-    within fifty time-outs. Where the dead process has the lock, too, that is when its lease of 1 s is over."""
+    """As the manual says, the next live waiter is granted the lock within one timeout and one recheck after it became
+    free, not within fifty timeouts. If the dead process holds the lock, too, it becomes free after its lease of 1 s."""
     timeout = 1.5
     client = connect(fair_timeout=timeout)
     holder = client.fair_lock(lock_name)
@@ -295,7 +297,7 @@ def test_fifty_positions_of_a_dead_process_go_together(
 
 
 def last_of(server: RedisServer, name: str, known: List[str]) -> str:
-    """Wait for another owner at the end of the queue."""
+    """Wait until a new owner id is at the end of the queue, and return it."""
     found: List[str] = []
 
     def there_is_another() -> bool:
@@ -307,8 +309,8 @@ def last_of(server: RedisServer, name: str, known: List[str]) -> str:
 
 
 def test_who_leaves_from_the_middle_shifts_nobody(server: RedisServer, connect: Connect, lock_name: str) -> None:
-    """By time-out, by being cancelled, by death: the places and scores of the others stay, and they are served in their
-    order."""
+    """Waiters leave by timeout, by cancellation and by death. The positions and scores of the others stay, and they are
+    granted in their order."""
     clients = [connect(), connect()]
     holder = clients[0].fair_lock(lock_name)
     holder.acquire()
@@ -343,7 +345,7 @@ def test_who_leaves_from_the_middle_shifts_nobody(server: RedisServer, connect: 
     assert {owner: server.admin.zscore(timeout_key(lock_name), owner) for owner in left} == {
         owner: before[owner] for owner in left
     }
-    assert server.admin.delete(f"redlatch_waiting:{{{lock_name}}}:{places[1][:36]}") == 1  # its time runs out
+    assert server.admin.delete(f"redlatch_waiting:{{{lock_name}}}:{places[1][:36]}") == 1  # as if its TTL had ended
     holder.release()
     assert all(waiting.result() for waiting in staying) and taken == [0, 1, 2, 3]
     assert server.admin.exists(lock_name, queue_key(lock_name), timeout_key(lock_name)) == 0
@@ -352,7 +354,7 @@ def test_who_leaves_from_the_middle_shifts_nobody(server: RedisServer, connect: 
 def test_a_live_waiter_keeps_its_position_however_long_it_waits(
     server: RedisServer, connect: Connect, lock_name: str
 ) -> None:
-    """Longer than the time-out, also when its score has been brought down, as Redisson's shifting does."""
+    """A waiter keeps its position beyond the timeout, even if Redisson's clients have lowered its score."""
     client = connect(fair_timeout=0.6)
     holder = client.fair_lock(lock_name)
     holder.acquire()
@@ -372,7 +374,8 @@ def test_a_live_waiter_keeps_its_position_however_long_it_waits(
 def test_who_has_lost_its_position_is_not_passed_over_by_its_own_process(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """Each of its releases is meant for the waiter, which then looks for another place instead of the call."""
+    """A release in the process of a waiter is a hand-over to it. If the waiter is not queued, the lock is released, and
+    the waiter rechecks at once instead of waiting to be woken."""
     lock = client.fair_lock(lock_name)
     assert lock.acquire()
     waiter = Waiting(client.fair_lock(lock_name), 30.0)
@@ -384,7 +387,7 @@ def test_who_has_lost_its_position_is_not_passed_over_by_its_own_process(
 
 
 def test_heads_that_are_gone_are_taken_off(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """Without a score (W-8), with one that is over, and one of a client without a heartbeat."""
+    """Heads are removed that have no score (W-8), whose score has passed, or whose client has no heartbeat."""
     lock = client.fair_lock(lock_name)
     server.admin.rpush(queue_key(lock_name), f"{uuid.uuid4()}:1", f"{uuid.uuid4()}:2")
     put_foreign_waiter(server, lock_name, -2000)
@@ -398,7 +401,7 @@ def test_heads_that_are_gone_are_taken_off(server: RedisServer, client: redlatch
 
 
 def everything(server: RedisServer) -> Dict[bytes, Any]:
-    """All keys of the server with what they hold."""
+    """Returns all keys of the server with their content."""
     names = server.admin.keys()
     return {name: server.admin.dump(name) for name in names}
 
@@ -406,7 +409,7 @@ def everything(server: RedisServer) -> Dict[bytes, Any]:
 def test_a_waiter_that_cannot_have_its_heartbeat_disturbs_nobody(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """Its key holds something else: that is said before heads that are gone are taken off, and before one is called."""
+    """The heartbeat's key holds foreign data. The acquire fails before the script removes or wakes a head."""
     server.admin.rpush(f"redlatch_waiting:{{{lock_name}}}:{client.uuid}", "x")
     put_foreign_waiter(server, lock_name, -2000)
     put_foreign_waiter(server, lock_name, 10_000_000)
@@ -442,7 +445,7 @@ def test_a_head_is_called_and_stamped_when_the_lock_becomes_free_and_not_before(
         assert message["data"] == b"0"
     assert FOREIGN_TIMEOUT_MS - 5_000 < scores(server, lock_name)[0] <= FOREIGN_TIMEOUT_MS
     assert not waiting.done and server.admin.exists(lock_name) == 0
-    # Its time is over; the waiter behind it was told how long that is, or looks.
+    # The head's time ends. The waiter behind it knows that time from the last reply, or rechecks.
     server.admin.zadd(timeout_key(lock_name), {queue(server, lock_name)[0]: time.time() * 1000})
     assert waiting.result(timeout=RECHECK + SOON) is True
 
@@ -450,7 +453,7 @@ def test_a_head_is_called_and_stamped_when_the_lock_becomes_free_and_not_before(
 def test_a_free_lock_behind_a_silent_head_is_not_polled_all_the_time(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, lock_name: str
 ) -> None:
-    """W-7."""
+    """W-7: a waiter of Redisson would poll without pause."""
     head = put_foreign_waiter(server, lock_name, 10_000_000)
     waiting = Waiting(client.fair_lock(lock_name))
     queued(server, lock_name, 2)
@@ -480,7 +483,7 @@ def test_force_release_calls_the_head(server: RedisServer, connect: Connect, loc
 
 
 def test_positions_that_are_lost_are_taken_anew(server: RedisServer, connect: Connect, lock_name: str) -> None:
-    """An administrator deletes the queue, or the server forgets everything."""
+    """The waiters queue again after somebody has deleted the list, or the list and the scores."""
     client = connect(fair_timeout=0.9)
     holder = client.fair_lock(lock_name)
     holder.acquire()

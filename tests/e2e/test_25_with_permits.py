@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both semaphores by `with`: one that nobody made, limits, time-outs, and releases that fail."""
+"""Both semaphores as `with` blocks: semaphores that do not exist, limits, timeouts, and releases that fail."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from support.wire import load_scripts, scripts, sent_by
 
 Make = Callable[..., Any]
 
-# What would else wait for ever.
+# A bound on waits that would last for ever after a mistake.
 SOON = 5.0
 
 
 @pytest.fixture(params=["semaphore", "permit_semaphore"])
 def make(request: pytest.FixtureRequest, server: RedisServer, client: redlatch.Client, lock_name: str) -> Make:
-    """Makes a semaphore object of either kind, with options."""
+    """Makes a semaphore object with options. Each test runs with both kinds."""
     load_scripts(server)
     return lambda **options: getattr(client, request.param)(lock_name, **options)
 
@@ -68,7 +68,7 @@ def test_its_making_is_waited_for_on_request(client: redlatch.Client, make: Make
 
 @pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
 def test_that_it_does_not_exist_takes_no_right_to_ask(server: RedisServer, lock_name: str, kind: str) -> None:
-    """The script that acquires says so."""
+    """The acquiring script reports it, so the user needs no further right."""
     permit(server, lock_name, [kind.replace("_", " ")])
     with open_frugal(server) as frugal, pytest.raises(redlatch.NotFoundError):
         with getattr(frugal, kind)(lock_name):
@@ -96,7 +96,7 @@ def test_a_limit_makes_it_once(
 def test_a_limit_makes_it_in_the_command_that_acquires(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, make: Make, lock_name: str
 ) -> None:
-    """And who waits for its creation gets what is left."""
+    """A waiter for the creation gets the permit that is left."""
     patient = make()
     waiting = Call(lambda: bool(patient.acquire()))
     wait_until(lambda: client.stats()["subscriptions"] == 1, SOON, "a waiter that hears of it")
@@ -122,7 +122,7 @@ def test_one_that_is_deleted_meanwhile(
     waiting = Call(enter)
     wait_until(lambda: client.stats()["subscriptions"] == 1, SOON, "a waiter")
     assert gate.delete()
-    server.admin.publish(f"redisson_sc:{{{lock_name}}}", 1)  # in place of the recheck after 5 s
+    server.admin.publish(f"redisson_sc:{{{lock_name}}}", 1)  # so that it rechecks before 5 s
     with pytest.raises(redlatch.NotFoundError, match="nobody made the semaphore; expected"):
         waiting.result(SOON)
 
@@ -153,7 +153,7 @@ def test_a_failing_release_hides_nothing_and_is_reported(
     server: RedisServer, make: Make, lock_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     def spoil() -> None:
-        """Puts another type where the permits are."""
+        """Replaces the keys of the permits by keys of another type."""
         for key in (lock_name, f"{{{lock_name}}}:timeout"):
             server.admin.delete(key)
             server.admin.lpush(key, "x")
@@ -171,7 +171,7 @@ def test_a_failing_release_hides_nothing_and_is_reported(
             failures.append(failure)
     assert isinstance(failures[0], redlatch.RedlatchError) and failures[1].args == ("the block's",)
     (record,) = [each for each in caplog.records if each.levelno == logging.WARNING]
-    lost = isinstance(failures[0], redlatch.LockLostError)  # which is logged as any other loss
+    lost = isinstance(failures[0], redlatch.LockLostError)  # a loss is logged like any other
     assert lock_name in record.getMessage()
     assert ("was lost (missing)" if lost else "the block raised KeyError") in record.getMessage()
     if hasattr(failures[1], "add_note"):  # Python 3.11

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`with` blocks whose two ends are on two threads, as those of a web framework that has a pool of threads."""
+"""`with` blocks that are entered on one thread and left on another, as in a web framework with a pool of threads."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ WATCHDOG = 0.6
 
 
 class Thread:
-    """A thread that does what it is given, one after the other, until it is ended."""
+    """A thread that calls the functions that it is given, one after the other."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
 
     def do(self, what: Callable[..., Any], *arguments: Any) -> Any:
-        """Waits for the result."""
+        """Calls a function on the thread, and returns its result."""
         return self._pool.submit(what, *arguments).result(20)
 
     def start(self, what: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
-        """Does not wait; what is returned does."""
+        """Calls a function on the thread without waiting. Returns a function that waits for the result."""
         future = self._pool.submit(what, *arguments)
         return lambda: future.result(20)
 
     def end(self) -> None:
-        """Returns when the thread is gone."""
+        """Ends the thread, and returns when it has ended."""
         self._pool.shutdown()
 
 
 @contextmanager
 def threads(count: int) -> Iterator[List[Thread]]:
-    """So many threads, until the block ends."""
+    """Runs `count` threads until the block ends."""
     made = [Thread() for _ in range(count)]
     try:
         yield made
@@ -47,7 +47,7 @@ def threads(count: int) -> Iterator[List[Thread]]:
 
 
 def leave(manager: Any) -> None:
-    """Leaves a block that ended well."""
+    """Leaves a block as after a normal end."""
     manager.__exit__(None, None, None)
 
 
@@ -72,7 +72,7 @@ def test_nested_blocks_are_left_on_other_threads(client: redlatch.Client, lock_n
         two.do(leave, lock)
         assert hold.count == 1 and lock.state().locked
         one.do(lock.__enter__)
-        one.do(leave, lock)  # on its own again
+        one.do(leave, lock)  # on the thread that entered it
         assert hold.count == 1
         three.do(leave, lock)
         assert hold.count == 0 and not lock.state().locked
@@ -81,7 +81,8 @@ def test_nested_blocks_are_left_on_other_threads(client: redlatch.Client, lock_n
 
 
 def test_each_thread_leaves_its_own_block_first(client: redlatch.Client, lock_name: str) -> None:
-    """Two blocks of two threads at the same time: both are held until both are left."""
+    """Two threads are in blocks of one lock. A thread that leaves a block ends its own hold, or that of another thread
+    if it has none."""
     lock = client.read_write_lock(lock_name).read
     with threads(3) as (one, two, three):
         first, second = one.do(lock.__enter__), two.do(lock.__enter__)
@@ -90,7 +91,7 @@ def test_each_thread_leaves_its_own_block_first(client: redlatch.Client, lock_na
         first = one.do(lock.__enter__)
         three.do(leave, lock)
         assert first.count + second.count == 1 and lock.state().holders == 1
-        (one if second.count else two).do(leave, lock)  # whichever is open, left by the other
+        (one if second.count else two).do(leave, lock)  # the thread without a block leaves the open one
         assert first.count + second.count == 0 and lock.state().holders == 0
 
 
@@ -118,7 +119,7 @@ def test_blocks_that_all_swap_threads_at_the_same_time(client: redlatch.Client, 
 def test_a_thread_that_ends_inside_stays_the_owner_until_the_block_is_left(
     server: RedisServer, lock_name: str
 ) -> None:
-    """A pool ends threads that are idle, such as the one on which a request began."""
+    """A pool may end the thread that entered a block before another thread leaves the block."""
     with redlatch.connect(server.url, watchdog_lease=WATCHDOG) as client:
         lock = client.lock(lock_name)
         with threads(1) as (one,):
@@ -152,7 +153,8 @@ def test_an_error_names_who_may_release(client: redlatch.Client, lock_name: str)
 
 
 def test_a_turn_is_left_on_another_thread(client: redlatch.Client, lock_name: str) -> None:
-    """Which block of several it is cannot be known. A job that runs keeps its lock: what was skipped is left first."""
+    """Which of several blocks a thread leaves is not known. A skipped block is assumed first, so that a running job
+    keeps its lock."""
     once = client.once(lock_name, at_most=30)
     with threads(3) as (one, two, three):
         assert one.do(once.__enter__) is not None

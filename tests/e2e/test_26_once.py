@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function that runs at most once in a period, and one that holds a lock which its arguments name."""
+"""`once`, a job that runs at most once in a period, and `locked`, a function whose arguments name its lock."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SOON = 10.0
 
 @pytest.fixture
 def clients(server: RedisServer) -> Iterator[Tuple[redlatch.Client, redlatch.Client]]:
-    """Two processes, as far as the library can tell."""
+    """Two clients. To the library they are two processes."""
     with redlatch.connect(server.url) as one, redlatch.connect(server.url) as other:
         yield one, other
 
 
 def job_of(client: redlatch.Client, name: str, runs: List[str], **options: Any) -> Callable[[str], Optional[str]]:
-    """A job that notes who runs it."""
+    """Returns a job that records who runs it."""
 
     @client.once(name, **options)
     def job(who: str) -> str:
@@ -53,7 +53,7 @@ def test_one_of_two_runs_and_the_lock_stays_for_at_least(
     assert one("one again") is None and other("other") is None
     assert runs == ["one"]
     assert job_of.__name__ != one.__name__ == "job" and one.__doc__ == "Says who."
-    clients[0].close()  # which would release what is held, but this was left
+    clients[0].close()  # close releases holds, but this hold was left
     assert other("other") is None
     assert 0 < remaining_ms(server, lock_name) <= 60_000
     assert "release" not in scripts(monitor.since())
@@ -115,7 +115,7 @@ def test_what_was_left_is_no_loss(
         assert not hold.lost and hold.count == 0
         assert other.lock(lock_name).acquire(timeout=SOON)
         after = one.lock(lock_name + "-after", lease=0.1)
-        assert after.acquire()  # whose loss is told after any of before
+        assert after.acquire()  # losses are reported in order, and this one comes last
         wait_until(lambda: caplog.records != [], SOON, "that loss")
         with pytest.raises(redlatch.LockLostError):
             after.release()
@@ -186,7 +186,7 @@ def test_leaving_in_c(server: RedisServer, clients: Tuple[redlatch.Client, redla
     assert lib.redlatch_lock_leave(lock._handle, 0) == lib.REDLATCH_NOT_OWNED
     with clients[1].lock(lock_name, timeout=SOON):
         assert not lock.acquire(blocking=False)
-    for _ in range(2):  # all acquires at once, and renewed no longer
+    for _ in range(2):  # leaving ends a hold with all its acquires, and its renewal
         assert lock.acquire()
     owner = lock._number()
     assert lib.redlatch_lock_leave(lock._handle, owner) == lib.REDLATCH_OK
@@ -231,7 +231,7 @@ def test_calls_with_the_same_arguments_exclude_each_other(
     def down(number: int, nested: bool) -> int:
         return down(number, False) if nested else number
 
-    assert down(1, True) == 1  # the thread is the owner
+    assert down(1, True) == 1  # the thread is the owner, so the inner call re-enters
     with other.lock(f"{lock_name}:1"):
         assert down(2, False) == 2
         with pytest.raises(redlatch.LockTimeoutError) as caught:

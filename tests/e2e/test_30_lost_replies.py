@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reply that got lost never makes a level too many or too few, and what was given up leaves nothing behind.
+"""A lost reply never makes a hold count wrong, and a call that was given up leaves nothing behind.
 
-The lease is 30 s throughout, so nothing here is put right by its end.
+The lease is 30 s in all tests, so no mistake is hidden by the end of a lease.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from support import Connection, Fault, Monitor, Proxy, RedisServer, wait_until
 from support.wire import counts, remaining_ms
 from waiters import SOON
 
-# From the moment that the server can be used again until what was given up is undone; and how long a client may take
-# to find out that it can.
+# UNDONE_WITHIN: the time from when the server can be used again until a given-up call is undone. BACK_OFF: how long a
+# client may take to connect to it again.
 UNDONE_WITHIN = 0.5
 BACK_OFF = 0.1
 
@@ -28,14 +28,14 @@ every_step = pytest.mark.parametrize("kind", STEPS.values(), ids=STEPS.keys())
 
 @pytest.fixture
 def stalls() -> Iterator[Stalls]:
-    """How busy the machine is with other things during the test."""
+    """Measures the machine's stalls during the test."""
     with Stalls() as measuring:
         yield measuring
 
 
 @pytest.fixture
 def patient(proxy: Proxy) -> Iterator[redlatch.Client]:
-    """A client behind the proxy whose calls outlast what the tests do to them."""
+    """A client behind the proxy. Its timeouts are longer than the faults of the tests."""
     with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
@@ -97,7 +97,7 @@ def test_a_swallowed_reply_is_made_up_for(
 def test_a_silent_connection_is_given_up(
     server: RedisServer, proxy: Proxy, monitor: Monitor, lock_name: str
 ) -> None:
-    """Nobody cuts it: the client does, after its dead-peer time."""
+    """The client ends a silent connection itself, after its dead-peer timeout."""
     with redlatch.connect(proxy.url, tuning=redlatch.Tuning(dead_peer_timeout=0.5)) as client:
         step = STEPS["acquire"](server, monitor, client, lock_name)
         fault = proxy.swallow_reply(step.script)
@@ -118,19 +118,19 @@ TIMEOUT = 0.3
 
 
 def command_held(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], float]:
-    """The command stays on its way; the old connection answers again."""
+    """The command is delayed. Later the same connection works again."""
     fault = proxy.hold(step.script)
     return fault, fault.release, UNDONE_WITHIN
 
 
 def reply_held(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], float]:
-    """The reply stays on its way; the old connection answers again."""
+    """The reply is delayed. Later the same connection works again."""
     fault = proxy.hold_reply(step.script)
     return fault, fault.release, UNDONE_WITHIN
 
 
 def reply_swallowed(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], float]:
-    """The reply and all that follows is lost, until the connection is cut and a new one is set up."""
+    """The reply and all later replies are lost, until the connection is cut and a new one is made."""
     fault = proxy.swallow_reply(step.script)
 
     def repair() -> None:
@@ -140,19 +140,19 @@ def reply_swallowed(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None]
 
 
 def cut_before(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], float]:
-    """The connection is cut before the command reached the server, and no new one can be made for a while."""
+    """The connection is cut before the command reaches the server, and no new one can be made for a while."""
     refusing = proxy.refuse()
     return proxy.cut_before(step.script), refusing.release, BACK_OFF + UNDONE_WITHIN
 
 
 def cut_after(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], float]:
-    """The connection is cut when the command was executed, and no new one can be made for a while."""
+    """The connection is cut after the command was executed, and no new one can be made for a while."""
     refusing = proxy.refuse()
     return proxy.cut_after(step.script), refusing.release, BACK_OFF + UNDONE_WITHIN
 
 
 def late_copy(proxy: Proxy, step: Step) -> Tuple[Fault, Callable[[], None], float]:
-    """The client loses its side while the command is on its way; it arrives when the client can connect again."""
+    """The client's connection is cut while the command is delayed. It arrives when the client can connect again."""
     refusing = proxy.refuse()
     fault = proxy.hold(step.script)
 

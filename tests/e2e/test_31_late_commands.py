@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command that arrives when its connection was replaced does no harm; and how soon a lost server is tried again."""
+"""A command that arrives after its connection was replaced does no harm. A lost server is soon tried again."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from support.wire import SCRIPTS, counts, fields, load_scripts
 MakeServer = Callable[..., RedisServer]
 
 LATE = SCRIPTS["acquire"]
-# It is released every second, for a lease of 30.
+# If an acquire may still arrive, the client repeats its release every second, for a lease of 30 s.
 GHOST_GONE_WITHIN = 2.0
-# What an attempt itself takes before the pause begins, and a busy machine before that.
+# How long an attempt to connect takes before its pause begins, on a busy machine.
 TO_FAIL = 0.3
 PASSWORD = "secret"
 
 
 @pytest.fixture
 def stalls() -> Iterator[Stalls]:
-    """How busy the machine is with other things during the test."""
+    """Measures the machine's stalls during the test."""
     with Stalls() as measuring:
         yield measuring
 
 
 @pytest.fixture
 def client(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
-    """A client behind the proxy that may kill its old connections."""
+    """A client behind the proxy. Its user may kill old connections."""
     load_scripts(server)
     with redlatch.connect(proxy.url) as opened:
         yield opened
@@ -41,7 +41,7 @@ def client(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
 
 @pytest.fixture(params=["client|kill", "client|id", "info"])
 def limited(request: pytest.FixtureRequest, make_server: MakeServer) -> Iterator[RedisServer]:
-    """A server with a user who may not do all of what it takes to kill an old connection."""
+    """A server with a user who lacks one of the commands with which a client kills its old connection."""
     server = make_server()
     server.set_user("limited", PASSWORD, "+@all", f"-{request.param}")
     load_scripts(server)
@@ -56,18 +56,18 @@ def limited_proxy(limited: RedisServer) -> Iterator[Proxy]:
 
 
 def connect_limited(proxy: Proxy, **options: Any) -> redlatch.Client:
-    """A client of the user who may not kill."""
+    """Opens a client of the user who cannot kill connections."""
     return redlatch.connect(proxy.url, username="limited", password=PASSWORD, **options)
 
 
 def kills(server: RedisServer) -> Dict[str, int]:
-    """How often CLIENT KILL was asked for, done and refused."""
+    """Returns how often CLIENT KILL was called and rejected."""
     information: Any = server.admin.info("commandstats")
     return dict(information.get("cmdstat_client|kill", {"calls": 0, "rejected_calls": 0}))
 
 
 def acquire_with_a_late_copy(proxy: Proxy, lock: redlatch.Lock) -> Fault:
-    """Acquire over a second connection, while the first attempt is still on its way over the first one."""
+    """Acquire over a second connection, while the command of the first attempt is delayed on the first one."""
     late = proxy.hold(LATE)
     acquiring = Call(lock.acquire)
     late.wait_hit().connection.cut_client()
@@ -106,7 +106,7 @@ def test_a_duplicate_is_refused_by_the_killed_connection(
 
 
 def test_after_a_restart_nobody_is_killed(fresh_server: RedisServer, lock_name: str) -> None:
-    """Client ids begin again with the server: the old one may be a stranger's by now."""
+    """A restarted server numbers its clients anew, so the old connection's id may belong to another client."""
     with Proxy(fresh_server.address) as proxy, redlatch.connect(proxy.url) as client:
         client.lock(lock_name).state()
         fresh_server.restart()
@@ -125,7 +125,7 @@ def test_after_a_restart_nobody_is_killed(fresh_server: RedisServer, lock_name: 
 
 
 def wait_for_ghost_to_go(server: RedisServer, name: str, late: Fault, stalls: Stalls) -> None:
-    """Let a late acquire arrive at a free lock: what it takes is released again."""
+    """Let the late acquire arrive at the free lock, and wait until its grant is released."""
     late.release()
     arrived_at = time.monotonic()
     outcome = late.wait_outcome()
@@ -258,6 +258,6 @@ def test_after_5_seconds_a_server_is_tried_every_second(
 
 
 def gaps_between(attempts: List[float]) -> Tuple[List[float], List[float]]:
-    """The times between attempts to connect: those within the first 5 s, and those after."""
+    """Returns the times between attempts to connect: those within the first 5 s, and those after."""
     gaps = [(earlier - attempts[0], later - earlier) for earlier, later in zip(attempts, attempts[1:])]
     return [gap for at, gap in gaps if at + gap < 5.0], [gap for at, gap in gaps if at > 5.1]

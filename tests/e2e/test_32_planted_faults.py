@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of lost replies find a core that leaves compensation out: a build with planted faults turns them red."""
+"""The tests of lost replies fail on a core without compensation. A build with planted faults shows it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTAGES = 6
 
 
 def build_with_faults() -> Path:
-    """A build of the Python module in which faults can be planted, in a directory of its own."""
+    """Builds the Python module with planted faults, in a separate directory. Returns the directory."""
     folder = build_directory() / "planted"
     definitions = ["-DREDLATCH_FAULT=ON", "-DREDLATCH_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
     targets = ["redlatch_python", "redlatch_python_package"]
@@ -32,14 +32,14 @@ def build_with_faults() -> Path:
 
 
 def fault_number(name: str) -> int:
-    """A fault's place in the core's enumeration."""
+    """Returns a fault's number in the core's enumeration."""
     text = (ROOT / "core" / "src" / "protocol" / "planted.h").read_text(encoding="utf-8")
     names = re.findall(r"^    (FAULT_[A-Z_]+),", text, re.MULTILINE)
     return names.index(name)
 
 
 class Judgement:
-    """A run of the tests that judge what was given up, with a fault planted, on a process of its own."""
+    """A run of the tests of given-up calls in a separate process, with one planted fault or none."""
 
     def __init__(self, folder: Path, steps: List[str], fault: Optional[str]) -> None:
         environment = {**os.environ, "PYTHONPATH": str(folder / "python")}
@@ -57,7 +57,7 @@ class Judgement:
         self._count = OUTAGES * len(steps)
 
     def red(self) -> Set[str]:
-        """The outages that were judged to be handled badly."""
+        """Returns the outages whose tests failed."""
         output, _ = self._process.communicate(timeout=90.0)
         found = set(re.findall(r"^FAILED .*\[(\w+)-\w+\]", output, re.MULTILINE))
         judged = sum(int(number) for number in re.findall(r"(\d+) (?:passed|failed)", output.splitlines()[-1]))
@@ -74,6 +74,6 @@ def test_without_compensation_the_tests_of_lost_replies_fail() -> None:
         Judgement(folder, ["hand_over"], "FAULT_NO_HAND_OVER_COMPENSATION"),
     ]
     for judgement in bad:
-        # In the two other outages the command may never have reached the server, so that there is nothing to undo.
+        # In the two other outages the command may not have reached the server, and then there is nothing to undo.
         assert judgement.red() - {"late_copy"} == {"command_held", "reply_held", "reply_swallowed", "cut_after"}
     assert good.red() == set(), "the same build is good without a fault"

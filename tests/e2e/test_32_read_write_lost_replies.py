@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripts of the read-write lock when their replies get lost, come late, or their commands arrive twice.
+"""The scripts of the read-write lock when their replies are lost or late, or their commands arrive twice.
 
-The lease is 30 s throughout, so nothing here is put right by its end.
+The lease is 30 s in all tests, so no mistake is hidden by the end of a lease.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Both = Tuple[redlatch.Lock, redlatch.Lock]
 
 @pytest.fixture
 def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
-    """A client behind the proxy whose calls outlast what the tests do to them."""
+    """A client behind the proxy. Its timeouts are longer than the faults of the tests."""
     load_scripts(server)
     with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
@@ -36,7 +36,7 @@ def impatient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
 
 
 class Case:
-    """One script: what is held before the call, the call, and the levels of readers and writers after it."""
+    """One script: what is held before the call, the call, and the hold counts of reader and writer after it."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Case:
         self.script, self.before, self.call, self.after, self.given_up = script, before, call, after, given_up
 
     def prepare(self, both: Both) -> None:
-        """Take what is held before: a letter for each level."""
+        """Acquire what is held before the call: one acquire for each letter."""
         for letter in self.before:
             assert both["rw".index(letter)].acquire()
 
@@ -72,7 +72,8 @@ every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
 def stands(server: RedisServer, name: str, both: Both) -> Tuple[int, int]:
-    """The levels of readers and writers on the wire, which must be the caller's, each reader's with a timeout key."""
+    """Returns the hold counts of readers and writers on the server. Checks that the holds are the caller's, and that a
+    reader has a timeout key for each acquire."""
     found = wire(server, name)
     if not found:
         assert server.admin.keys() == []
@@ -88,7 +89,7 @@ def stands(server: RedisServer, name: str, both: Both) -> Tuple[int, int]:
 
 
 def let_go(both: Both) -> None:
-    """Release all that is held."""
+    """Release both locks completely."""
     for lock in both:
         for _ in range(lock.hold_count()):
             lock.release()
@@ -145,7 +146,7 @@ def test_what_was_given_up_is_undone(
         held[:] = [(both[0].hold_count(), both[1].hold_count())]
         try:
             return held[0] == case.given_up and stands(server, lock_name, both) == case.given_up
-        except AssertionError:  # what was given up stands there until it is undone, and is not the caller's
+        except AssertionError:  # until the undo, the given-up hold is on the server and is not the caller's
             return False
 
     wait_until(resolved, 5.0)
@@ -174,14 +175,14 @@ def test_a_hand_over_whose_reply_is_lost(
 def test_a_late_read_outlasts_neither_its_lease_nor_the_lock(
     server: RedisServer, lock_name: str, script: str
 ) -> None:
-    """The hash was deleted, and a timeout key of the hold that was extended is left."""
+    """The hash was deleted, but a timeout key of the hold is left, which had been extended."""
     admin: Any = server.admin
     owner = "0aaaaaaa-0000-8000-8000-00000000000a:1"
     words = [owner, 5000, ""] if script == "acquire_read" else [5000, "r", owner, base(lock_name), ""]
     timeout = timeout_key(lock_name, owner, 1)
     admin.set(timeout, "1", px=60_000)
     assert admin.eval(SCRIPTS[script].text.decode(), 2, lock_name, timeout, *words) in (None, [0])
-    whole = ttl_ms(server, lock_name)  # before the level, which ends with it
+    whole = ttl_ms(server, lock_name)  # read before the timeout key's TTL, which ends no later
     assert levels(server, lock_name, owner)[0] <= whole <= 5000
 
 
@@ -198,6 +199,6 @@ def test_so_it_is_with_a_further_nested_acquire(server: RedisServer, lock_name: 
         words = [5000, "R", owner, 2, base(lock_name), ""]
     keys = [lock_name, timeout_key(lock_name, owner, 2)]
     assert admin.eval(SCRIPTS[script].text.decode(), 2, *keys, *words) in (1, [0])
-    whole = ttl_ms(server, lock_name)  # before the levels, which end with it
+    whole = ttl_ms(server, lock_name)  # read before the timeout keys' TTLs, which end no later
     left = levels(server, lock_name, owner)
     assert left[0] <= 4000 < left[1] <= whole <= 5000

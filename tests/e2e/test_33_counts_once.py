@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A doubled, lost or late command changes no count: each change of a semaphore or latch, struck by each fault."""
+"""Each change of a semaphore or latch counts once, even if its command is lost, doubled or late. Each change is tried
+with each fault."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ TIMEOUT = 0.3
 
 
 class Change:
-    """One change: what it is made on, how, what it answers, and the key's value before, after, and when given up."""
+    """One change: its script, the call, the call's result, the key's value before and after, and what becomes of a
+    change that was given up."""
 
     def __init__(
         self,
@@ -35,10 +37,10 @@ class Change:
         self.make = make
         self.answer = answer
         self.after = after
-        self.ending = ending  # "undone", "goes on", or "either" when it was given up
+        self.ending = ending  # of a given-up change: "undone", "goes on" or "either"
 
     def prepare(self, server: RedisServer, name: str) -> None:
-        """Put the scripts and the count there."""
+        """Load the scripts, and set the count."""
         load_scripts(server)
         if self.before is not None:
             server.admin.set(name, self.before)
@@ -69,13 +71,13 @@ every_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.k
 
 
 def value(server: RedisServer, name: str) -> Optional[int]:
-    """The count as it stands in the key."""
+    """Returns the count in the key."""
     found: Any = server.admin.get(name)
     return None if found is None else int(found)
 
 
 def long_waits(change: Change) -> Callable[[redlatch.Client, str], Any]:
-    """The change without the short deadline of an acquire."""
+    """Returns the change's call. That of an acquire has a long timeout."""
     if change is CHANGES["acquire"]:
         return lambda client, name: client.semaphore(name).acquire(2, timeout=20)
     return change.make
@@ -83,7 +85,7 @@ def long_waits(change: Change) -> Callable[[redlatch.Client, str], Any]:
 
 @pytest.fixture
 def patient(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
-    """A client behind the proxy whose calls outlast what the tests do to them."""
+    """A client behind the proxy. Its timeouts are longer than the faults of the tests."""
     with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as opened:
         yield opened
 
@@ -131,7 +133,7 @@ def test_a_swallowed_reply_is_made_up_for(
 def test_a_doubled_command_counts_once(
     server: RedisServer, proxy: Proxy, patient: redlatch.Client, lock_name: str, change: Change
 ) -> None:
-    """The copy arrives after everything else, on the connection it was made for."""
+    """The copy arrives last, on the connection of the original."""
     change.prepare(server, lock_name)
     copy = proxy.duplicate(change.script)
     assert long_waits(change)(patient, lock_name) == change.answer
@@ -148,19 +150,19 @@ Outage = Callable[[Proxy, Change], Tuple[Any, Callable[[], None]]]
 
 
 def command_held(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
-    """The command stays on its way; the old connection answers again."""
+    """The command is delayed. Later the same connection works again."""
     fault = proxy.hold(change.script)
     return fault, fault.release
 
 
 def reply_held(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
-    """The reply stays on its way; the old connection answers again."""
+    """The reply is delayed. Later the same connection works again."""
     fault = proxy.hold_reply(change.script)
     return fault, fault.release
 
 
 def reply_swallowed(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
-    """The reply and all that follows is lost, until the connection is cut and a new one is set up."""
+    """The reply and all later replies are lost, until the connection is cut and a new one is made."""
     fault = proxy.swallow_reply(change.script)
 
     def repair() -> None:
@@ -170,13 +172,13 @@ def reply_swallowed(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], Non
 
 
 def cut_before(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
-    """The connection is cut before the command reached the server, and no new one can be made for a while."""
+    """The connection is cut before the command reaches the server, and no new one can be made for a while."""
     refusing = proxy.refuse()
     return proxy.cut_before(change.script), refusing.release
 
 
 def cut_after(proxy: Proxy, change: Change) -> Tuple[Any, Callable[[], None]]:
-    """The connection is cut when the command was executed, and no new one can be made for a while."""
+    """The connection is cut after the command was executed, and no new one can be made for a while."""
     refusing = proxy.refuse()
     return proxy.cut_after(change.script), refusing.release
 
@@ -207,7 +209,7 @@ def test_what_was_given_up_is_as_its_kind_says(
 
 @pytest.fixture(params=["client|kill", "info"])
 def limited(request: pytest.FixtureRequest, make_server: MakeServer) -> Iterator[RedisServer]:
-    """A server with a user who may not do all of what it takes to kill an old connection."""
+    """A server with a user who lacks one of the commands with which a client kills its old connection."""
     server = make_server()
     server.set_user("limited", PASSWORD, "+@all", f"-{request.param}")
     yield server

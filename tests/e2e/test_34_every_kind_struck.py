@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lost, doubled or late command of any kind: the server's keys are then what they would have been without it.
+"""With each kind, a lost, doubled or late command leaves the server's keys as an undisturbed command does.
 
-Each kind is taken, entered again where it can be, and given back; each of these commands is struck by each fault. What
-must stand on the server is written out for each kind, and read by a client of another make.
+Each kind is acquired, re-entered if it can be, and released, and each of these commands is tried with each fault. The
+expected keys are written out for each kind. They are read with redis-py.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ GROUP_FIELDS = ["value:owner:expire_time=time", "value:owner:lock_count={}", "va
 
 
 class Kind(NamedTuple):
-    """How a kind is used, which scripts that runs, and what stands on the server: for two levels where it has them.
+    """How a kind is used: its calls, their scripts, and the expected keys, for a reentrant kind also after re-entry.
 
-    `recorded`: the result cannot be stated, so the server has a record of the operation. Its key serves the next
-    operation as soon as the command was answered: a copy comes after that only from a connection that could not be
-    killed.
+    `recorded`: the result cannot be stated, so the server keeps a record of the operation. The next operation uses the
+    record's key as soon as the command was answered, because a later copy can come only from a connection that could
+    not be killed.
     """
 
     make: Callable[[redlatch.Client, str], Any]
@@ -49,23 +49,23 @@ class Kind(NamedTuple):
 
 
 class Permits:
-    """A permit semaphore whose last permit is remembered, as a lock remembers its hold."""
+    """A permit semaphore with the calls of a lock: it remembers its last permit."""
 
     def __init__(self, client: redlatch.Client, name: str) -> None:
         self._semaphore = client.permit_semaphore(name)
         self._permit: Any = None
 
     def acquire(self) -> None:
-        """Take one."""
+        """Acquire a permit."""
         self._permit = self._semaphore.acquire()
 
     def release(self) -> None:
-        """Give it back."""
+        """Release it."""
         self._semaphore.release(self._permit)
 
 
 def mutex_like(make: Callable[[redlatch.Client, str], Any], reenters: bool = True, suffix: str = "") -> Kind:
-    """A kind whose hash is a mutex's; a fair lock's scripts have names of their own."""
+    """Returns a kind with the hash of a mutex. `suffix` ends the names of a fair lock's scripts."""
     twice: State = {"N": ["owner=2"]}
     return Kind(make, f"acquire{suffix}", f"release{suffix}", {"N": ["owner=1"]}, {},
                 *(("reenter", twice) if reenters else ()))
@@ -125,7 +125,7 @@ every_stated_kind = pytest.mark.parametrize(
 
 
 class Scene:
-    """A lock behind the proxy, all of whose calls are made by one thread, and what stands on the server."""
+    """A lock behind the proxy, the one thread that makes all its calls, and the state of the server."""
 
     def __init__(self, server: RedisServer, client: redlatch.Client, kind: Kind, name: str) -> None:
         self.server = server
@@ -139,15 +139,15 @@ class Scene:
             server.admin.script_load(SCRIPTS[script].text.decode())
 
     def begin(self, act: Act) -> Any:
-        """Start a call."""
+        """Start a call on the thread."""
         return self.thread.submit(act, self.lock)
 
     def call(self, act: Act) -> None:
-        """Make a call."""
+        """Make a call on the thread."""
         self.begin(act).result(10)
 
     def take_again(self) -> State:
-        """What comes after it was given back; the state then."""
+        """Make the call that follows a release. Returns the expected state."""
         self.call(self.kind.take_again or self.kind.take)
         return self.kind.taken_again or self.kind.held
 
@@ -174,14 +174,15 @@ class Scene:
 
     @property
     def state(self) -> State:
-        """All keys but the records of operations, with names for what is drawn anew each time."""
+        """All keys except the records of operations. Owners, permits and times, which differ each time, are replaced by
+        words."""
         keys = [key for key in self.server.admin.scan_iter() if not key.startswith(b"redlatch_op:")]
         return {self._words(key): self._content(key) for key in keys}
 
 
 @pytest.fixture
 def scene(server: RedisServer, proxy: Proxy, lock_name: str, kind: Kind) -> Iterator[Scene]:
-    """A lock of the kind, whose calls outlast what the tests do to them."""
+    """A lock of the kind. Its client's timeouts are longer than the faults of the tests."""
     with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as client:
         made = Scene(server, client, kind, lock_name)
         yield made
@@ -189,7 +190,7 @@ def scene(server: RedisServer, proxy: Proxy, lock_name: str, kind: Kind) -> Iter
 
 
 def lose_the_reply(scene: Scene, proxy: Proxy, script: str, act: Act, state: State) -> None:
-    """The command is executed, its reply never comes, and it is sent again on a new connection."""
+    """Disturbs a command: it is executed, its reply is lost, and it is sent again on a new connection."""
     fault = proxy.swallow_reply(SCRIPTS[script])
     call = scene.begin(act)
     connection = fault.wait_hit().connection
@@ -201,7 +202,7 @@ def lose_the_reply(scene: Scene, proxy: Proxy, script: str, act: Act, state: Sta
 
 
 def double(scene: Scene, proxy: Proxy, script: str, act: Act, state: State) -> None:
-    """The command is executed twice."""
+    """Disturbs a command: it is executed twice."""
     copy = proxy.duplicate(SCRIPTS[script])
     scene.call(act)
     copy.wait_hit()
@@ -243,7 +244,7 @@ def test_given_back(scene: Scene, proxy: Proxy, kind: Kind, strike: Strike) -> N
 
 @every_kind
 def test_taking_arrives_after_it_was_given_back(scene: Scene, proxy: Proxy, kind: Kind) -> None:
-    """The connection of the late command has been replaced, and with it killed."""
+    """The connection of the late command has been replaced, and therefore killed."""
     late = proxy.duplicate(SCRIPTS[kind.takes])
     scene.call(kind.take)
     late.wait_hit().connection.cut_client()
@@ -256,9 +257,9 @@ def test_taking_arrives_after_it_was_given_back(scene: Scene, proxy: Proxy, kind
 
 @every_stated_kind
 def test_giving_back_arrives_after_it_was_taken_again(scene: Scene, proxy: Proxy, kind: Kind) -> None:
-    """The late command is carried out, and finds nothing that it may touch.
+    """The late command is executed, and finds no hold of its owner.
 
-    Of what is recorded, test_33_counts_once.py has the same on a connection that could not be killed.
+    test_33_counts_once.py has the same for recorded kinds, on a connection that could not be killed.
     """
     scene.call(kind.take)
     late = proxy.duplicate(SCRIPTS[kind.gives])
@@ -271,7 +272,7 @@ def test_giving_back_arrives_after_it_was_taken_again(scene: Scene, proxy: Proxy
 
 @every_reentrant_kind
 def test_entering_again_arrives_after_it_was_taken_anew(scene: Scene, proxy: Proxy, kind: Kind) -> None:
-    """It speaks of a hold that is over, and makes none."""
+    """The late command names a hold that has ended, and creates none."""
     assert kind.reenters
     scene.call(kind.take)
     late = proxy.duplicate(SCRIPTS[kind.reenters])

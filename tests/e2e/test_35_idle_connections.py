@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that end while nothing is under way on them: nothing written later counts as sent over them, and what is
-held is asked about at once."""
+"""Connections that end while they are idle: no later command counts as sent over them, and the client queries its holds
+at once."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from support.shell import start_holder
 from support.wire import fields
 from waiters import hold_as_redisson
 
-# No renewal comes within a test: what is found out before a third of this is found out for another reason.
+# So long that no renewal, which comes after a third of it, can find a loss during a test.
 LEASE = 120.0
 BEFORE_THE_RENEWAL = LEASE / 4
 
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client whose renewals are rare."""
+    """A client that renews rarely."""
     with redlatch.connect(server.url, watchdog_lease=LEASE) as opened:
         yield opened
 
 
 def connections(server: RedisServer) -> List[str]:
-    """The ids of the server's connections to our clients."""
+    """Returns the ids of redlatch's connections to the server."""
     return [entry["id"] for entry in server.client_list("redlatch:")]
 
 
 def kill_all(server: RedisServer) -> None:
-    """End all connections, and wait until their ends have arrived."""
+    """End all connections, and wait until the server has closed them."""
     before = set(connections(server))
     server.admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
     wait_until(lambda: not before & set(connections(server)), message="the connections to end")
 
 
 def time_out(server: RedisServer) -> None:
-    """Let the server close what is idle for a second."""
+    """Let the server close connections that are idle for a second."""
     before = set(connections(server))
     server.admin.config_set("timeout", 1)
     try:
@@ -58,26 +58,26 @@ ENDS = [kill_all, time_out]
 
 
 def force(client: redlatch.Client, name: str) -> Callable[[], Any]:
-    """A lock of somebody else's is released by force."""
+    """Returns a call that releases another owner's lock by force."""
     return client.lock(name).force_release
 
 
 def delete_semaphore(client: redlatch.Client, name: str) -> Callable[[], Any]:
-    """A semaphore is deleted."""
+    """Returns a call that deletes a semaphore."""
     semaphore = client.semaphore(name)
     semaphore.try_set_permits(3)
     return semaphore.delete
 
 
 def delete_permits(client: redlatch.Client, name: str) -> Callable[[], Any]:
-    """A permit semaphore is deleted."""
+    """Returns a call that deletes a permit semaphore."""
     semaphore = client.permit_semaphore(name)
     semaphore.try_set_permits(3)
     return semaphore.delete
 
 
 def delete_latch(client: redlatch.Client, name: str) -> Callable[[], Any]:
-    """A latch is deleted."""
+    """Returns a call that deletes a latch."""
     latch = client.latch(name)
     latch.try_set_count(3)
     return latch.delete
@@ -107,7 +107,7 @@ def test_what_is_sent_once_is_sent_over_a_new_connection(
 
 
 def test_nothing_is_in_doubt_where_kill_is_forbidden(server: RedisServer, lock_name: str) -> None:
-    """A connection that owed nothing needs no KILL: records go on living for a minute, not for an hour."""
+    """A connection without outstanding replies needs no KILL, so records live for a minute and not for an hour."""
     server.set_user("no-kill", "word", "+@all", "-client|kill", "-info")
     try:
         with redlatch.connect(server.url, username="no-kill", password="word") as client:
@@ -126,19 +126,19 @@ def test_nothing_is_in_doubt_where_kill_is_forbidden(server: RedisServer, lock_n
 
 
 def restart_empty(server: RedisServer) -> None:
-    """The server starts again without its data."""
+    """The server restarts without its data."""
     server.restart(kill=True)
 
 
 def restart_slowly(server: RedisServer) -> None:
-    """The server is away for a while, and has forgotten everything."""
+    """The server is down for a while, and restarts without its data."""
     server.kill()
-    time.sleep(1.0)  # what is tried meanwhile fails
+    time.sleep(1.0)  # attempts to connect fail meanwhile
     server.start()
 
 
 def unlock_by_force(server: RedisServer) -> None:
-    """Connections are ended and everything is deleted."""
+    """All connections are ended, and all keys deleted."""
     kill_all(server)
     server.admin.flushall()
 
@@ -261,7 +261,7 @@ def test_nothing_is_made_again_where_nothing_is_held(
     assert client.stats()["reconnects"] == 1
 
 
-# A process loses its connection, and may open no descriptor for a while.
+# A process loses its connection, and cannot open a descriptor for a while.
 WITHOUT_DESCRIPTORS = """
 import os, resource, sys, redlatch
 client = redlatch.connect(sys.argv[1], command_timeout=20)

@@ -34,7 +34,7 @@ SCRIPT = {"plain": "extend_plain", "read": "extend_read", "write": "extend_write
 
 @pytest.fixture
 def client(server: RedisServer, proxy: Proxy) -> Iterator[redlatch.Client]:
-    """A client behind the proxy, of a user who may not use CLIENT and INFO."""
+    """A client behind the proxy. Its user may not call CLIENT and INFO."""
     server.set_user("limited", PASSWORD, "+@all", "-client", "-info")
     load_scripts(server)
     with redlatch.connect(proxy.url, username="limited", password=PASSWORD) as opened:
@@ -51,10 +51,10 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 def extend_and_lose_the_reply(proxy: Proxy, hold: redlatch.Hold, kind: str, seconds: float = 60) -> str:
-    """Has the hold move to a new owner id; returns the old one."""
+    """Makes the hold move to a new owner id. Returns the old one."""
     before = hold.owner
     lost = proxy.cut_after(SCRIPTS[SCRIPT.get(kind, "extend")])
-    with suppress(redlatch.LockLostError):  # when it takes longer than the new lease
+    with suppress(redlatch.LockLostError):  # if the extension takes longer than the new lease
         hold.extend(seconds)
     lost.wait_hit()
     return before
@@ -95,7 +95,7 @@ def test_a_call_on_it_tells_of_its_loss(server: RedisServer, proxy: Proxy, clien
 
 
 def test_its_loss_is_reported(proxy: Proxy, client: redlatch.Client, kind: str, lock_name: str) -> None:
-    """The lease runs out, which the core tells of unasked."""
+    """The core reports by itself that the lease has run out."""
     lock = KINDS[kind](client, lock_name)
     assert lock.acquire(lease=30)
     hold = lock.held()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys in which operations on counts are recorded: used again as soon as nothing may need what they say, and no
-sooner."""
+"""The keys of the records of operations on counts. A key is reused as soon as no copy of a command can need the record,
+and no sooner."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PASSWORD = "secret"
 
 
 def records(server: RedisServer) -> int:
-    """How many records are on the server."""
+    """Returns how many records are on the server."""
     return sum(1 for _ in server.admin.scan_iter(match="redlatch_op:*", count=1_000))
 
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server, whose scripts are loaded."""
+    """A client without a proxy. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
@@ -106,7 +106,7 @@ def test_where_kill_is_denied_too(limited: RedisServer, lock_name: str) -> None:
 
 
 def pairs(semaphore: redlatch.Semaphore) -> None:
-    """Other operations on the same name, which leave the count as it was."""
+    """Makes operations on the semaphore that leave its count as it was."""
     for _ in range(30):
         semaphore.release()
         assert semaphore.acquire()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LockLostError, holds and permits say why a lock was lost; the traces hold what all languages say of it in words."""
+"""LockLostError, holds and permits report why a lock was lost. The error texts, which all languages share, are tested
+by the traces."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from support import RedisServer, wait_until
 
 
 def lose(error: Any, call: Any, *arguments: Any) -> redlatch.LockLostError:
-    """What a call raises that finds the lock lost."""
+    """Returns the LockLostError that a call raises."""
     with pytest.raises(error) as raised:
         call(*arguments)
     lost: redlatch.LockLostError = raised.value

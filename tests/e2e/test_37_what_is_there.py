@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages say what a name holds instead of a lock of that kind, and who held what was waited for in vain, in the words
-and units of each language."""
+"""Error texts say what a key holds instead of a lock of that kind, and who holds a lock whose wait timed out, in the
+words and units of each language."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from redlatch._ffi import FOREVER, RENEWED, ffi, lib, new_record, text
 from support import Proxy, RedisServer
 from support.shell import program
 
-WORD = b"0123456789abcdef0123456789abcdef"  # as redis-py writes
+WORD = b"0123456789abcdef0123456789abcdef"  # like the token of a redis-py lock
 
 
 def words_of(call: Callable[[], Any], error: Any = redlatch.ServerError) -> str:
-    """The message of what a call raises."""
+    """Returns the message of the exception that a call raises."""
     with pytest.raises(error) as raised:
         call()
     return str(raised.value)
 
 
 def run_command(server: RedisServer, *arguments: str) -> Tuple[int, str]:
-    """The status and the complaints of the command."""
+    """Returns the exit status and the standard error of the command."""
     done = subprocess.run([program(), "run", "-u", server.url, *arguments, "--", "true"], capture_output=True,
                           text=True, timeout=60, check=False)
     return done.returncode, done.stderr
 
 
 def open_for(server: RedisServer, language: int) -> Any:
-    """A client whose messages are for a language."""
+    """Opens a client whose error texts are for a language."""
     options = new_record("redlatch_client_options")
     assert lib.redlatch_client_options_init(options, ffi.sizeof("redlatch_client_options")) == 0
     options.language = language
@@ -64,7 +64,7 @@ def test_each_language_names_what_fits(
     handle, name, out = open_for(server, language), lock_name.encode(), ffi.new("redlatch_lock **")
     assert lib.redlatch_lock_new(handle, lib.REDLATCH_MUTEX, name, len(name), ffi.NULL, out) == 0
     lock = ffi.gc(out[0], lib.redlatch_lock_free)
-    for _ in range(20):  # on a busy machine the answer may come too late for one message
+    for _ in range(20):  # on a busy machine the explanation may come too late for an error text
         assert lib.redlatch_lock_try_acquire(lock) == lib.REDLATCH_WRONG_TYPE
         words = text(lib.redlatch_last_error())
         if "this is" in words:
@@ -105,7 +105,7 @@ def test_a_key_beside_the_lock_is_not_called_another_kind(
 
 
 def timed_out(lock: Any) -> str:
-    """What entering a lock raises that others hold."""
+    """Returns the error text of entering a lock that another owner holds."""
 
     def enter() -> None:
         with lock:
@@ -115,8 +115,8 @@ def timed_out(lock: Any) -> str:
 
 
 def until_named(server: RedisServer, lock_of: Callable[[redlatch.Client], Any]) -> str:
-    """The same, where the holder is named: on a busy machine the answer may come too late for one message, and a client
-    asks where holders are once in half a minute."""
+    """Returns such an error text that names the holder's process. On a busy machine the explanation may come too late
+    for one. Each attempt has a new client, because a client asks for holders' locations every 30 s at most."""
     for _ in range(20):
         with redlatch.connect(server.url) as fresh:
             words = timed_out(lock_of(fresh))
@@ -183,12 +183,12 @@ def test_events_name_the_holder_too(other: redlatch.Client, server: RedisServer,
             else:
                 raise AssertionError(text(event.message))
             assert lib.redlatch_lock_start_acquire(lock._handle, number[0], RENEWED, FOREVER, 99) == 0
-        assert host.event().status == 0  # nothing of the questions is left in the way
+        assert host.event().status == 0  # explanations leave nothing behind
         assert lib.redlatch_lock_release_as(lock._handle, number[0]) == 0
 
 
 def test_events_of_locks_on_several_servers_name_the_holder_too(servers: List[RedisServer], lock_name: str) -> None:
-    name = lock_name[-12:]  # in messages long ones are cut
+    name = lock_name[-12:]  # error texts cut long names
     number = ffi.new("uint64_t *")
     assert lib.redlatch_owner_new(number) == 0
     with ExitStack() as stack:
@@ -209,7 +209,7 @@ def test_events_of_locks_on_several_servers_name_the_holder_too(servers: List[Re
 
 
 def test_events_of_locks_on_several_servers_name_the_kind_too(servers: List[RedisServer], lock_name: str) -> None:
-    name = lock_name[-12:]  # in messages long ones are cut
+    name = lock_name[-12:]  # error texts cut long names
     number = ffi.new("uint64_t *")
     assert lib.redlatch_owner_new(number) == 0
     servers[1].admin.rpush(name, "x")
@@ -232,7 +232,7 @@ def test_a_client_list_that_is_too_long_costs_the_process_alone(
     name = lock_name[-12:]
     with other.lock(name) as held, Proxy(server.address) as proxy, redlatch.connect(proxy.url) as client:
         proxy.answer(b"id=7 addr=127.0.0.1:7 name=x\n" * 1_000_000, "CLIENT LIST", times=None)
-        for _ in range(20):  # on a busy machine the first answer may come too late for one message
+        for _ in range(20):  # on a busy machine the first explanation may come too late for an error text
             words = timed_out(client.lock(name, timeout=1))
             if f"now by {held.owner}" in words:
                 break
@@ -253,7 +253,7 @@ def test_readers_are_counted(
 def test_a_server_that_is_frozen_delays_nobody_by_much(
     fresh_server: RedisServer, lock_name: str
 ) -> None:
-    """The holder stays unknown; the wait ends all the same."""
+    """The wait ends in time, and the error text lacks the holder."""
     with redlatch.connect(fresh_server.url) as first, redlatch.connect(fresh_server.url) as second:
         first.lock(lock_name).acquire()
         lock = second.lock(lock_name, timeout=1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command needs of the library: a hold that is released or extended by its owner's id, commands of the server
-and of each node, and a scan that goes on without one."""
+"""Calls for the command `redlatch`: releases and extensions by owner id, commands to the server or a node, and whether
+the next step of a scan needs a round trip."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ KINDS: Dict[str, Callable[[redlatch.Client, str], Any]] = {
 
 @pytest.fixture
 def clients(server: RedisServer) -> Iterator[Tuple[redlatch.Client, redlatch.Client]]:
-    """The owner's client and that of another process, as far as the library can tell."""
+    """The owner's client and another one. To the library they are two processes."""
     with redlatch.connect(server.url) as one, redlatch.connect(server.url) as other:
         yield one, other
 
 
 def release(lock: Any, owner: bytes) -> Tuple[int, int]:
-    """The status and whether there was such a hold."""
+    """Returns the status and whether there was such a hold."""
     done = ffi.new("int32_t *", -7)
     return lib.redlatch_lock_release_owner(lock._handle, owner, done), done[0]
 
 
 def extend(lock: Any, owner: bytes, lease_ms: int) -> Tuple[int, int]:
-    """The same of an extension."""
+    """Extends; returns the same."""
     done = ffi.new("int32_t *", -7)
     return lib.redlatch_lock_extend_owner(lock._handle, owner, lease_ms, done), done[0]
 
 
 def command(client: redlatch.Client, *words: str, capacity: int = 1000) -> Tuple[int, bytes, int]:
-    """The status of a command, its reply as far as there is room, and its whole size."""
+    """Returns a command's status, as much of its reply as there is room for, and the size of the whole reply."""
     kept = [ffi.new("char[]", word.encode()) for word in words]
     buffer, size = ffi.new("char[]", b"-" * capacity), ffi.new("size_t *", 77)
     arguments = ffi.new("char *[]", kept)
@@ -104,7 +104,8 @@ def test_keys_that_are_no_locks(
 
 
 def test_a_reply_that_is_lost(server: RedisServer, lock_name: str) -> None:
-    """The release is sent again, and cannot tell its own work from a loss: the status says so. An extension can."""
+    """The repeated release finds no hold, and cannot know whether its first copy or a loss ended it, so it returns
+    NO_REPLY. An extension can be repeated without doubt."""
     with redlatch.connect(server.url) as holder, Proxy(server.address) as proxy, redlatch.connect(proxy.url) as client:
         lock = holder.lock(lock_name)
         lock.acquire()
@@ -153,14 +154,14 @@ def test_errors_leave_the_buffer(server: RedisServer, clients: Tuple[redlatch.Cl
 
 
 def nodes(client: redlatch.Client, capacity: int = 1000) -> Tuple[int, str, int]:
-    """The status, the addresses as far as there is room, and the size of all."""
+    """Returns the status, as much of the addresses as there is room for, and the size of all."""
     buffer, size = ffi.new("char[]", capacity), ffi.new("size_t *", 77)
     status = lib.redlatch_client_nodes(client._handle, buffer, capacity, size)
     return status, text(buffer), size[0]
 
 
 def test_the_nodes_of_a_client(server: RedisServer) -> None:
-    """A single server is known before anything is sent; a command goes there, whatever node is named."""
+    """A single server is known before anything is sent. Commands go to it, whichever node they name."""
     with redlatch.connect(server.url, lazy=True) as client:
         assert nodes(client) == (0, f"127.0.0.1:{server.port}\n", len(f"127.0.0.1:{server.port}\n"))
         assert nodes(client, 5)[:2] == (0, "127.") and client.stats()["round_trips"] == 0
@@ -175,7 +176,7 @@ def test_the_nodes_of_a_client(server: RedisServer) -> None:
 
 
 def test_the_nodes_of_a_cluster() -> None:
-    """Before anything was sent, too; there a command has to name one of them."""
+    """The nodes are known before anything is sent. In a cluster a command has to name one of them."""
     with whole_cluster() as server, redlatch.connect(server.url, lazy=True) as client:
         assert nodes(client)[:2] == (0, f"127.0.0.1:{server.port}\n")
         ping, pong = ffi.new("char[]", b"PING"), ffi.new("char[10]")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases that do not wait for the server's reply: they are made all the same, in order, and a failure is told."""
+"""Unconfirmed releases: they do not wait for the server's reply, take effect in order, and a failure is reported."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def through(proxy: Proxy, open_clients: Callable[..., Any]) -> redlatch.Client:
 
 
 def is_confirmed(client: Any) -> Callable[[], bool]:
-    """Whether the server has replied to all releases."""
+    """Returns a predicate: whether the server has replied to all releases."""
     return lambda: client.stats()["unconfirmed"] == 0
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged about releases."""
+    """Returns the logged messages about releases."""
     return [record.getMessage() for record in caplog.records if record.getMessage().startswith("release ")]
 
 
@@ -145,13 +145,13 @@ def test_a_nested_release_sends_nothing(monitor: Monitor, client: redlatch.Clien
     assert lock.hold_count() == 1
     lock.release()
     wait_until(is_confirmed(client))
-    assert scripts(monitor.since(mark)).count("release") <= 1  # the first one goes as text
+    assert scripts(monitor.since(mark)).count("release") <= 1  # the first release is sent as text
 
 
 def test_closing_waits_for_the_reply(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
     client = redlatch.connect(proxy.url, tuning=redlatch.Tuning(close_timeout=20))
     lock = client.lock(lock_name, confirm_release=False)
-    for _ in range(2):  # the second release goes by the name of its script
+    for _ in range(2):  # from the second release on the script is sent by its SHA1
         assert lock.acquire()
         lock.release()
         wait_until(is_confirmed(client))
@@ -265,7 +265,7 @@ def test_what_cannot_be_unconfirmed_is_refused(
 
 @pytest.fixture(params=RUNNERS)
 def run_in(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Runs a coroutine function in one of the loops; it gets the World."""
+    """Runs a coroutine function in one of the loops, and gives it the World."""
     return partial(run, request.param)
 
 

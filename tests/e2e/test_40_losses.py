@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever loses a lock learns it no later than its deadline, and nobody else's hold is ever touched."""
+"""A loss is reported by the hold's deadline at the latest, and no other owner's hold is touched."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support import RedisServer, RedissonShapedPeer, wait_until
 from support.wire import fields
 from waiters import Waiting, hold_as_redisson
 
-# What passes between an event and the thread that waits for it.
+# The longest time from an event until the thread that waits for it runs.
 WAKE = 0.3
 LEASE = 1.5
 
@@ -31,7 +31,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 @pytest.fixture
 def stalls() -> Iterator[Stalls]:
-    """How busy the machine is with other things during the test."""
+    """Measures the machine's stalls during the test."""
     with Stalls() as measuring:
         yield measuring
 
@@ -45,7 +45,7 @@ def test_the_lock_of_a_killed_process_is_free_when_its_lease_is_over(
     with ChildProcess(server.url, lock_name, watchdog_lease=LEASE) as child:
         owner = child.call("acquire")
         waiting = Waiting(client.lock(lock_name), keep=True)
-        time.sleep(LEASE)  # it is renewed meanwhile
+        time.sleep(LEASE)  # renewals prolong the lease
         assert not waiting.done and fields(server, lock_name) == {owner.encode(): b"1"}
         killed_at = child.signal(signal.SIGKILL)
         assert waiting.result() is True
@@ -82,22 +82,22 @@ def test_a_stopped_process_learns_it_in_its_first_call(
 
 
 def flush(server: RedisServer, name: str) -> None:
-    """All data goes."""
+    """All keys are deleted."""
     server.admin.flushall()
 
 
 def delete(server: RedisServer, name: str) -> None:
-    """The key goes."""
+    """The key is deleted."""
     assert server.admin.delete(name) == 1
 
 
 def restart(server: RedisServer, name: str) -> None:
-    """The server starts again without its data."""
+    """The server restarts without its data."""
     server.restart(kill=True)
 
 
 def steal(server: RedisServer, name: str) -> None:
-    """Another owner's field is in the place of ours."""
+    """Another owner's field replaces ours."""
     server.admin.delete(name)
     hold_as_redisson(server, name)
 
@@ -171,7 +171,7 @@ def test_a_re_entry_finds_it_out_and_creates_nothing(
 def test_a_lost_lock_can_be_taken_by_another_thread_at_once(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """The one that lost it has not noticed, and its release does no harm to the new hold of the same process."""
+    """The old owner has not noticed the loss. Its release does no harm to the new hold in the same process."""
     lock = client.lock(lock_name, lease=30)
     lock.acquire()
     delete(server, lock_name)
@@ -240,7 +240,7 @@ def test_what_was_released_inside_a_with_is_not_released_again(
 def test_a_restart_is_noticed_with_the_next_connection(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """Also holds with a fixed lease are asked for then, long before their deadline."""
+    """After a restart also holds with a fixed lease are queried, long before their deadline."""
     locks = [client.lock(f"{lock_name}:{number}", lease=30) for number in range(3)]
     for lock in locks:
         lock.acquire()
@@ -258,13 +258,13 @@ def test_a_restart_is_noticed_with_the_next_connection(
 
 
 def sleep(server: RedisServer, duration: float) -> None:
-    """The server does nothing for so long."""
+    """Blocks the server for `duration` seconds."""
     admin: Any = server.admin
     admin.execute_command("DEBUG", "SLEEP", str(duration))
 
 
 def has_renewed(client: redlatch.Client, count: int) -> bool:
-    """Whether a client has renewed so often."""
+    """Returns whether a client has made `count` renewals."""
     return client.stats()["renewals"] >= count
 
 
@@ -292,7 +292,7 @@ def test_a_server_that_sleeps_for_half_a_lease_loses_no_lock(
 
 
 def test_a_thread_that_keeps_the_gil_loses_no_lock(server: RedisServer, lock_name: str) -> None:
-    """Leases are renewed by a thread that is none of Python's."""
+    """The thread that renews leases never needs the GIL."""
     with redlatch.connect(server.url, watchdog_lease=1) as client:
         with client.lock(lock_name) as held:
             began = time.monotonic()
@@ -317,7 +317,7 @@ def test_waiters_outlast_a_server_that_sleeps(server: RedisServer, client: redla
 def test_a_signal_handler_raises_as_the_watching_thread_starts(
     server: RedisServer, lock_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next lock starts another thread, and close() does not trip over the one that never ran."""
+    """The next lock starts another thread, and close() copes with a thread that never ran."""
     start = threading.Thread.start
 
     def interrupted(thread: threading.Thread) -> None:
@@ -343,7 +343,7 @@ def test_a_signal_handler_raises_as_the_watching_thread_starts(
 def test_a_lock_is_made_where_no_thread_can_start(
     server: RedisServer, lock_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when Python is ending: the lock works, and its loss is not logged."""
+    """As at interpreter shutdown: the lock works without a watching thread."""
     start = threading.Thread.start
 
     def refuse(thread: threading.Thread) -> None:
@@ -361,7 +361,7 @@ def test_a_lock_is_made_where_no_thread_can_start(
 def test_a_signal_handler_makes_a_lock_as_the_watching_thread_starts(
     server: RedisServer, lock_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It waits for nobody, and one thread watches."""
+    """The handler does not deadlock, and only one thread watches."""
     start = threading.Thread.start
     started = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that ends while it holds a lock: an event at once, no renewal any more, and the lease runs out."""
+"""A thread that ends while it holds a lock: an event comes at once, renewals end, and the lease runs out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.wire import fields, load_scripts, remaining_ms, scripts
 from waiters import Waiting
 
 LEASE = 1.2
-# What a busy machine adds to that which comes at once.
+# A bound for things that happen at once, on a busy machine.
 NOISE = 0.3
 
 
@@ -31,13 +31,13 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 @pytest.fixture
 def stalls() -> Iterator[Stalls]:
-    """How busy the machine is with other things during the test."""
+    """Measures the machine's stalls during the test."""
     with Stalls() as measuring:
         yield measuring
 
 
 def run(target: Any) -> float:
-    """Let a thread begin and end; returns when it had ended."""
+    """Run a thread to its end. Returns the time of its end."""
     thread = threading.Thread(target=target)
     thread.start()
     thread.join()
@@ -47,7 +47,7 @@ def run(target: Any) -> float:
 def check_runs_out(
     server: RedisServer, monitor: Monitor, stalls: Stalls, name: str, mark: int, ended_at: float
 ) -> None:
-    """The lease runs out with no renewal after `mark`."""
+    """Check that the lease runs out, without a renewal after `mark`."""
     assert 0 < remaining_ms(server, name) <= LEASE * 1000
     wait_until(lambda: fields(server, name) == {}, 2 * LEASE, "the lease to run out")
     assert LEASE / 4 < time.monotonic() - ended_at < stalls.widen(LEASE + NOISE)
@@ -89,7 +89,7 @@ def test_a_python_thread(
 def test_a_thread_of_c(
     server: RedisServer, client: redlatch.Client, monitor: Monitor, stalls: Stalls, lock_name: str
 ) -> None:
-    """Of a thread that calls the C interface with no owner named, the library itself sees the end."""
+    """If a thread calls the C interface without naming an owner, the library itself notices its end."""
     lock: Any = client.lock(lock_name)._handle
     handle: Any = client._handle
     event_fd = ffi.new("int *")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that was suspended: what ran out meanwhile is told as soon as it goes on."""
+"""A suspended machine: leases that ended meanwhile are reported as losses as soon as it resumes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from support import RedisServer
 
 
 def is_portable() -> bool:
-    """Whether the build that is tested has the system calls of POSIX alone, among them one clock that matters."""
+    """Returns whether the tested build uses only POSIX system calls, and therefore CLOCK_MONOTONIC."""
     cache = Path(__file__).resolve().parents[2] / os.environ.get("REDLATCH_BUILD", "build") / "CMakeCache.txt"
     return "REDLATCH_PORTABLE:BOOL=ON" in cache.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def suspend_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library that is loaded before a program, with a function `suspend`."""
+    """A library to preload, with a function `suspend`."""
     library = tmp_path_factory.mktemp("suspend") / "suspend.so"
     source = Path(__file__).with_name("suspend.c")
     clock = ["-DMONOTONIC_COUNTS"] if is_portable() else []

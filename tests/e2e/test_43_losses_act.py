@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loss acts by itself: it is logged once without anyone asking, `on_lost` says what follows, and check() tells."""
+"""What a loss does by itself: it is logged once, and `on_lost` says what follows. Also: check()."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from redlatch.expected import SWEEP
 from support import Proxy, RedisServer, wait_until
 from support.wire import SCRIPTS, load_scripts
 
-LEASE = 9.0  # of which a renewal is late after 4.5 s
+LEASE = 9.0  # a renewal is late after half of it
 SOON = 10.0
 
 
 class Records(logging.Handler):
-    """Keeps what is logged."""
+    """Keeps the logged records."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.kept: List[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keeps one."""
+        """Keeps a record."""
         self.kept.append(record)
 
 
 @pytest.fixture
 def logged() -> Iterator[List[logging.LogRecord]]:
-    """What the logger redlatch gets during the test."""
+    """The records of the logger `redlatch` during the test."""
     records = Records()
     logging.getLogger("redlatch").addHandler(records)
     yield records.kept
@@ -43,13 +43,13 @@ def logged() -> Iterator[List[logging.LogRecord]]:
 
 
 def texts(records: List[logging.LogRecord]) -> List[str]:
-    """The messages; all of them are warnings."""
+    """Returns the messages, after checking that all are warnings."""
     assert {record.levelno for record in records} <= {logging.WARNING}
     return [record.getMessage() for record in records]
 
 
 def wait_logged(records: List[logging.LogRecord], count: int) -> List[str]:
-    """The messages, once there are so many; no more come of the same losses."""
+    """Waits until there are `count` messages, and checks that no more follow. Returns them."""
     wait_until(lambda: len(texts(records)) >= count, SOON, f"{count} messages")
     time.sleep(0.2)
     assert len(texts(records)) == count, texts(records)
@@ -75,7 +75,7 @@ def test_a_lease_that_ran_out(client: redlatch.Client, lock_name: str, logged: L
 def test_a_lock_that_the_server_forgot(
     client: redlatch.Client, server: RedisServer, lock_name: str, logged: List[logging.LogRecord]
 ) -> None:
-    """The end of the block finds it out: the same one message, also where the block raised."""
+    """The loss is found at the end of the block, even if the block raised, and logged with one message as always."""
     with pytest.raises(ValueError, match="of the block") as caught:
         with client.lock(lock_name) as held:
             owner = held.owner
@@ -128,7 +128,7 @@ def test_a_multi_lock(
 
 
 def test_for_how_long_the_lease_had_been_over(server: RedisServer, lock_name: str) -> None:
-    """A process that was stopped says for how long it may have worked without the lock."""
+    """A process that was stopped logs for how long it may have worked without the lock."""
     program = """
 import logging, sys, time, redlatch
 logging.basicConfig(level=logging.WARNING, stream=sys.stdout, format="%(message)s")
@@ -204,7 +204,7 @@ def test_log_leaves_the_block_alone(
     assert lock.acquire()
     server.admin.delete(lock_name)
     with pytest.raises(redlatch.LockLostError):
-        lock.release()  # which is asked for, and answers
+        lock.release()  # an explicit release raises
     with pytest.raises(ValueError, match="of the block"), lock:
         server.admin.delete(lock_name)
         raise ValueError("of the block")
@@ -235,7 +235,7 @@ KINDS: Dict[str, Any] = {
 @pytest.mark.parametrize("owner_thread", [False, True], ids=["by with", "by acquire"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_callable(client: redlatch.Client, lock_name: str, kind: str, owner_thread: bool) -> None:
-    """It is called once, at once, with the hold, and the end of the block raises all the same."""
+    """The callable is called once, at once, with the hold. The end of the block raises nevertheless."""
     called: List[redlatch.Hold] = []
     done = threading.Event()
 
@@ -262,7 +262,7 @@ def test_a_callable(client: redlatch.Client, lock_name: str, kind: str, owner_th
 def test_a_callable_of_a_nested_hold_and_of_a_failing_one(
     client: redlatch.Client, server: RedisServer, lock_name: str, logged: List[logging.LogRecord]
 ) -> None:
-    """Each lock's own is called; one that fails is logged, and the others are called."""
+    """The callable of each lock is called. A failing one is logged, and the others are still called."""
     called: List[str] = []
 
     def fail(hold: redlatch.Hold) -> None:
@@ -311,7 +311,7 @@ def test_a_callable_of_what_was_released_is_not_called_and_not_kept(
 
 
 def test_what_is_lost_before_it_is_expected(client: redlatch.Client, lock_name: str) -> None:
-    """The watching thread may be faster than the one that acquired."""
+    """The watching thread may see a loss before the acquiring thread has registered its callable."""
     called: List[Any] = []
     lock = client.lock(lock_name, lease=0.1)
     assert lock.acquire()
@@ -325,7 +325,7 @@ def test_what_is_lost_before_it_is_expected(client: redlatch.Client, lock_name: 
 
 
 async def coroutine(hold: redlatch.Hold) -> None:
-    """No loop would run it."""
+    """A coroutine function, which is refused because no loop would run it."""
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elections: one candidate leads at a time, is told so in order, and another one follows."""
+"""Elections: one candidate leads at a time, its callbacks come in order, and another candidate follows it."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ SOON = 10.0
 
 @pytest.fixture
 def clients(server: RedisServer) -> Iterator[Tuple[redlatch.Client, redlatch.Client]]:
-    """Two processes, as far as the library can tell."""
+    """Two clients. To the library they are two processes."""
     with redlatch.connect(server.url, watchdog_lease=3) as one, redlatch.connect(server.url) as other:
         yield one, other
 
 
 class Story:
-    """What the callbacks of candidates did, in order."""
+    """The callbacks of candidates, in the order of their calls."""
 
     def __init__(self) -> None:
         self.events: List[str] = []
 
     def candidate(self, client: redlatch.Client, name: str, who: str) -> redlatch.Election:
-        """One whose callbacks write here."""
+        """Returns a candidate whose callbacks are recorded here."""
         gain, loss = (lambda event=event: self.events.append(f"{who} {event}") for event in ("gain", "loss"))
         return client.elect(name, on_gain=gain, on_loss=loss)
 
     def wait(self, *lines: str) -> None:
-        """Waits until all that happened is this."""
+        """Waits until exactly these events were recorded."""
         wait_until(lambda: len(self.events) >= len(lines), SOON, f"{lines}, and not {self.events}")
         assert self.events == list(lines)
 
@@ -92,7 +92,7 @@ def test_on_loss_returns_before_another_one_gains(
 
 
 def gained_then(gained: threading.Event) -> Any:
-    """A block that begins when the event is set."""
+    """Waits for the event. Returns a context manager for the rest of the block."""
     assert gained.wait(SOON)
     return threading.Lock()
 
@@ -117,7 +117,7 @@ def test_a_leader_that_is_cut_off_stops_by_the_clock_and_another_one_follows(
     with redlatch.connect(proxy.url, watchdog_lease=1.5, unreachable_timeout=1) as far:
         with story.candidate(far, lock_name, "far") as election:
             story.wait("far gain")
-            found: List[bool] = []  # by the one that follows, whenever the callbacks of both are called
+            found: List[bool] = []  # whether the old leader still led when the next one gained
             near = clients[1].elect(lock_name, on_gain=lambda: found.append(election.is_leader))
             with near:
                 refusing = proxy.refuse()
@@ -174,7 +174,7 @@ def with_scripts(server: RedisServer) -> None:
     server.admin.acl_setuser("default", commands=["+evalsha", "+eval"])
 
 
-# What is wrong with a server until somebody mends it.
+# Misconfigurations of a server: what makes and what mends each.
 FLAWS = {
     "read_only": (read_only, writable),
     "authentication": (closed_to_all, open_to_all),
@@ -294,7 +294,7 @@ def test_an_exception_while_it_begins_ends_it(
     lock_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Ctrl-C, or the SystemExit of a SIGTERM, before the block is entered."""
+    """The exception is that of Ctrl-C or of a SIGTERM, before the block is entered."""
     story = Story()
     start = threading.Thread.start
 
@@ -313,8 +313,8 @@ def test_an_exception_while_it_begins_ends_it(
 
 @pytest.mark.parametrize("leads", [True, False])
 def test_a_program_that_ends_without_resigning(server: RedisServer, lock_name: str, leads: bool) -> None:
-    """What is said at its end is its own: the candidacy ends quietly with the client. The thread of a leader may call
-    on_loss before Python ends, or not."""
+    """The candidacy ends with the client, and prints nothing. The thread of a leader may or may not call on_loss before
+    Python ends."""
     text = (
         "import sys, threading, redlatch\n"
         "client = redlatch.connect(sys.argv[1])\n"
@@ -333,7 +333,7 @@ def test_a_program_that_ends_without_resigning(server: RedisServer, lock_name: s
 
 
 def test_an_election_made_before_a_fork(server: RedisServer, lock_name: str) -> None:
-    """A worker that is forked after the import stands, leads, and learns of its loss."""
+    """A forked child can use an election that the parent made: it stands, leads, and is notified of its loss."""
     with redlatch.connect(server.url, watchdog_lease=1.0) as client:
         leads, lost = threading.Event(), threading.Event()
         election = client.elect(lock_name, on_gain=leads.set, on_loss=lost.set)

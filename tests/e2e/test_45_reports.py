@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking at locks without taking them: one name, all of a pattern, and waiting until a name is free."""
+"""Inspecting locks without acquiring them: one name, all names of a pattern, and waiting until a name is free."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 
 class WaitingFree(threading.Thread):
-    """A wait_free on a thread of its own."""
+    """A call of wait_free on its own thread."""
 
     def __init__(self, client: redlatch.Client, name: str) -> None:
         super().__init__(daemon=True)
@@ -113,13 +113,13 @@ def test_a_scan_finds_every_lock_and_nothing_else(server: RedisServer) -> None:
         assert {report.name for report in below.scan()} == {name[2:] for name in locks} | {b"\xff"}
         assert list(client.scan("c*")) == []
         half = client.scan()
-        next(half)  # a walk that is given up is given back
+        next(half)  # an unfinished scan is freed
         del half
 
 
 def test_a_scan_finds_what_is_too_much_for_one_page(server: RedisServer) -> None:
-    """The page leaves names out once it has looked at some hundred fields; these are asked about one by one. Numbers
-    and plain locks of others are in no list."""
+    """A page of a scan reads a few hundred fields at most. It leaves further names out, and they are inspected one by
+    one. Bare numbers and plain locks of other programs are not listed."""
     with redlatch.connect(server.url) as client:
         for i in range(20):
             permits = client.permit_semaphore(f"permits-{i}")

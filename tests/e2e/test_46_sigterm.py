@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""release_on_sigterm(): a process that is told to end releases what it holds, and queues nowhere."""
+"""release_on_sigterm(): a process that gets SIGTERM releases its holds and leaves all queues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.wire import fields, subscribers
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
-# What all programs begin with. SIGTERM may be ignored where the tests run.
+# The beginning of all programs. They reset SIGTERM, because the tests may run with SIGTERM ignored.
 THREADS = """
 import os, signal, sys, threading, time, redlatch
 from redlatch import sigterm
@@ -59,7 +59,7 @@ async def stay():
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts a Python program, which is killed when the test is over."""
+    """Starts a Python program, and kills it at the end of the test."""
     started: List[subprocess.Popen[str]] = []
 
     def begin(text: str, *arguments: str) -> subprocess.Popen[str]:
@@ -79,21 +79,21 @@ def start() -> Iterator[Start]:
 
 
 def wait_for(process: subprocess.Popen[str], line: str) -> None:
-    """Waits until the program has printed that line next."""
+    """Waits for the program's next line, which must be this one."""
     assert process.stdout is not None and process.stderr is not None
     printed = process.stdout.readline()
     assert printed == line + "\n", printed or process.stderr.read()
 
 
 def end_of(process: subprocess.Popen[str]) -> Tuple[int, str]:
-    """How it ended, and what it had still to say; on standard error nothing."""
+    """Waits for the end of a program that must print no errors. Returns its exit status and its further output."""
     printed, errors = process.communicate(timeout=30)
     assert errors == ""
     return process.returncode, printed
 
 
 def terminated(process: subprocess.Popen[str]) -> Tuple[int, str]:
-    """The same, when it is ready and gets a SIGTERM."""
+    """Sends SIGTERM to a program when it is ready, and returns the same."""
     wait_for(process, "ready")
     process.send_signal(signal.SIGTERM)
     return end_of(process)
@@ -158,7 +158,8 @@ def test_an_ignored_signal_stays_ignored(server: RedisServer, lock_name: str, st
 
 
 def test_a_second_signal_does_not_interrupt_the_end(server: RedisServer, lock_name: str, start: Start) -> None:
-    """As `timeout` sends it to a process and to its group; one that comes later ends what takes too long."""
+    """`timeout` sends SIGTERM to a process and to its group, so a second signal at once is ignored. A later one
+    interrupts an end that takes too long."""
     text = "redlatch.release_on_sigterm()\n"
     text += "try:\n    with lock:\n        try: stay()\n"
     text += "        finally: say('first'); os.kill(os.getpid(), 15); say('on')\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`label` of a client: it is a part of the name of its connections, and shows who holds, waits or leads."""
+"""A client's `label`: it is a part of the name of its connections, and shows who holds, waits or leads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOST = socket.gethostname()
 
 
 def labels(server: RedisServer, name: str) -> List[Any]:
-    """Of the parties of a name, as another client finds them, with host and process."""
+    """Returns label, host and process of the parties of a name, as another client finds them."""
     with redlatch.connect(server.url, label="other") as other:
         return [(party.label, party.host, party.pid) for party in other.inspect(name).parties]
 
@@ -30,7 +30,7 @@ def labels(server: RedisServer, name: str) -> List[Any]:
 def test_every_connection_has_it_in_its_name(server: RedisServer, lock_name: str) -> None:
     with redlatch.connect(server.url, label="a@b:c/1") as client, client.lock(lock_name):
         with redlatch.connect(server.url) as other:
-            assert not other.lock(lock_name).acquire(timeout=0.1)  # now the holder's process listens, too
+            assert not other.lock(lock_name).acquire(timeout=0.1)  # the holder's process subscribes
         name = f"redlatch:a@b:c/1@{HOST}:{os.getpid()}:{client.uuid}"
         wait_until(lambda: {each["name"] for each in server.client_list("redlatch:")} == {name})
         assert labels(server, lock_name) == [("a@b:c/1", HOST, os.getpid())]
@@ -64,7 +64,8 @@ def test_what_no_connection_can_be_called_is_refused(server: RedisServer, label:
 
 
 def timed_out(server: RedisServer, make: Callable[[redlatch.Client], redlatch.Lock]) -> str:
-    """The message of a timeout, of one that found out where the holder is: it waits for that only for a moment."""
+    """Returns the error text of a timeout that names the holder's process. It takes several attempts if the explanation
+    comes too late for one error text."""
     words = ""
     for _ in range(20):
         with redlatch.connect(server.url) as fresh, pytest.raises(redlatch.LockTimeoutError) as caught:

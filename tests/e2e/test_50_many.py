@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many threads of one process wait for one lock: one subscription, one queue, and one script from one to the next."""
+"""Many threads of one process wait for one lock: one subscription, one wait queue, and one script for a hand-over."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from waiters import SOON, Waiting, hold_as_redisson, release_as_redisson
 
 THREADS = 200
 MANY = 1000
-IDLE = 0.01  # of a core, for all threads that wait
+IDLE = 0.01  # the most that all waiting threads may use of one core
 TURNS = 20
 RECHECK = 5.0
 
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client straight at the server, whose scripts are loaded."""
+    """A client without a proxy. The server has all scripts."""
     load_scripts(server)
     with redlatch.connect(server.url) as opened:
         yield opened
@@ -33,13 +33,13 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 @pytest.fixture
 def stalls() -> Iterator[Stalls]:
-    """How busy the machine is with other things during the test."""
+    """Measures the machine's stalls during the test."""
     with Stalls() as measuring:
         yield measuring
 
 
 class Queue:
-    """Threads that wait for one lock, begun one after the other, and the order in which they get it."""
+    """Threads that begin to wait for one lock one after the other, and the order in which they are granted it."""
 
     def __init__(self, client: redlatch.Client, name: str, threads: int) -> None:
         self.order: List[int] = []
@@ -49,7 +49,7 @@ class Queue:
         for number in range(threads):
             self.waiting.append(Waiting(client.lock(name), before_release=partial(self._note, number)))
             wait_until(partial(self._is_joined_by, client, number + 1))
-        # The foremost asks, subscribes, asks once more, and is parked then.
+        # The foremost waiter acquires in vain, subscribes, rechecks, and is parked after that second command.
         wait_until(lambda: client.stats()["subscriptions"] == 1)
         wait_until(lambda: client.stats()["round_trips"] >= before + 2)
 
@@ -64,7 +64,7 @@ class Queue:
         self._inside -= 1
 
     def finish(self) -> None:
-        """Wait until everybody had the lock."""
+        """Wait until every thread has had the lock."""
         for waiting in self.waiting:
             assert waiting.result(30.0) is True
 
@@ -99,8 +99,8 @@ def test_one_script_from_one_thread_to_the_next(
     executed = scripts(sent_by(monitor.since(mark), server, client))
     handed, released, requested = (executed.count(name) for name in ("hand_over", "release", "acquire"))
     assert client.stats()["hand_overs"] == handed > THREADS / 4
-    # Now and then the lock is really released, so that other processes get their turn, and asked for by the next one;
-    # who comes then may be told of that release when it has begun to wait, and asks once more.
+    # Now and then the lock is released on the server, so that other processes get their turn, and the next waiter sends
+    # an acquire. The waiter behind it may get the message of that release after it became foremost, and rechecks.
     assert (handed + released, len(executed)) == (THREADS + 1, handed + released + requested)
     assert released - 1 <= requested <= 2 * released
     assert fields(server, lock_name) == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous calls, hosts that do not poll, cancelling, closing: in C; Ctrl-C and closing in Python."""
+"""Asynchronous calls, hosts that do not poll, cancelling and closing, by C programs; Ctrl-C and closing in Python."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_changing_credentials(server: RedisServer, lock_name: str, scene: str) -
 
 # --------------------------------------------------------------------------------------------------------- Ctrl-C --
 
-# Waits in its main thread, with another waiter of the same process behind it, and says when it does. The times are
-# the clock's that the test reads, too.
+# A program that waits in its main thread, with a second waiter of the process behind it, and prints what happens. It
+# prints times of the monotonic clock, which the test reads, too.
 WAITING = """
 import signal, sys, threading, time
 import redlatch
@@ -101,7 +101,7 @@ client.close()
 
 @pytest.fixture
 def start_script(request: pytest.FixtureRequest) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a Python program; killed when the test is over."""
+    """Starts a Python program, and kills it at the end of the test."""
     started: List[subprocess.Popen[str]] = []
 
     def start(text: str, *arguments: str) -> subprocess.Popen[str]:
@@ -118,7 +118,7 @@ def start_script(request: pytest.FixtureRequest) -> Iterator[Callable[..., subpr
 
 
 def line_of(process: subprocess.Popen[str], word: str) -> List[str]:
-    """The next line of a process's output, which must begin so."""
+    """Returns the words after the first in the process's next line. The first must be `word`."""
     assert process.stdout is not None and process.stderr is not None
     line = process.stdout.readline().split()
     assert line and line[0] == word, f"expected {word}, got {line}: {process.stderr.read() if not line else ''}"
@@ -179,8 +179,8 @@ def test_control_c_ends_a_wait_for_a_server_that_is_down(
     assert process.wait(10) == 0
 
 
-# The interrupt comes at any moment of an acquire, the grant and its way up included. Only one that struck inside
-# redlatch is judged: after that the lock is the caller's to release.
+# A program that is interrupted at any moment of an acquire, also between the grant and the return. Only interrupts
+# inside redlatch's code count, because after the return it is the caller who must release the lock.
 INTERRUPTED_OFTEN = """
 import signal, sys, threading, time
 import redlatch
@@ -228,7 +228,7 @@ def test_control_c_at_any_moment_of_an_acquire_leaves_nothing(
     process = start_script(INTERRUPTED_OFTEN, server.url, lock_name)
     line_of(process, "begin")
     assert process.stdout is not None
-    # Where an acquire takes long, only a pause now and then lets one end.
+    # If acquires take long, one completes only in an occasional longer pause.
     while not select.select([process.stdout], [], [], random.choice((0.0004, 0.0013, 0.0013, 0.01)))[0]:
         os.kill(process.pid, signal.SIGINT)
     struck, wrong, rounds, held, waiters = map(int, line_of(process, "end"))

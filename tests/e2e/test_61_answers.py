@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Started questions and changes, by the core's own interface: they come to the same as the blocking calls."""
+"""Started queries and changes, through the C interface: they have the same results as the blocking calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from redlatch._ffi import FOREVER, ffi, lib, new_record, text
 from support import RedisServer, free_port, wait_until
 
 INCLUDE = Path(__file__).resolve().parents[2] / "core" / "include"
-# What asks the server nothing, or is started in a way of its own.
+# Functions without a started form of that name: they send nothing to the server, or are started in another way.
 NOT_TO_BE_STARTED = {
     "redlatch_client_open", "redlatch_client_close", "redlatch_client_uuid", "redlatch_client_url",
     "redlatch_client_stats", "redlatch_client_event_fd", "redlatch_client_next_event", "redlatch_client_wait_lost",
@@ -26,11 +26,11 @@ NOT_TO_BE_STARTED = {
     "redlatch_report_facts", "redlatch_report_party", "redlatch_last_error", "redlatch_version", "redlatch_strerror",
     "redlatch_wait_continue", "redlatch_wait_drop",
     "redlatch_scan_is_ready",
-    # What only the command `redlatch` uses.
+    # Functions that only the command `redlatch` uses.
     "redlatch_client_nodes", "redlatch_client_command", "redlatch_lock_release_owner", "redlatch_lock_extend_owner",
     "redlatch_status_is_retryable", "redlatch_status_is_ambiguous", "redlatch_last_reason",
 }
-# Blocking forms that share a started one with another.
+# Blocking calls that share their started form with another call.
 SHARED = {
     "redlatch_lock_try_acquire": "redlatch_lock_start_acquire",
     "redlatch_lock_acquire_as": "redlatch_lock_start_acquire",
@@ -39,24 +39,24 @@ SHARED = {
 ID = "the id of a permit"
 
 
-# What came of a call: its status, what it handed out, and what went wrong, in words.
+# The result of a call: its status, its number and its error text.
 Outcome = Tuple[int, int, str]
 
 
 def shown(words: str) -> str:
-    """Words without what is not the same for both forms."""
+    """Returns an error text without names and ids, which differ between the two forms."""
     return re.sub(r"\b[0-9a-f]{32}\b", "ID", re.sub(r'"[^"]*"', "NAME", words))
 
 
 class Form(NamedTuple):
-    """A call in both forms."""
+    """A call with its blocking and its started form."""
 
     noun: str
     call: str
     arguments: Tuple[Any, ...] = ()
-    out: str = ""  # the type of what the blocking form hands out
+    out: str = ""  # the type of the blocking form's output
     kind: int = lib.REDLATCH_EVENT_ANSWERED
-    started: str = ""  # where that is not start_ and the call
+    started: str = ""  # names the started form, if it is not `call`
 
     def __str__(self) -> str:
         return f"{self.noun}_{self.call}"
@@ -65,7 +65,7 @@ class Form(NamedTuple):
         return [identity if argument is ID else argument for argument in self.arguments]
 
     def block(self, handle: Any, identity: bytes = b"") -> Outcome:
-        """Makes the call."""
+        """Makes the blocking call. Returns its outcome."""
         out = [ffi.new(f"{self.out} *")] if self.out else []
         status = getattr(lib, f"redlatch_{self.noun}_{self.call}")(handle, *self._arguments(identity), *out)
         return status, out[0][0] if out and status == 0 else 0, shown(text(lib.redlatch_last_error())) if status else ""
@@ -112,7 +112,7 @@ FORCE = Form("lock", "force_release", (), FLAG)
 
 
 def outcome(host: Host, form: Form, handle: Any, identity: bytes = b"") -> Outcome:
-    """Starts a call: what its event says, which has to be of the right kind."""
+    """Starts a call. Returns the outcome from its event, which must be of the right kind."""
     assert form.start(handle, 7, identity) == 0
     event = next(event for event in iter(host.event, None) if event.kind != lib.REDLATCH_EVENT_LOST)
     assert (event.kind, event.tag) == (form.kind, 7)
@@ -137,7 +137,7 @@ def test_every_call_of_the_header_can_be_started() -> None:
 @pytest.mark.parametrize("found", [None, b"5", b"-3", "wrong type"])
 @pytest.mark.parametrize("form", SEMAPHORE + LATCH, ids=str)
 def test_counts(client: redlatch.Client, server: RedisServer, lock_name: str, form: Form, found: Any) -> None:
-    """The same status, the same number, and the same left behind."""
+    """Both forms have the same status and number, and leave the same key."""
     host, outcomes, left = Host(client), [], []
     for name in (f"{lock_name}:{side}" for side in ("blocking", "started")):
         if found == "wrong type":
@@ -153,7 +153,7 @@ def test_counts(client: redlatch.Client, server: RedisServer, lock_name: str, fo
 
 
 def left_of(client: redlatch.Client, name: str) -> Tuple[int, ...]:
-    """What a permit semaphore has."""
+    """Returns a permit semaphore's available, acquired and total permits."""
     slots = client.permit_semaphore(name)
     return slots.available(), slots.acquired(), slots.permits()
 
@@ -207,20 +207,20 @@ def test_permits_by_their_ids(
 
 
 def state_of(record: Any) -> Tuple[Any, ...]:
-    """What was said of a lock, with its lease in tens of seconds."""
+    """Returns the state of a lock as a tuple, with its lease in tens of seconds."""
     lease = round(record.ttl_ms / 10_000)
     return record.locked, lease, record.count, text(record.owner), record.holders, record.waiters
 
 
 def blocking_query(handle: Any) -> Tuple[Any, ...]:
-    """The blocking form's answer."""
+    """Returns the state from the blocking query."""
     record = new_record("redlatch_lock_state")
     assert lib.redlatch_lock_query(handle, record) == 0
     return state_of(record)
 
 
 def started_query(host: Host, handle: Any) -> Tuple[Any, ...]:
-    """The started form's."""
+    """Returns the state from the started query."""
     assert lib.redlatch_lock_start_query(handle, 5) == 0
     event = host.event()
     assert (event.kind, event.status, event.tag, event.number) == (lib.REDLATCH_EVENT_ANSWERED, 0, 5, 0)
@@ -305,7 +305,7 @@ def test_locks_over_several_servers(server_binary: List[str], lock_name: str, ma
         assert outcome(host, FORCE, lock._handle) == (0, 1, "")
         assert not lock.state().locked
         assert outcome(host, FORCE, lock._handle) == (0, 0, "")
-        assert lib.redlatch_lock_start_query(lock._handle, 8) == 0  # ended by its client's end
+        assert lib.redlatch_lock_start_query(lock._handle, 8) == 0  # its client's close ends it
 
 
 # ------------------------------------------------------------------------------------------------------- reports --
@@ -330,16 +330,17 @@ def test_inspect(client: redlatch.Client, other: redlatch.Client, lock_name: str
 
 
 def walk_of(client: redlatch.Client, pattern: bytes) -> Any:
-    """A walk."""
+    """Returns a scan."""
     out = ffi.new("redlatch_scan **")
     assert lib.redlatch_scan_new(client._handle, pattern, len(pattern), out) == 0
     return ffi.gc(out[0], lib.redlatch_scan_free)
 
 
 def steps_of(client: redlatch.Client, walk: Any) -> Iterator[Tuple[int, Any]]:
-    """Walks to the end, by steps of one question at most: the status and the report, if any, of each."""
+    """Makes a scan to its end in started steps, each of which may take one round trip. Yields the status of each step,
+    and its report or None."""
     host = Host(client)
-    client.inspect("nothing")  # the server knows the script
+    client.inspect("nothing")  # loads the script
     for tag in range(10_000):
         before = client.stats()["round_trips"]
         assert lib.redlatch_scan_start_next(walk, tag) == 0
@@ -352,7 +353,7 @@ def steps_of(client: redlatch.Client, walk: Any) -> Iterator[Tuple[int, Any]]:
 
 
 def test_a_walk_over_thousands_of_keys(client: redlatch.Client, server: RedisServer, lock_name: str) -> None:
-    """All is found that the blocking walk finds; most pages have nothing."""
+    """The started steps find what the blocking scan finds. Most steps find nothing and report AGAIN."""
     with server.admin.pipeline() as pipeline:
         for number in range(5000):
             pipeline.set(f"{lock_name}:value:{number}", "x")
@@ -368,10 +369,10 @@ def test_a_walk_over_thousands_of_keys(client: redlatch.Client, server: RedisSer
 
 
 def test_locks_that_their_page_left_out(client: redlatch.Client, lock_name: str) -> None:
-    """They are asked about one by one, a step each."""
+    """Such locks are inspected one by one, each in its own step."""
     large = [client.group_lock(f"{lock_name}:{number}", [str(value) for value in range(60)]) for number in range(60)]
     for lock in large:
-        lock.acquire(lease=60)  # no renewal takes a round trip
+        lock.acquire(lease=60)  # a fixed lease: no renewals add round trips
     before = client.stats()["round_trips"]
     found = [report for _, report in steps_of(client, walk_of(client, b""))]
     assert client.stats()["round_trips"] - before > 20
@@ -403,7 +404,7 @@ def test_one_step_at_a_time(client: redlatch.Client, lock_name: str) -> None:
 
 
 def start_all(client: redlatch.Client, name: str) -> List[int]:
-    """Starts all there is; the kinds that are to come, by tag."""
+    """Starts every call. Returns the expected kinds of the events, by tag."""
     data, kinds = name.encode(), []
     handles = {"semaphore": client.semaphore(name)._handle, "latch": client.latch(name)._handle,
                "permit_semaphore": client.permit_semaphore(name)._handle, "lock": client.lock(name)._handle}
@@ -425,11 +426,11 @@ def test_a_server_that_is_not_there(lock_name: str) -> None:
 
 
 def test_a_server_that_does_not_answer(server: RedisServer, lock_name: str) -> None:
-    """They end with the command time-out; cancelling is for waits."""
+    """The calls end with the command timeout. Cancelling does not end them, because it is for waits."""
     with redlatch.connect(server.url, command_timeout=1) as client:
         host = Host(client)
         assert lib.redlatch_semaphore_start_available(client.semaphore(lock_name)._handle, 99) == 0
-        assert host.event().status == 0  # the connection is there
+        assert host.event().status == 0  # the connection has been made
         server.sigstop()
         try:
             began = time.monotonic()
@@ -445,7 +446,7 @@ def test_a_server_that_does_not_answer(server: RedisServer, lock_name: str) -> N
 
 
 def test_closing_with_calls_under_way(server: RedisServer, lock_name: str) -> None:
-    """Nothing is left of them, whether they were answered or not."""
+    """The client can be closed whether its calls were answered or not."""
     for stopped in (False, True):
         client = redlatch.connect(server.url, tuning=redlatch.Tuning(close_timeout=0.1))
         Host(client)
@@ -492,7 +493,8 @@ def test_bad_arguments_are_refused_in_the_same_words(client: redlatch.Client, lo
 
 
 def test_an_event_of_an_older_size(client: redlatch.Client, lock_name: str) -> None:
-    """Who knows nothing of reports gets none. That it is freed is seen where leaks are, in scenes_answers.c."""
+    """A host whose event struct has no room for a report gets none. scenes_answers.c, which runs with a leak checker,
+    tests that the report is freed."""
     name, record = lock_name.encode(), new_record("redlatch_event")
     record.struct_size = ffi.offsetof("redlatch_event", "number")
     assert lib.redlatch_client_start_inspect(client._handle, name, len(name), ffi.NULL, 3) == 0

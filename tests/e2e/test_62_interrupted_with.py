@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C while a `with` is entered or left: nothing stays held.
 
-Python looks for signals after each call of a C function and at the beginning of each function in Python. The tests
-raise KeyboardInterrupt at each of these places in redlatch's code, one after the other. The only one left out is the
-beginning of `__exit__` itself, where nothing can be done.
+Python checks for signals after each call of a C function and at the beginning of each Python function. The tests raise
+KeyboardInterrupt at each of these places in redlatch's code, one after the other. The only place left out is the
+beginning of the outermost function, such as `__exit__`, where redlatch can do nothing.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Make = Callable[[redlatch.Client, str], "ContextManager[Any]"]
 
 
 class Interrupter:
-    """Raises KeyboardInterrupt at the n-th place from arm() on."""
+    """Raises KeyboardInterrupt at the place with this number, counted from arm()."""
 
     def __init__(self, place: int) -> None:
         self._places_left = place
-        self._outermost: Optional[FrameType] = None  # of the `__enter__` or `__exit__`
+        self._outermost: Optional[FrameType] = None  # the first frame in redlatch after arm()
         self._called: Dict[Optional[FrameType], bool] = {}  # whether the last instruction was a call of a C function
         self.struck = False
 
     def arm(self) -> None:
-        """To be called just before."""
+        """Begins to count. Call it directly before the tested call."""
         sys.settrace(self._trace)
 
     def disarm(self) -> None:
-        """To be called just after."""
+        """Ends the counting. Call it directly after the tested call."""
         sys.settrace(None)
 
     def _trace(self, frame: FrameType, event: str, _argument: Any) -> Any:
@@ -85,15 +85,15 @@ def a_permit(client: redlatch.Client, name: str) -> ContextManager[Any]:
 
 
 def what_is_held(server: RedisServer, name: str) -> int:
-    """How many permits are taken, or whether a lock is."""
+    """Returns how many permits are acquired, or 1 if a lock is held."""
     admin: Any = server.admin
     kind = admin.type(name)
     return 2 - int(admin.get(name)) if kind == b"string" else int(kind != b"none")
 
 
 def nothing_is_held(server: RedisServer, name: str, place: int) -> None:
-    """Nothing stays held. An acquire that was abandoned in flight is undone right behind it, not before the call
-    ends, which shows where the server is slow."""
+    """Waits until nothing is held. An acquire that was abandoned in flight is undone by the next command, which a slow
+    server may execute after the call has ended."""
     wait_until(lambda: what_is_held(server, name) == 0, message=f"interrupted at place {place}")
 
 
@@ -107,7 +107,7 @@ MANAGERS: Dict[str, Make] = {
 
 
 every_manager = pytest.mark.parametrize("make", MANAGERS.values(), ids=MANAGERS.keys())
-ENTERED = [name for name in MANAGERS if name != "permit"]  # which was acquired before
+ENTERED = [name for name in MANAGERS if name != "permit"]  # a permit is acquired before its block
 
 
 @pytest.mark.parametrize("make", [MANAGERS[name] for name in ENTERED], ids=ENTERED)
@@ -157,7 +157,7 @@ def test_left(
 
 
 def test_several_acquired(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """All of them are given back, or returned."""
+    """The call returns all permits, or all of them are released."""
     place, struck = 0, True
     while struck:
         name = f"{lock_name}:{place}"
@@ -178,7 +178,7 @@ def test_several_acquired(server: RedisServer, client: redlatch.Client, lock_nam
 def test_the_one_around_it_gives_back_its_own(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """The `with` inside was interrupted; the one outside must not take its permit for its own."""
+    """If the inner `with` is interrupted, each `with` nevertheless releases its own permit."""
     place, struck = 0, True
     while struck:
         name = f"{lock_name}:{place}"

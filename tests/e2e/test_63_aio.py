@@ -25,7 +25,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture(params=RUNNERS)
 def run_in(request: pytest.FixtureRequest) -> Run:
-    """Runs a coroutine function in one of the loops; it gets the World."""
+    """Runs a coroutine function in one of the loops, and gives it the World."""
     return partial(run, request.param)
 
 
@@ -350,8 +350,8 @@ def test_a_grant_that_a_blocked_loop_does_not_take(run_in: Run, server: RedisSer
             with redlatch.connect(server.url) as other, other.lock(lock_name) as theirs:
                 waiting = world.spawn(lock.acquire)
                 await world.until(lambda: client.stats()["waiters"] == 1)
-                theirs.release()  # from here on the loop does nothing
-                wait_until(lambda: client.stats()["acquired"] == 1)  # and nobody in this loop learns of it
+                theirs.release()  # the loop is blocked from here on
+                wait_until(lambda: client.stats()["acquired"] == 1)  # the loop does not notice the grant
                 wait_until(lambda: not server.client().exists(lock_name))
                 how, error = await waiting.end()
                 assert how == "error" and error.status_name == "unclaimed"

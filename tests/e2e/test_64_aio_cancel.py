@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that are cancelled at any moment: nothing is held or queued afterwards, and releases are done to their end."""
+"""Tasks that are cancelled at any moment leave nothing held or queued, and complete their releases."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from support.wire import SCRIPTS, load_scripts, scripts
 from waiters import SOON
 
 Run = Callable[..., Any]
-HELD_BACK = 0.15  # how long a wait that must not end is looked at
+HELD_BACK = 0.15  # how long a test observes a wait that must not end
 
 
 @pytest.fixture(params=RUNNERS)
 def run_in(request: pytest.FixtureRequest) -> Run:
-    """Runs a coroutine function in one of the loops; it gets the World."""
+    """Runs a coroutine function in one of the loops, and gives it the World."""
     return partial(run, request.param)
 
 
 async def nothing_is_left(world: World, client: redlatch.aio.Client, server: RedisServer) -> None:
-    """What the core does in the background comes to its end, and then there is no trace."""
+    """Waits until the core has completed its work in the background, and no hold, waiter or key is left."""
     await world.until(lambda: client.stats()["held"] == client.stats()["waiters"] == 0, "holds and waits")
     await world.until(lambda: server.client().dbsize() == 0, "keys")
 
@@ -147,14 +147,14 @@ async def block(entered: Any) -> None:
 
 
 class Await(NamedTuple):
-    """An await of a task, the script whose reply is held back there, and what one grant and one end of it send."""
+    """An await of a task: the script whose reply is held back there, and the scripts of its grant and of its end."""
 
     reach: Callable[[redlatch.aio.Client, str], AsyncContextManager[Reach]]
     held_back: str
     to_its_end: bool  # a cancelled task waits for the reply
     grant: str = "acquire"
     end: str = "release"
-    undo: str = ""  # what the core sends for a wait that has ended before its reply, if it is not `end`
+    undo: str = ""  # what undoes an acquire that was cancelled before its reply, if it is not `end`
 
 
 AWAITS = [
@@ -178,12 +178,12 @@ GIVEN_BACK = [each for each in AWAITS if each.held_back == each.grant]
 
 
 def named(each: Await) -> str:
-    """What a test of it is called."""
+    """Returns the id of a case in the names of tests."""
     return f"{each.reach.__name__}-{each.held_back}"
 
 
 async def all_is_free(world: World, client: redlatch.aio.Client, server: RedisServer, name: str) -> None:
-    """Nothing is held or waited for, and of a semaphore the permit is there."""
+    """Waits until nothing is held or waited for, and a semaphore has its permit."""
     await world.until(lambda: client.stats()["held"] == client.stats()["waiters"] == 0, "holds and waits")
     key = server.client()
     await world.until(lambda: key.type(name) != b"hash", "locks")
@@ -225,7 +225,7 @@ def test_cancelled_with_the_reply_held_back(
 def test_a_grant_that_a_cancelled_task_gives_back(
     run_in: Run, server: RedisServer, proxy: Proxy, monitor: Monitor, lock_name: str, case: Await
 ) -> None:
-    """The core has the grant when the task is cancelled, and the reply to what gives it back is held back."""
+    """The core has the grant when the task is cancelled. The reply to the release of that grant is held back."""
     load_scripts(server)
 
     async def main(world: World) -> None:
@@ -235,7 +235,7 @@ def test_a_grant_that_a_cancelled_task_gives_back(
             await world.until(lambda: grant.hit)
             replies = client.stats()["round_trips"]
             grant.release()
-            wait_until(lambda: client.stats()["round_trips"] > replies)  # which halts the loop
+            wait_until(lambda: client.stats()["round_trips"] > replies)  # blocks the loop
             reaching.cancel()
             await world.until(lambda: back.hit)
             reaching.cancel()
@@ -404,7 +404,7 @@ def test_a_cancelled_wait_keeps_nothing_alive(server: RedisServer, lock_name: st
 
 
 def test_wait_for(server: RedisServer, lock_name: str) -> None:
-    """Before Python 3.12 it makes a task of what it is given; the owner is the task that called acquire()."""
+    """Before Python 3.12 wait_for() makes a new task. The owner is nevertheless the task that called acquire()."""
 
     async def main() -> None:
         async with redlatch.aio.connect(server.url) as client, redlatch.aio.connect(server.url) as other:
@@ -480,7 +480,7 @@ def test_nursery_and_deadlines_of_trio(server: RedisServer, lock_name: str) -> N
 def test_a_loss_that_a_cancelled_release_finds_is_reported(
     run_in: Run, server: RedisServer, proxy: Proxy, lock_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The cancellation ends the task; the loss is logged, and on_lost called, all the same."""
+    """The cancellation ends the task, but the loss is still logged, and on_lost is still called."""
     load_scripts(server)
     called: List[redlatch.aio.Hold] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the traces do not play of redlatch.aio: each kind under cancellation, several servers, scans, annotations."""
+"""redlatch.aio, as far as the traces do not test it: kinds under cancellation, losses, several servers, scans."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture(params=RUNNERS)
 def run_in(request: pytest.FixtureRequest) -> Run:
-    """Runs a coroutine function in one of the loops; it gets the World."""
+    """Runs a coroutine function in one of the loops, and gives it the World."""
     return partial(run, request.param)
 
 

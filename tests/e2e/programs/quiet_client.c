@@ -1,11 +1,11 @@
-/* A client that does one thing and then nothing, whose cost test_91_quiet.py counts.
+/* A client that does one thing and then nothing. test_91_quiet.py measures what it costs.
  *
  *     quiet_client URL NAME idle       has used a lock
  *     quiet_client URL NAME holds      holds the lock, which is renewed
  *     quiet_client URL NAME waits      waits for the lock
  *     quiet_client URL NAME many       waits for the lock a thousand times, by asynchronous calls
  *
- * It says "ready" when that is so.
+ * It prints "ready" when that is done; with `waits`, directly before the wait begins.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <redlatch.h>

@@ -1,4 +1,4 @@
-/* Started questions and changes: what becomes of their memory, whoever frees what and when.
+/* Started queries and changes: their memory is freed, whichever handles and events the host frees first.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 static const char id[] = "00000000000000000000000000000000";
 
-/* One of each. */
+/* A client and one handle of each kind. */
 struct things {
     redlatch_client *client;
     redlatch_lock *lock;
@@ -47,7 +47,7 @@ static void things_free(struct things *things) {
     redlatch_scan_free(things->scan);
 }
 
-/* Starts all there is, each of which must come to this; how many were started. */
+/* Starts every call. Each must return `status`. Returns how many calls there are. */
 static int start_all(const struct things *things, int status) {
     const char *name = stage_name(1);
     int started[] = {
@@ -85,7 +85,7 @@ static int start_all(const struct things *things, int status) {
     return count;
 }
 
-/* Takes so many events; reports are freed, states are read. */
+/* Takes `count` events. Frees their reports, and reads their states. */
 static void take(redlatch_client *client, int count) {
     for (int i = 0; i < count; i++) {
         redlatch_event event;
@@ -96,13 +96,13 @@ static void take(redlatch_client *client, int count) {
     }
 }
 
-/* Every handle is freed while its calls are under way: their events come all the same. */
+/* Every handle is freed while its calls are in progress: their events still come. */
 static void handles_freed_before(void) {
     redlatch_client *client = client_new();
     redlatch_client *other = client_new();
     int fd = event_fd_of(client);
     struct things things = things_of(client, other);
-    OK(redlatch_lock_acquire(things.lock, 0)); /* so that the inspection looks for its owner */
+    OK(redlatch_lock_acquire(things.lock, 0)); /* so that the inspection asks for its owner's location */
     int count = start_all(&things, REDLATCH_OK);
     things_free(&things);
     redlatch_client_free(other);
@@ -111,7 +111,7 @@ static void handles_freed_before(void) {
     redlatch_client_free(client);
 }
 
-/* A client ends with calls under way, done, and between the two questions of an inspection. */
+/* A client is closed with calls in progress, with calls done, and between the two questions of an inspection. */
 static void clients_closed(void) {
     pid_t server = (pid_t)info_number("process_id");
     for (int order = 0; order < 4; order++) {
@@ -120,7 +120,7 @@ static void clients_closed(void) {
         redlatch_client *client = client_with(&options);
         redlatch_client *other = client_new();
         struct things things = things_of(client, other);
-        tell("DEL %s", stage_name(1)); /* a release at the end of the round before may have been cut off */
+        tell("DEL %s", stage_name(1)); /* a release at the end of the previous round may have been cut off */
         OK(redlatch_lock_acquire(things.lock, 0));
         int count = start_all(&things, REDLATCH_OK);
         if (order >= 1) {
@@ -133,7 +133,7 @@ static void clients_closed(void) {
             things = things_of(client, other);
             start_all(&things, REDLATCH_OK);
         }
-        /* 3: that of a member, while the first one's goes on. */
+        /* Order 3 closes the client of a member, while the first client stays open. */
         int status = redlatch_client_close(order == 3 ? other : client);
         if (order == 3) {
             redlatch_client_free(client);
@@ -149,7 +149,7 @@ static void clients_closed(void) {
     }
 }
 
-/* A report for which an older caller's event has no room. */
+/* The event struct of an older caller has no room for the report. */
 static void older_event(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
@@ -164,7 +164,7 @@ static void older_event(void) {
     redlatch_client_free(client);
 }
 
-/* The descriptor is readable for an answer that needed no question, and until the last event is taken. */
+/* The descriptor is readable even for a result that needed no command, and until the last event is taken. */
 static void readable(void) {
     redlatch_client *client = client_new();
     redlatch_lock *locks[2] = {lock_new(client, 1), lock_new(client, 2)};
@@ -191,7 +191,7 @@ static void readable(void) {
     redlatch_client_free(client);
 }
 
-/* A child starts nothing of its parent's; the parent's calls go on. */
+/* In a child no call on the parent's handles can be started. The parent's calls go on. */
 static void forked(void) {
     redlatch_client_options options = client_defaults();
     options.after_fork = REDLATCH_AFTER_FORK_REFUSE;
@@ -243,7 +243,7 @@ static void start_and_take(void *argument, int number) {
     }
 }
 
-/* Threads that start and take, and block, at once: as many events come as there were calls. */
+/* Threads start calls, make blocking calls and take events at the same time. Each started call has one event. */
 static void threads(void) {
     redlatch_client *client = client_new();
     redlatch_client *other = client_new();

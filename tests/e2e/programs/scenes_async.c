@@ -1,4 +1,4 @@
-/* Asynchronous calls of a host that polls the event descriptor: grants, time-outs, cancelling, losses, cut connections.
+/* Asynchronous calls of a host that polls the event descriptor: grants, timeouts, cancelling, losses, cut connections.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -41,7 +41,7 @@ static void basic(void) {
     redlatch_client_free(client);
 }
 
-/* Nobody polls until all is done: what was found meanwhile is kept, and the descriptor stays readable. */
+/* The host polls only when all is done: the events were kept, and the descriptor stays readable. */
 static void late_host(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
@@ -91,8 +91,8 @@ static void time_outs(void) {
     redlatch_client_free(other);
 }
 
-/* Starts an acquire and cancels it; whether that came before the answer, which the background thread may be quick to
- * read. */
+/* Starts an acquire and cancels it. Returns whether that came before the reply, which the background thread may read
+ * first. */
 static bool is_cancelled_in_time(redlatch_client *client, redlatch_lock *lock, uint64_t owner) {
     OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 3));
     OK(redlatch_client_cancel(client, 3));
@@ -118,7 +118,7 @@ static void cancelling(void) {
     OK(redlatch_lock_start_acquire(lock, owner_new(), REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 2));
     OK(redlatch_lock_start_acquire(lock, owner_new(), REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 2));
     UNTIL(stats_of(client).waiters == 3 && stats_of(client).subscriptions == 1);
-    OK(redlatch_client_cancel(client, 99)); /* names nothing */
+    OK(redlatch_client_cancel(client, 99)); /* no call has this tag */
     int64_t start = now_ms();
     OK(redlatch_client_cancel(client, 1)); /* the foremost */
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_CANCELLED, 1);
@@ -265,11 +265,11 @@ static void cut_on_and_on(void *shared, int number) {
     struct saw *saw = shared;
     for (int i = 0; !atomic_load(&saw->enough); i++) {
         cut_all();
-        sleep_ms(i % 4 == 3 ? 60 : 7); /* now and then a slow machine, too, gets through with a call */
+        sleep_ms(i % 4 == 3 ? 60 : 7); /* a call completes in a longer pause on a slow machine, too */
     }
 }
 
-/* The connection breaks again and again; every call comes to its end, and what is held is held. */
+/* The connection breaks again and again. Every call completes, and the server's key agrees with its result. */
 static void cut(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
@@ -291,7 +291,7 @@ static void cut(void) {
     redlatch_client_free(client);
 }
 
-/* The server is gone for a while, in the middle of calls of every kind. */
+/* The connections break while an acquire, an extension and a release are in flight. */
 static void cut_under_way(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
@@ -301,7 +301,7 @@ static void cut_under_way(void) {
     uint64_t other = owner_new();
     OK(redlatch_lock_start_acquire(lock, owner, REDLATCH_LEASE_OF_LOCK, 0, 1));
     event_must(client, REDLATCH_EVENT_ACQUIRED, REDLATCH_OK, 1);
-    tell("CLIENT PAUSE 300 WRITE"); /* what is sent now stays unanswered */
+    tell("CLIENT PAUSE 300 WRITE"); /* the next commands get no reply */
     OK(redlatch_lock_start_extend(lock, owner, 40000, 2));
     OK(redlatch_lock_start_acquire(free_one, other, REDLATCH_LEASE_OF_LOCK, REDLATCH_FOREVER, 3));
     sleep_ms(100);
@@ -326,7 +326,7 @@ static void cut_under_way(void) {
     redlatch_client_free(client);
 }
 
-/* One client, blocking calls and asynchronous ones of several owners, at the same lock: never two at once. */
+/* Blocking and asynchronous calls of several owners of one client exclude each other. */
 struct mixed {
     redlatch_lock *lock;
     atomic_int inside;

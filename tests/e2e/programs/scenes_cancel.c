@@ -1,4 +1,4 @@
-/* Ending a wait from elsewhere: another thread, a signal handler, and the race with the grant.
+/* Cancelling a wait: from another thread, from a signal handler, and in a race with the grant; resumable waits.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -49,7 +49,7 @@ static void from_a_thread(void) {
     UNTIL(stats_of(client).waiters == 2);
     STATUS(wait_with(first.lock, 0, first.cancel), REDLATCH_IN_USE);
     int64_t start = now_ms();
-    OK(redlatch_cancel_fire(first.cancel)); /* the foremost: the next one comes next */
+    OK(redlatch_cancel_fire(first.cancel)); /* the foremost; the waiter behind it becomes foremost */
     workers_join(first_workers);
     STATUS(atomic_load(&first.status), REDLATCH_CANCELLED);
     MUST(atomic_load(&first.ended_at) - start < SOON, "it took %d ms", (int)(atomic_load(&first.ended_at) - start));
@@ -58,7 +58,7 @@ static void from_a_thread(void) {
     workers_join(second_workers);
     OK(atomic_load(&second.status));
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
-    /* The object is as new, and one that was fired ahead ends the next wait. */
+    /* The object can be used again. If it is fired while no wait uses it, it ends the next wait. */
     OK(wait_with(first.lock, 0, first.cancel));
     OK(redlatch_lock_release(first.lock));
     OK(redlatch_lock_acquire(theirs, 0));
@@ -114,7 +114,7 @@ static void from_a_signal_handler(void) {
             STATUS(status, REDLATCH_CANCELLED);
             cancelled++;
         }
-        if (wait_with(lock, 1000, of_handler) == REDLATCH_OK) { /* fired after the first wait was over: this one ends */
+        if (wait_with(lock, 1000, of_handler) == REDLATCH_OK) { /* a late cancel ends this wait */
             OK(redlatch_lock_release(lock));
         }
     }
@@ -140,7 +140,7 @@ static void fire_on_and_on(void *shared, int number) {
     struct race *race = shared;
     for (int i = 0; !atomic_load(&race->enough); i++) {
         OK(redlatch_cancel_fire(race->cancel));
-        /* Where a call takes long, only a long pause lets one be granted. */
+        /* If calls take long, a wait is granted only in a long pause. */
         struct timespec pause = {0, i % 20 == 19 ? 5000000 : i % 10 * 40000};
         nanosleep(&pause, NULL);
     }
@@ -155,7 +155,8 @@ static void acquire_on_and_on(void *shared, int number) {
     }
 }
 
-/* Fired without end while waits begin, are granted, handed over and end: held or not, never in between. */
+/* The object is fired all the time while waits begin, are granted, are handed the lock and end. After each call the
+ * lock is either held or not. */
 static void race_with_grants(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);
@@ -211,14 +212,14 @@ static void steps(void) {
     struct workers *workers = workers_start(1, wait_in_thread, &behind);
     UNTIL(stats_of(client).waiters == 2);
     OK(redlatch_lock_release_as(lock, holder));
-    UNTIL(hold_of(lock, owner).state == REDLATCH_HELD); /* between two calls it is granted */
+    UNTIL(hold_of(lock, owner).state == REDLATCH_HELD); /* it is granted between two calls */
     MUST(atomic_load(&behind.ended_at) == 0, "it has lost its position");
     OK(redlatch_wait_continue(wait, 20, NULL));
     redlatch_wait_drop(wait);
     OK(redlatch_lock_release_as(lock, owner));
     workers_join(workers);
     OK(atomic_load(&behind.status));
-    /* Its time-out runs on from the first call. */
+    /* The timeout runs from the first call, also between calls. */
     OK(redlatch_lock_acquire_as(lock, holder, 30000, 0, NULL));
     wait = begin_wait(lock, owner, 200, NULL);
     int64_t start = now_ms();
@@ -236,19 +237,19 @@ static void steps(void) {
     redlatch_cancel_free(cancel);
     wait = begin_wait(lock, owner, 60000, NULL);
     STATUS(redlatch_wait_continue(wait, 0, NULL), REDLATCH_AGAIN);
-    redlatch_wait_drop(wait); /* a wait nobody will ask for any more */
+    redlatch_wait_drop(wait); /* dropped while it waits */
     UNTIL(stats_of(client).waiters == 0);
     wait = begin_wait(lock, owner, 60000, NULL);
     STATUS(redlatch_wait_continue(wait, 0, NULL), REDLATCH_AGAIN);
     OK(redlatch_lock_release_as(lock, holder));
     UNTIL(hold_of(lock, owner).state == REDLATCH_HELD);
-    redlatch_wait_drop(wait); /* and a grant nobody will ask for */
+    redlatch_wait_drop(wait); /* dropped after its grant */
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
     redlatch_lock_free(lock);
     redlatch_client_free(client);
 }
 
-/* Closing ends a wait that is between two calls; the next one returns that. */
+/* Closing ends a wait that is between two calls. The next call returns CLOSED. */
 static void steps_and_close(void) {
     redlatch_client *client = client_new();
     redlatch_lock *lock = lock_new(client, 1);

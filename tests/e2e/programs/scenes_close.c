@@ -1,4 +1,4 @@
-/* The end of clients: with waiters, with held locks, with a server that is gone; and freeing in every order.
+/* Closing clients: with waiters, with held locks, with a server that is gone; and freeing handles in every order.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -24,20 +24,22 @@ static void wait_until_closed(void *shared, int number) {
     STATUS(redlatch_lock_acquire(lock, 0), REDLATCH_CLOSED);
 }
 
-/* Waiters behind another client, waiters behind this client itself, asynchronous ones, and one for losses. */
+/* Waits for losses until the client is closed. */
 static void wait_for_loss(void *shared, int number) {
     (void)number;
     redlatch_event event = {.struct_size = sizeof event};
     STATUS(redlatch_client_wait_lost(shared, REDLATCH_FOREVER, &event), REDLATCH_CLOSED);
 }
 
-/* One whose time for closing is not to be taken for its being quick. */
+/* Opens a client with a close timeout so long that a quick close cannot be due to it. */
 static redlatch_client *client_patient(void) {
     redlatch_client_options options = client_defaults();
     options.close_timeout_ms = 20000;
     return client_with(&options);
 }
 
+/* Waiters behind another client, waiters behind this client itself, asynchronous waiters, and a thread that waits for
+ * losses. */
 static void hundred_waiters(void) {
     redlatch_client *other = client_new();
     redlatch_lock *theirs = lock_new(other, 1);
@@ -70,7 +72,7 @@ static void hundred_waiters(void) {
     redlatch_client_free(other);
 }
 
-/* A watcher does not keep its client from closing. */
+/* A thread that waits for losses does not keep its client from closing. */
 static void watcher_alone(void) {
     redlatch_client *client = client_patient();
     struct workers *watcher = workers_start(1, wait_for_loss, client);
@@ -112,7 +114,7 @@ static void held_locks(void) {
     }
 }
 
-/* A server that answers no more: closing takes the close time-out, and not more. */
+/* A server that does not answer: closing takes the close timeout, and no longer. */
 static void dead_server(void) {
     const int timeout_ms = 300;
     redlatch_client_options options = client_defaults();
@@ -148,7 +150,7 @@ static void dead_server(void) {
     redlatch_client_free(idle);
 }
 
-/* Nobody listens any more, and waiters are between two attempts to connect. */
+/* No server listens, and waiters are between two attempts to connect. */
 static void refusing_server(void) {
     redlatch_client_options options = client_defaults();
     options.lazy = 1;
@@ -169,7 +171,7 @@ static void refusing_server(void) {
     redlatch_client_free(client);
 }
 
-/* Client first, lock first, closed or not, with and without holds: no order is wrong. */
+/* Handles may be freed in any order: client or locks first, closed or not, with and without holds. */
 static void every_order(void) {
     for (int order = 0; order < 64; order++) {
         redlatch_client *client = client_new();

@@ -1,5 +1,5 @@
-/* User and password that are replaced from one thread while others work: callers who contend, a host that collects
- * events, a client that is being closed; and what is left of the old ones in memory.
+/* One thread replaces user and password while others work: callers contend, a host collects events, a client is closed.
+ * Also: what is left of old passwords in memory.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 enum { CALLERS = 6, ROTATIONS = SANITIZED ? 40 : 200, LEASE_MS = 3000 };
 
-/* The user has this password only. */
+/* Gives the user a new password, and only that one. Returns it. */
 static const char *rotate(int number) {
     static char password[32];
     snprintf(password, sizeof password, "word-%d", number);
@@ -21,7 +21,7 @@ static const char *rotate(int number) {
 
 static void begin(void) {
     tell("ACL SETUSER scene reset on ~* +@all");
-    tell("ACL SETUSER scene allchannels"); /* Redis 6.0 has none */
+    tell("ACL SETUSER scene allchannels"); /* an error in Redis 6.0, which has no rules for channels */
 }
 
 static redlatch_client *client_of_user(const char *password) {
@@ -52,7 +52,7 @@ static void contend(void *shared, int number) {
     }
 }
 
-/* The old password counts no more when the new one is told; now and then all connections end. */
+/* The server refuses the old password before the clients are given the new one. Now and then all connections end. */
 static void contended(void) {
     begin();
     const char *password = rotate(0);
@@ -87,7 +87,7 @@ static void contended(void) {
     redlatch_client_free(clients[1]);
 }
 
-/* Refused once, told once, to each of both who ask; a hold and a started wait go on. */
+/* A refused password is reported once to redlatch_client_wait_lost and once to the host. A started wait goes on. */
 static void refused(void) {
     begin();
     const char *password = rotate(0);
@@ -136,7 +136,7 @@ static void replace_until_closed(void *shared, int number) {
     STATUS(status, REDLATCH_CLOSED);
 }
 
-/* Whatever is on its way then. */
+/* A client is closed at any moment of a change of its credentials. */
 static void closed(void) {
     begin();
     for (int i = 0; i < 10; i++) {
@@ -162,7 +162,7 @@ static void closed(void) {
 
 enum { SECRET_SIZE = 24 };
 
-/* A byte of a secret that is nowhere as a whole but where the client has it. */
+/* Returns a byte of the secret. It is computed, so that the binary does not contain the whole secret. */
 static char secret_byte(size_t i) {
     static volatile unsigned seed = 11;
     return (char)('a' + (seed * (unsigned)(i + 3) + (unsigned)(i * i)) % 26);
@@ -180,7 +180,7 @@ static int secrets_in(const char *begin, const char *end) {
     return found;
 }
 
-/* How often the secret is in the memory of this process: in what it may write and has to itself. */
+/* Returns how often the secret is in the private, writable memory of this process. */
 static int secrets_in_memory(void) {
     FILE *maps = fopen("/proc/self/maps", "re");
     MUST(maps, "no maps");
@@ -199,7 +199,7 @@ static int secrets_in_memory(void) {
     return found;
 }
 
-/* Nothing of a password is left once it was replaced, on connections that were greeted with it or sent AUTH. */
+/* No copy of a password is left after it was replaced, whether connections sent it in the greeting or later. */
 static void wiped(void) {
     begin();
     tell("ACL SETUSER scene nopass"); /* any password will do */

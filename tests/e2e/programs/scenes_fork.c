@@ -1,4 +1,4 @@
-/* Forked children: they own nothing of their parent's, write nothing for it, and harm nothing of it.
+/* Forked children own none of their parent's holds, send nothing on its connections, and do not disturb it.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -9,14 +9,14 @@
 #include "stage.h"
 #include "witness.h"
 
-/* ThreadSanitizer lets no child of a process with threads start any of its own. */
+/* With ThreadSanitizer a child of a process with threads cannot start threads. */
 #if defined(__SANITIZE_THREAD__)
 enum { CHILDREN_HAVE_THREADS = 0 };
 #else
 enum { CHILDREN_HAVE_THREADS = 1 };
 #endif
 
-/* What a child has inherited. */
+/* The handles that a child inherits. */
 struct heritage {
     redlatch_client *client;
     redlatch_lock *held;
@@ -25,7 +25,7 @@ struct heritage {
     redlatch_cancel *cancel;
 };
 
-/* Of a client that refuses forks. */
+/* Opens a client, which refuses forks unless options are given, and its handles. */
 static struct heritage heritage_new(const redlatch_client_options *given) {
     redlatch_client_options options = given ? *given : client_defaults();
     options.after_fork = given ? given->after_fork : REDLATCH_AFTER_FORK_REFUSE;
@@ -48,7 +48,7 @@ static void heritage_free(struct heritage *all) {
     redlatch_client_free(all->client);
 }
 
-/* Runs a child and demands that it ends well. */
+/* Forks a child that calls `live`. child_end waits for it, and ends the program unless the child's exit status is 0. */
 static pid_t child_start(void (*live)(void *), void *argument) {
     fflush(NULL);
     pid_t child = fork();
@@ -103,7 +103,7 @@ static void use_everything(void *argument) {
     heritage_free(all);
 }
 
-/* Commands and bytes that the server received, those of the question itself left out. */
+/* Reads how many commands and bytes the server has received. Each call sends INFO twice, which the next call counts. */
 static void traffic(long long *commands, long long *bytes) {
     *commands = info_number("total_commands_processed");
     *bytes = info_number("total_net_input_bytes");
@@ -111,11 +111,11 @@ static void traffic(long long *commands, long long *bytes) {
 
 static void child_is_notified(void) {
     struct heritage all = heritage_new(NULL);
-    OK(redlatch_lock_acquire(all.free_one, 0)); /* all connections but the subscriber's are there */
+    OK(redlatch_lock_acquire(all.free_one, 0)); /* now all connections except the subscriber exist */
     OK(redlatch_lock_release(all.free_one));
     long long commands[3];
     long long bytes[3];
-    do { /* until nothing of that is on its way any more: then there are just the two questions */
+    do { /* until all other commands have arrived, and only the two INFO are counted */
         traffic(&commands[0], &bytes[0]);
         sleep_ms(20);
         traffic(&commands[1], &bytes[1]);
@@ -136,7 +136,7 @@ static void stay(void *argument) {
     sleep_ms(*(const int *)argument);
 }
 
-/* A renewed lock outlives the children that have copies of its connections, whether they close them or just end. */
+/* A lock is renewed while children have copies of its connections, whether these close the client or just exit. */
 static void parent_goes_on(void) {
     redlatch_client_options options = client_defaults();
     options.watchdog_lease_ms = 1500;
@@ -162,7 +162,7 @@ static void release_and_acquire(redlatch_client *client, redlatch_lock *lock, ui
     event_must(client, REDLATCH_EVENT_RELEASED, REDLATCH_OK, 2);
 }
 
-/* The event descriptor is shared with the child, and so is what it watches. */
+/* The child shares the event descriptor, and the connections that it watches. */
 static void event_descriptor(void) {
     struct heritage all = heritage_new(NULL);
     int fd = event_fd_of(all.client);
@@ -218,7 +218,7 @@ static void own_client_and_child(void *argument) {
     use_everything(argument);
 }
 
-/* Children that open clients of their own, grandchildren too, many at once. */
+/* Many children and grandchildren open their own clients at the same time. */
 static void own_clients(void) {
     enum { CHILDREN = 8 };
     struct heritage all = heritage_new(NULL);
@@ -290,7 +290,7 @@ static void use_closed(void *argument) {
     heritage_free(all);
 }
 
-/* Children, and their children, use what they inherited; the parent notices nothing. */
+/* Children and grandchildren use the inherited client. The parent's copy is not disturbed. */
 static void reopened(void) {
     redlatch_client_options options = client_defaults();
     options.watchdog_lease_ms = 1500;
@@ -313,7 +313,7 @@ static void reopened(void) {
     heritage_free(&all);
 }
 
-/* The descriptors of the host's events are the parent's; the child gets one of its own. */
+/* The inherited event descriptor is the parent's. The child gets its own. */
 static void use_events_anew(void *argument) {
     struct heritage *all = argument;
     if (CHILDREN_HAVE_THREADS) {
@@ -352,12 +352,12 @@ static void make_handles(void *shared, int number) {
 static void close_and_open(void *argument) {
     struct busy *busy = argument;
     use_everything(&busy->all);
-    if (!SANITIZED) { /* AddressSanitizer's allocator may be locked in such a child, for ever */
+    if (!SANITIZED) { /* in such a child AddressSanitizer's allocator may stay locked for ever */
         own_client(NULL);
     }
 }
 
-/* The fork comes at any moment of what the parent's other threads do. */
+/* Forks at any moment of the work of the parent's other threads. */
 static void be_forked_while_busy(const redlatch_client_options *options, void (*live)(void *)) {
     struct busy busy = {.all = heritage_new(options)};
     struct workers *workers = workers_start(4, be_busy, &busy);
@@ -384,7 +384,7 @@ static void use_busy_anew(void *argument) {
         return;
     }
     use_anew(&busy->all);
-    OK(redlatch_lock_acquire(busy->all.busy[0], REDLATCH_FOREVER)); /* which the parent's threads want, too */
+    OK(redlatch_lock_acquire(busy->all.busy[0], REDLATCH_FOREVER)); /* the parent's threads contend for it */
     OK(redlatch_lock_release(busy->all.busy[0]));
     if (getpid() % 2) {
         heritage_free(&busy->all);
@@ -404,7 +404,7 @@ static void free_resumable_wait(void *argument) {
     use_everything(argument);
 }
 
-/* A resumable wait is the parent's alone. */
+/* A resumable wait stays the parent's. */
 static void resumable_wait(void) {
     struct heritage all = heritage_new(NULL);
     uint64_t owner = owner_new();

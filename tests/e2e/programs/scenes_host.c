@@ -1,4 +1,4 @@
-/* What an asynchronous host costs others, and others cost it: a host that never polls, and a host with nothing to do.
+/* An asynchronous host beside other callers: a host that never polls, an idle host, and a host that contends.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <string.h>
@@ -11,7 +11,7 @@ enum { WAITERS = 4, CALLERS = 16 };
 struct behind {
     redlatch_lock *lock;
     int64_t since;
-    atomic_llong first_after; /* ms until the first of those behind held */
+    atomic_llong first_after; /* ms until the first waiter behind the host was granted */
     atomic_int held;
 };
 
@@ -25,12 +25,13 @@ static void wait_behind(void *shared, int number) {
     OK(redlatch_lock_release(behind->lock));
 }
 
-/* The host's waiter is granted, and its host never asks: it is renewed until the claim time-out and then given back. */
+/* The host's waiter is granted the lock, but the host collects no event: the hold is renewed until the claim timeout,
+ * and then released. */
 static void host_never_polls(void) {
     const int claim_ms = 2500;
     redlatch_client_options options = client_defaults();
     options.claim_timeout_ms = claim_ms;
-    options.watchdog_lease_ms = 1800; /* would be over before */
+    options.watchdog_lease_ms = 1800; /* ends before the claim timeout unless it is renewed */
     redlatch_client *client = client_with(&options);
     redlatch_lock *lock = lock_new(client, 1);
     int fd = event_fd_of(client);
@@ -42,7 +43,7 @@ static void host_never_polls(void) {
     struct workers *workers = workers_start(WAITERS, wait_behind, &behind);
     UNTIL(stats_of(client).waiters == 1 + WAITERS);
     behind.since = now_ms();
-    OK(redlatch_lock_release(lock)); /* to the head of the queue */
+    OK(redlatch_lock_release(lock)); /* passes to the foremost waiter, the host's */
     UNTIL(hold_of(lock, owner).state == REDLATCH_HELD);
     char wire_owner[REDLATCH_OWNER_SIZE];
     memcpy(wire_owner, hold_of(lock, owner).owner, sizeof wire_owner);
@@ -68,7 +69,7 @@ static void host_never_polls(void) {
     redlatch_client_free(client);
 }
 
-/* The same without anybody ever asking for the event descriptor, and without anybody behind. */
+/* The same for a host that never asks for the event descriptor, without waiters behind. */
 static void nobody_asks(void) {
     redlatch_client_options options = client_defaults();
     options.claim_timeout_ms = 300;
@@ -88,7 +89,7 @@ static void nobody_asks(void) {
         if (event.status == REDLATCH_OK) {
             break;
         }
-        STATUS(event.status, REDLATCH_UNCLAIMED); /* this thread stood still for so long */
+        STATUS(event.status, REDLATCH_UNCLAIMED); /* this thread stalled for longer than the claim timeout */
         MUST(tries < 5, "%d times not collected in time", tries);
     }
     sleep_ms(500);
@@ -116,7 +117,7 @@ static void be_busy(void *shared, int number) {
     redlatch_lock_free(lock);
 }
 
-/* Sees to the descriptor as an event loop does. Returns how often it was woken. */
+/* Polls the descriptor and takes events, as an event loop does. Returns how often it was woken. */
 static int serve(redlatch_client *client, int fd, int64_t until_ms, int completions_wanted, int *completions) {
     int wakes = 0;
     int64_t left;
@@ -165,7 +166,7 @@ static void idle_host(void) {
     redlatch_client_free(client);
 }
 
-/* The host wants the same lock as the threads. */
+/* The host contends with the threads for one lock. */
 static void host_in_the_crowd(void) {
     redlatch_client *client = client_new();
     int fd = event_fd_of(client);

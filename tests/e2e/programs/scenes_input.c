@@ -9,7 +9,7 @@
 
 #define DECADE_MS (INT64_C(10) * 365 * 86400 * 1000)
 
-/* Demands a status and that the last error contains both texts. */
+/* Ends the program unless the call returns the status and the last error contains both texts. */
 #define REFUSED(call, status, one, other) \
     do { \
         STATUS(call, status); \
@@ -111,7 +111,7 @@ static void durations(void) {
     OK(redlatch_lock_acquire_as(lock, 0, DECADE_MS, DECADE_MS, NULL));
     MUST(ask("PTTL %s", stage_name(1)) > DECADE_MS - 60000, "not the lease asked for");
     OK(redlatch_lock_release(lock));
-    STATUS(redlatch_lock_acquire_as(lock, 0, 1, 0, NULL), REDLATCH_LOST); /* over before it began */
+    STATUS(redlatch_lock_acquire_as(lock, 0, 1, 0, NULL), REDLATCH_LOST); /* the lease ended before the reply */
     UNTIL(ask("EXISTS %s", stage_name(1)) == 0);
     end();
 }
@@ -197,8 +197,8 @@ static void client_options_out_of_range(void) {
     end();
 }
 
-/* Numbers that a host made up are no owner's: small ones, addresses, one not yet issued. The thread that holds the lock
- * is not met by them. */
+/* Numbers that were never issued are refused as owners: small numbers, addresses, a number not yet issued. None of them
+ * names the thread that holds the lock. */
 static void owners_that_were_made_up(void) {
     begin();
     uint64_t issued;
@@ -269,7 +269,7 @@ static void handles(void) {
         REFUSED(redlatch_client_cancel(bad_clients[i], 0), REDLATCH_BAD_HANDLE, "client is", word);
         MUST(redlatch_client_uuid(bad_clients[i]) == NULL, "a uuid of no client");
         redlatch_lock_free(bad_locks[i]);     /* a second free does nothing */
-        redlatch_client_free(bad_clients[i]); /* nor one of another kind */
+        redlatch_client_free(bad_clients[i]); /* nor does freeing a handle of another kind */
     }
     STATUS(redlatch_cancel_fire(NULL), REDLATCH_BAD_HANDLE);
     STATUS(redlatch_cancel_fire(freed_cancel), REDLATCH_BAD_HANDLE);
@@ -285,11 +285,11 @@ static void handles(void) {
     hold.struct_size = 3;
     INVALID(redlatch_lock_hold_status(lock, 0, &hold), "struct_size is 3", "expected");
     OK(redlatch_lock_acquire(lock, 0));
-    OK(redlatch_lock_release(lock)); /* the good ones are as good as before */
+    OK(redlatch_lock_release(lock)); /* valid handles still work */
     end();
 }
 
-/* A caller of an older version knows fewer fields, one of a newer version more. */
+/* The structs of a caller with an older header have fewer fields, those of a caller with a newer header more. */
 static void struct_sizes(void) {
     begin();
     struct {
@@ -304,7 +304,7 @@ static void struct_sizes(void) {
     longer.later[2] = 1;
     made = NULL;
     INVALID(redlatch_client_open(stage_url(), &longer.known, &made), "does not know", "zero");
-    /* Only the first two fields and the lease. What lies behind is the caller's own and is neither read nor written. */
+    /* Only the fields up to the lease. The memory behind them is the caller's, and is neither read nor written. */
     redlatch_client_options shorter;
     memset(&shorter, 0xee, sizeof shorter);
     uint32_t size = offsetof(redlatch_client_options, connect_timeout_ms);
@@ -347,7 +347,7 @@ static void struct_sizes(void) {
     end();
 }
 
-/* Server down, then up: a lazy client opens, says what is wrong, and works as soon as it can. */
+/* A lazy client opens although no server listens. Its calls fail, and their error texts name the address. */
 static void lazy(void) {
     redlatch_client_options options = client_defaults();
     options.lazy = 1;

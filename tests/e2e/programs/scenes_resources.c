@@ -1,7 +1,7 @@
-/* What is left behind by many cycles, many clients and many errors: after ten times as many, not more.
+/* Leaks: after ten times as many cycles, clients or errors the process uses no more resources than before.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Memory is what malloc has given out and not got back (mallinfo2), and what the process has of the machine (RSS). */
+ * Memory is measured as what malloc has handed out (mallinfo2), and as the resident set (RSS). */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <malloc.h>
@@ -53,7 +53,7 @@ static struct figures measure(void) {
     return now;
 }
 
-/* Runs `cycle`, and compares what is there after `few` times and after `many`. */
+/* Calls `cycle` many times, and compares the figures after `few` calls with those after `many`. */
 static void compare(void (*cycle)(int), int few, int many) {
     const int part = SANITIZED ? 20 : 1;
     int done = 0;
@@ -67,12 +67,12 @@ static void compare(void (*cycle)(int), int few, int many) {
     }
     struct figures after = {0};
     int64_t until = now_ms() + 2000;
-    do { /* what was closed last may take a moment to go */
+    do { /* descriptors, threads and connections that were closed last may take a moment to end */
         after = measure();
     } while ((after.descriptors > before.descriptors || after.threads > before.threads ||
               after.connections > before.connections) &&
              now_ms() < until);
-    /* Callers that crowd get further connections, four pipelines at the most; all else stays as it was. */
+    /* Callers at the same time may get further connections, up to four pipelines. All other figures must stay. */
     int more = after.connections - before.connections;
     MUST(more >= 0 && more <= 3, "%d connections were %d", after.connections, before.connections);
     MUST(after.descriptors == before.descriptors + more, "%d descriptors were %d", after.descriptors,
@@ -112,7 +112,7 @@ static void cycles(void) {
     end();
 }
 
-/* A name of its own for each cycle, a handle too, and an owner; every tenth asynchronously. */
+/* Each cycle has a new name, a new handle and a new owner. Every tenth uses asynchronous calls. */
 static void fresh_name(int number) {
     char name[80];
     int size = snprintf(name, sizeof name, "%s:%d", "fresh", number);
@@ -199,7 +199,7 @@ static void errors(void) {
     end();
 }
 
-/* Connections that cannot be made or break. */
+/* Connections that cannot be made, and connections that break. */
 static void fail_to_connect(int number) {
     redlatch_client *opened = NULL;
     if (number % 50) {
@@ -219,7 +219,7 @@ static void connections(void) {
 
 static redlatch_cancel *cancel;
 
-/* Two owners by turns, one of whom waits resumably; time-outs and cancelled waits in between. */
+/* Two owners acquire in turn, one by a resumable wait. Every third wait is cancelled. */
 static void contend(int number) {
     OK(redlatch_lock_acquire(lock, 0));
     redlatch_wait *wait = NULL;
@@ -250,6 +250,6 @@ int main(int argc, char **argv) {
         {"cycles", cycles}, {"fresh_names", fresh_names}, {"clients", clients},
         {"errors", errors}, {"connections", connections}, {"contention", contention},
     };
-    mallopt(M_ARENA_MAX, 1); /* mallinfo2 tells of the first arena alone */
+    mallopt(M_ARENA_MAX, 1); /* mallinfo2 measures the first arena only */
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }

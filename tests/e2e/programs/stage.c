@@ -1,4 +1,4 @@
-/* Calling scenes and checking them.
+/* Plays scenes by name; checks, threads and events for them.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "stage.h"

@@ -1,10 +1,10 @@
-/* What the scenes share: being called by name, checks that end the program with a sentence, clients and locks.
+/* Shared code of the scenes: main, checks that end the program with a message, clients and locks.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   PROGRAM                   plays every scene against a server that it starts itself
- *   PROGRAM URL SCENE NAME    plays one, with locks whose names begin with NAME
+ *   PROGRAM URL SCENE NAME    plays one scene, with locks whose names begin with NAME
  *
- * Where a sanitizer is at work SANITIZED is 1: scenes are shorter then, and do not measure memory. */
+ * SANITIZED is 1 in builds with AddressSanitizer or ThreadSanitizer: scenes are shorter then, and measure no memory. */
 #ifndef STAGE_H
 #define STAGE_H
 
@@ -30,14 +30,15 @@ struct scene {
     void (*play)(void);
 };
 
-/* The whole of a program's main. */
+/* A program's main: its arguments, and its table of scenes. */
 int stage_main(int argc, char **argv, const struct scene *scenes, size_t count);
 
-/* The server's URL, and a name for a lock that no other scene uses: valid until the same number is asked for again. */
+/* The server's URL, and a name for a lock that no other scene uses. A name is valid until the thread asks for a number
+ * with the same remainder modulo 8. */
 const char *stage_url(void);
 const char *stage_name(int number);
 
-/* Ends the program with a sentence unless the condition holds. */
+/* Ends the program with a message unless the condition holds. */
 #define MUST(condition, ...) \
     do { \
         if (!(condition)) { \
@@ -47,7 +48,7 @@ const char *stage_name(int number);
 _Noreturn void stage_fail(const char *file, int line, const char *condition, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Demands a status; says what came instead, and the last error. */
+/* Ends the program unless the call returns the expected status. The message has the status and the last error. */
 #define STATUS(call, expected) stage_status(__FILE__, __LINE__, #call, (call), (expected))
 #define OK(call) STATUS(call, REDLATCH_OK)
 void stage_status(const char *file, int line, const char *call, int status, int expected);
@@ -55,10 +56,11 @@ void stage_status(const char *file, int line, const char *call, int status, int 
 int64_t now_ms(void);
 void sleep_ms(int64_t ms);
 
-/* A generous bound, in ms, on what is done at once, well below every time-out and look that would do it, too. */
+/* A generous bound, in ms, on what happens at once. It is well below every timeout and recheck, so that these cannot be
+ * the cause. */
 enum { SOON = 800 * (SANITIZED ? 4 : 1) };
 
-/* Calls the predicate until it is true, for five seconds at most. */
+/* Waits until the condition is true, for 5 s at most, or 20 s with a sanitizer. */
 #define UNTIL(condition) \
     do { \
         int64_t until_ = now_ms() + 5000 * (SANITIZED ? 4 : 1); \
@@ -68,7 +70,7 @@ enum { SOON = 800 * (SANITIZED ? 4 : 1) };
         } \
     } while (0)
 
-/* A client with the defaults, or with some options; ended by redlatch_client_free. */
+/* Opens a client with the defaults, or with some options. The caller frees it with redlatch_client_free. */
 redlatch_client *client_new(void);
 redlatch_client *client_with(const redlatch_client_options *options);
 redlatch_client_options client_defaults(void);
@@ -77,17 +79,17 @@ redlatch_stats stats_of(redlatch_client *client);
 redlatch_hold hold_of(redlatch_lock *lock, uint64_t owner);
 uint64_t owner_new(void);
 
-/* A thread that runs until it is joined. */
+/* Threads, each of which calls `work` with its number. workers_join waits for all of them. */
 struct workers;
 struct workers *workers_start(int count, void (*work)(void *shared, int number), void *shared);
 void workers_join(struct workers *workers);
 
-/* Asks the host's event descriptor for the next event, for `wait_ms` at most; AGAIN when there was none. */
+/* Waits at the host's event descriptor for the next event, for `wait_ms` at most. Returns AGAIN if there was none. */
 int event_within(redlatch_client *client, int64_t wait_ms, redlatch_event *event_out);
 int event_fd_of(redlatch_client *client);
 bool is_readable(int fd);
 
-/* The next event, which must be of this kind, status and tag. */
+/* Returns the next event, which must be of this kind, status and tag. */
 redlatch_event event_must(redlatch_client *client, int kind, int status, uint64_t tag);
 
 #endif

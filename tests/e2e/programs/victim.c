@@ -1,7 +1,7 @@
-/* One call of each sort against a server that may do anything, by test_84_hostile.py: says what came of each and how
- * long it took, and ends.
+/* Makes one call of each sort to a server that may do anything, for test_84_hostile.py. Prints the status and the
+ * duration of each call.
  *
- *   victim URL NAME      a lock of that name is held by somebody, NAME:free by nobody
+ *   victim URL NAME      the lock NAME is held by another owner, and NAME:free is free
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

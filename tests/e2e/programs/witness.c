@@ -1,4 +1,4 @@
-/* Asking the server, and starting one.
+/* The witness: its server, and its connection.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "witness.h"
@@ -20,7 +20,7 @@ static pid_t server;
 static char folder[64];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static redisContext *context;
-static pid_t context_of; /* a forked child asks over a connection of its own */
+static pid_t context_of; /* a forked child opens its own connection */
 
 static redisContext *connect_to(const char *url) {
     if (strncmp(url, "unix://", 7) == 0) {
@@ -42,7 +42,7 @@ static void be_server(const char *socket_path) {
     _exit(127);
 }
 
-/* The socket's file is there a moment before the server listens. */
+/* The socket's file exists a moment before the server listens. */
 static bool is_listening(const char *path) {
     redisContext *trial = redisConnectUnix(path);
     bool good = trial && !trial->err;
@@ -85,7 +85,7 @@ void witness_end_server(void) {
     }
 }
 
-/* The answer to a command, to be freed. */
+/* Returns the reply to a command. The caller frees it. */
 static redisReply *answer(const char *format, va_list arguments) {
     char text[1000];
     vsnprintf(text, sizeof text, format, arguments);
