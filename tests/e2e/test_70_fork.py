@@ -248,7 +248,7 @@ class Counter:
 def test_children_of_a_parent_under_load(
     server: RedisServer, proxy: Proxy, lock_name: str, tmp_path: Path
 ) -> None:
-    """The parent holds, waits and renews, so its threads are at any point when it forks. All processes exclude each
+    """The parent holds, waits and renews, so its threads may be anywhere when it forks. All processes exclude each
     other, and no child writes on a connection of the parent."""
     enough = threading.Event()
     failed: List[BaseException] = []

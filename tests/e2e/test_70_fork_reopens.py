@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A child goes on with an inherited client that needs more than one address: it searches for the masters of a cluster
-or of sentinels again, or does the TLS handshake again."""
+"""A child goes on with an inherited client that needs more than a connection to one address: it searches for the
+masters of a cluster or of sentinels again, or does the TLS handshake again."""
 
 from __future__ import annotations
 

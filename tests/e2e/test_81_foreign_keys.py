@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where redlatch expects a key of its own is one of another type or shape: every call reports it and leaves the key."""
+"""A key of another type or shape is in the place of one of redlatch's: every call reports it and leaves the key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def client(module_server: RedisServer) -> Iterator[redlatch.Client]:
 
 
 class Scene:
-    """Makes one call after another, each on a name of its own, with a foreign key in the same place of each."""
+    """Makes one call after another, each on a name of its own, for which a foreign key is at `place`."""
 
     def __init__(self, server: RedisServer, client: redlatch.Client, name: str, kind: Kind, place: Place, write: Write):
         self.server, self.client, self.name = server, client, name
@@ -45,7 +45,7 @@ class Scene:
         return keys
 
     def judge(self, call: str, do: Do, thing: Any, name: str) -> None:
-        """Checks one call. If it uses the key, it must be refused and change nothing."""
+        """Checks one call. If it uses the key, it must fail and leave the key. A refused call must change nothing."""
         keys = self.put(name)
         before = snapshot(self.server)
         reported = ""

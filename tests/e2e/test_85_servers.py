@@ -50,7 +50,7 @@ def fails(
 
 
 def check_every_way(lock: redlatch.Lock, status: str, *, waits: bool, kind: Any = redlatch.ServerError) -> None:
-    """A non-blocking acquire fails at once. A waiting one fails at once, or waits if `waits`. Both report `status`."""
+    """A non-blocking acquire fails at once. A waiting one fails at its timeout if `waits`, or else at once."""
     with fails(status, kind=kind):
         lock.acquire(blocking=False)
     with fails(status, after=0.5 if waits else 0.0, kind=kind):
@@ -221,7 +221,7 @@ def test_authentication(make_server: MakeServer, lock_name: str, url: str) -> No
     with redlatch.connect(address, lazy=True) as client:
         check_every_way(client.lock(lock_name), "authentication", waits=False)
         with fails("authentication"):
-            client.lock(lock_name).acquire()  # fails at once without a timeout, too, since waiting will not help
+            client.lock(lock_name).acquire()  # has no timeout, and fails at once, since waiting will not help
     with redlatch.connect(address, username="default", password="right") as client:
         with client.lock(lock_name):
             pass

@@ -16,7 +16,7 @@ from support.replicas import Pair
 from support.sentinels import Watched
 
 ROW = ["mutex, spin lock"]
-LEASE = 3.0  # a former master takes renewals until it steps down; they are lost for the hold
+LEASE = 3.0  # until a former master steps down, it takes renewals that the new master does not get
 
 
 @pytest.fixture(name="watched", scope="module")
@@ -27,7 +27,7 @@ def watched_fixture() -> Iterator[Watched]:
 
 
 def play_a_move(url: str, name: str, ready: Callable[[], Any], move: Callable[[], object]) -> None:
-    """The server of a hold and of a waiter moves. The hold is renewed on the new server and then released."""
+    """A client with a hold and a client with a waiter move. The hold is renewed on the new server and then released."""
     login = {"username": "frugal", "password": "word", "watchdog_lease": LEASE}
     with redlatch.connect(url, **login) as client, redlatch.connect(url, **login) as other:
         held = client.lock(name, owner="handle")
@@ -43,7 +43,7 @@ def play_a_move(url: str, name: str, ready: Callable[[], Any], move: Callable[[]
 
 
 def test_with_sentinels(watched: Watched, lock_name: str) -> None:
-    """A failover in good order."""
+    """An orderly failover."""
     wait_until(watched.in_step, 30.0)
     for each in watched.servers:
         permit(each, lock_name, ROW)
@@ -78,7 +78,7 @@ def test_without_the_role(watched: Watched, lock_name: str) -> None:
             redlatch.connect(url, username="frugal", password="word")
         assert not caught.value.retryable
     with open_frugal(watched.master) as client, client.lock(lock_name, timeout=0):
-        pass  # where the URL names the server itself
+        pass  # a URL that names the server itself needs no role
 
 
 def play_acknowledged(server: RedisServer, name: str, **options: Any) -> None:

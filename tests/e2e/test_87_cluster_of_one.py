@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of one node, by URLs of redis:// and redis+cluster://.
+"""A cluster of one node, with redis:// and redis+cluster:// URLs.
 
 All keys of a script are in one slot, whatever the name looks like.
 """

@@ -90,7 +90,7 @@ def refused(url: str, **options: Any) -> str:
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
 def test_locks_work(make_tls: MakeTls, certificate: Certificate, ca: Authority, lock_name: str, version: str) -> None:
-    """A waiter in another client is woken by a message, over either version."""
+    """A waiter in another client is woken by a message, over TLS 1.2 and 1.3."""
     server = make_tls(certificate, tls_protocols=version)
     with redlatch.connect(server.url, tls_ca_file=ca.file) as one, redlatch.connect(
         server.url, tls_ca_file=ca.file
@@ -122,7 +122,7 @@ def test_options_of_the_url(tls: TlsServer, ca: Authority, lock_name: str) -> No
 
 
 def test_a_folder_of_cas(tls: TlsServer, ca: Authority, folder: Path, lock_name: str) -> None:
-    """The folder has the CAs by their hashes."""
+    """The files of the folder are named by the hashes of the CAs."""
     cas = folder / "rehashed"
     cas.mkdir()
     (cas / "ca.pem").write_text(ca.file.read_text())
@@ -166,7 +166,7 @@ def test_a_client_certificate(make_tls: MakeTls, certificate: Certificate, ca: A
 
 
 def test_nothing_verified(make_tls: MakeTls, stranger: Authority, lock_name: str) -> None:
-    """The server is unverified only with tls_verify="none"."""
+    """Only tls_verify="none" disables the verification."""
     use(make_tls(stranger.certificate(when="past")).url, lock_name, tls_verify="none")
 
 
@@ -319,7 +319,7 @@ def test_plain_to_the_tls_port(tls: TlsServer) -> None:
 
 
 def test_tls_to_the_plain_port(tls: TlsServer, ca: Authority) -> None:
-    """Nothing is ever sent without encryption instead."""
+    """The client does not fall back to a connection without encryption."""
     began = time.monotonic()
     with pytest.raises(redlatch.RedlatchError) as raised:
         redlatch.connect(f"rediss://127.0.0.1:{tls.server.port}", tls_ca_file=ca.file, connect_timeout=1)

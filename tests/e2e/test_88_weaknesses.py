@@ -257,7 +257,7 @@ def test_an_answer_that_comes_after_the_lease_is_no_lock(server: RedisServer, pr
 
 
 def test_numbers_of_owners_never_come_again(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """W-27: the thread numbers of the system, which Redisson uses, come again."""
+    """W-27: the thread numbers of the system, which Redisson uses, repeat."""
     owners: List[str] = []
 
     def turn() -> None:

@@ -26,7 +26,7 @@ def watched_fixture() -> Iterator[Watched]:
 
 
 def test_one_sentinel_announces_who_is_gone(watched: Watched, lock_name: str) -> None:
-    """A partition has left that sentinel behind. The client asks the next one."""
+    """That sentinel is like one behind a partition. The client asks the next one."""
     with closed_port() as port, ScriptedServer(by_word={"SENTINEL": ["127.0.0.1", str(port)]}) as behind:
         hosts = f"127.0.0.1:{behind.port},{watched.sentinels[0].address}"
         with redlatch.connect(f"redis+sentinel://{hosts}/{SERVICE}") as client, client.lock(lock_name, timeout=5):
@@ -36,7 +36,7 @@ def test_one_sentinel_announces_who_is_gone(watched: Watched, lock_name: str) ->
 
 
 def test_a_listener_at_one_who_announces_another(watched: Watched, lock_name: str) -> None:
-    """Its news starts a search, which the other sentinels answer. The client stays and does not search for ever."""
+    """What it announces starts a search, which the others answer. The client stays, and does not search for ever."""
     replica = next(one for one in watched.servers if one.admin.info("replication")["role"] == "slave")
     announced = ["127.0.0.1", str(replica.port)]
     with ScriptedServer(by_word={"SENTINEL": announced, "SUBSCRIBE": ["subscribe", "+switch-master", 1]}) as liar:

@@ -137,7 +137,7 @@ def turn(names: Path, address: str) -> None:
 def test_the_name_leads_elsewhere_while_the_old_server_goes_on(
     servers: Tuple[RedisServer, RedisServer], names_library: Path, names: Path, lock_name: str, scheme: str
 ) -> None:
-    """A managed server fails over so: the old master goes on and answers, and only the name shows the change."""
+    """A managed server fails over in this way: the old master goes on and answers, and only the name changes."""
     master, replica = servers
     holder = Holder(names_library, names, port_of(master), lock_name, dns_interval=0.2, scheme=scheme)
     wait_until(lambda: bool(replica.admin.exists(lock_name)))

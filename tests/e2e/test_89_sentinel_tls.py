@@ -65,7 +65,7 @@ def test_a_sentinel_of_an_unknown_ca_is_refused(watched: WatchedByTls) -> None:
 
 
 def test_sentinels_with_options_of_their_own(watched: WatchedByTls, lock_name: str) -> None:
-    """These options are for the sentinels alone. If they are given, the master's options are not for the sentinels."""
+    """These options are for the sentinels only. If one is given, the master's options do not apply to the sentinels."""
     own = f"{watched.url}?sentinel_tls_ca_file="
     with redlatch.connect(f"{own}{watched.ca}", tls_ca_file=watched.ca) as client, client.lock(lock_name, timeout=5):
         assert client.url == watched.url

@@ -63,8 +63,8 @@ def test_each_option_reaches_the_library(tls: TlsServer, lock_name: str, option:
 
 
 def test_complaints_name_what_was_used(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
-    """A message names the option of the URL or of the command, as it was given. A missing option is one of the
-    command."""
+    """A message names the option as it was given, in the URL or to the command. It names a missing option as one of
+    the command."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("SSL_CERT_")}
 
     def complaint(url: str, *options: str) -> str:

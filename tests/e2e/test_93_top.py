@@ -47,7 +47,7 @@ def row(terminal: Terminal, name: str) -> List[str]:
 
 
 def wait_row(terminal: Terminal, name: str, good: Callable[[List[str]], bool]) -> None:
-    """Waits until the cells of a row are good."""
+    """Waits until `good` is true of the cells of a row."""
     wait_until(lambda: good(row(terminal, name)), TIMEOUT, lambda: f"{name} on:\n{terminal.screen()}")
 
 

@@ -36,7 +36,7 @@ def address(server: RedisServer) -> str:
 
 
 def test_a_sound_cluster(cluster: Cluster) -> None:
-    """Each check is of each master. What is the same on all masters is printed once."""
+    """Each check covers each master. What is the same on all masters is printed once."""
     old = cluster.servers[0].version < (7, 0, 0)
     status, findings = examine(None, "--url", acknowledged(cluster))
     assert (status, wrong(findings)) == (WARNING if old else 0, set())
@@ -47,7 +47,7 @@ def test_a_sound_cluster(cluster: Cluster) -> None:
     shown = redlatch(None, "doctor", "--url", acknowledged(cluster)).stdout
     assert "slots        all 16384 slots are served" in shown
     locks = "".join(line for line in shown.splitlines() if ": acquired, extended and released a lock in" in line)
-    assert set(re.findall(r"127\.0\.0\.1:\d+", locks)) == masters  # one line for those that took equally long
+    assert set(re.findall(r"127\.0\.0\.1:\d+", locks)) == masters  # masters that took equally long share a line
     assert sum(master.admin.dbsize() for master in cluster.masters) == 0
 
 

@@ -467,7 +467,7 @@ def test_every_command_helps_and_refuses(server: RedisServer, command: str) -> N
 
 
 def test_what_every_command_prints_about_itself_is_what_was_recorded() -> None:
-    """No other change may lose a word of it. usage_texts.py records it again."""
+    """A change of something else must not change these texts. usage_texts.py records them again."""
     assert usage_texts() == RECORDED.read_text(encoding="utf-8")
 
 

@@ -38,7 +38,7 @@ def test_json_escapes_what_is_not_fit(server: RedisServer) -> None:
 
 @pytest.mark.parametrize("command", ["list", "show", "unlock"])
 def test_what_a_server_says_of_a_lock(command: str) -> None:
-    """redlatch's script reports no such value, type or owner, but a server may."""
+    """redlatch's script reports no such value, type or owner, but a hostile server may."""
     record = record_of(WILD, WILD[:12], 5, 29999, 0, 1, 0, 0, 1, 1, 1, f"{UUID}{WILD}", WILD[:9], -1)
     with ScriptedServer(by_word={"EVALSHA": record}) as hostile:
         done = redlatch(None, command, "--url", hostile.url, *([] if command == "list" else ["x"]))

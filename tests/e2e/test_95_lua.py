@@ -109,7 +109,7 @@ def test_late_renewal(server: RedisServer, lua: str, lock_name: str) -> None:
 
 @pytest.mark.parametrize("scene", scenes_of("elections"))
 def test_elections(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """One candidate leads, whatever ends the leader before it, and nothing is left at the end."""
+    """One candidate leads at a time, whatever ends the one before it, and nothing is left at the end."""
     play(lua, "elections", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
 

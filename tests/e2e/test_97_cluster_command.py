@@ -65,7 +65,7 @@ def place(holder: subprocess.Popen[str]) -> str:
 def test_list_shows_nodes_and_hosts(
     cluster: Cluster, names: Dict[str, RedisServer], holders: Dict[str, subprocess.Popen[str]]
 ) -> None:
-    """A holder need not be connected to the first node. Then the connections of that node do not have it."""
+    """A holder need not be connected to the first node. Then the CLIENT LIST of that node lacks it."""
     server = cluster.servers[0]
     away = [name for name in names if f":{holders[name].pid}:" not in call(server, "CLIENT", "LIST")]
     assert away, "a client has connections to the nodes that it uses"

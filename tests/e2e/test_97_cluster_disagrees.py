@@ -110,8 +110,8 @@ def test_a_topology_that_is_older_than_a_redirection(two_nodes: Nodes, lock_name
 
 
 def test_two_nodes_that_claim_a_slot(two_nodes: Nodes, lock_name: str) -> None:
-    """Each says that it serves all slots, and grants locks. The client stays with the one that it reached first,
-    however often it asks for the topology, and goes to the other when that one is gone."""
+    """Each node says that it serves all slots, and grants locks. The client stays with the node that it reached first,
+    however often it asks for the topology, and goes to the other one when that node is gone."""
 
     def answer(node: int, command: Command) -> Value:
         if command.word == "CLUSTER":

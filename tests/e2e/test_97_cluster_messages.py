@@ -26,7 +26,7 @@ LONG_S = 20.0
 
 
 class Kind(NamedTuple):
-    """What one client takes and another waits for. The owner id of a waiter may follow `channel`."""
+    """What one client takes and another waits for. On the server the owner id of a waiter may follow `channel`."""
 
     make: Callable[[redlatch.Client, str], Any]
     channel: str
