@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many tasks on some locks, cancelled at random: exclusion holds, nobody waits for ever, and nothing is left.
+"""Many tasks share a few locks and are cancelled at random.
 
-REDLATCH_AIO_TASKS and REDLATCH_AIO_SECONDS make it larger than what every run of the tests does.
+The locks stay exclusive, every wait ends, and no key, descriptor or memory is left. REDLATCH_AIO_TASKS and
+REDLATCH_AIO_SECONDS make the load larger than in a usual run.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ Run = Callable[..., Any]
 TASKS = int(os.environ.get("REDLATCH_AIO_TASKS", "1000"))
 SECONDS = float(os.environ.get("REDLATCH_AIO_SECONDS", "2"))
 LOCKS = max(TASKS // 100, 10)
-IDLE = 0.01  # of a core, for all tasks that wait
+IDLE = 0.01  # the part of a core that all waiting tasks together may use
 
 
 @pytest.fixture(params=RUNNERS)
 def run_in(request: pytest.FixtureRequest) -> Run:
-    """Runs a coroutine function in one of the loops; it gets the World."""
+    """Runs a coroutine function in one of the loops. The function gets the World."""
     return partial(run, request.param)
 
 
 def resident() -> int:
-    """Bytes of memory that this process has."""
+    """Returns the resident memory of this process in bytes."""
     with open("/proc/self/statm", encoding="ascii") as statm:
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Crowd:
-    """Tasks that take locks, and who is inside of each."""
+    """Tasks that take locks at random. `inside` counts the tasks that hold each lock."""
 
     def __init__(self, world: World, client: redlatch.aio.Client, name: str) -> None:
         self._world = world
@@ -51,7 +52,7 @@ class Crowd:
         self.over = False
 
     async def work(self) -> None:
-        """Takes locks until it is over."""
+        """Takes locks until `over` is set."""
         while not self.over:
             name = self._draw.choice(self._names)
             lock = self._client.lock(name, timeout=self._draw.choice([None, 0.01, 30]))
@@ -68,7 +69,7 @@ class Crowd:
                 await self._world.sleep(0)
 
     async def harass(self, seconds: float) -> None:
-        """Cancels tasks at random for so long, each time starting another one in its place."""
+        """Cancels tasks at random for `seconds`, and starts another task in the place of each."""
         tasks: List[Started] = [self._world.spawn(self.work) for _ in range(TASKS)]
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -89,10 +90,10 @@ class Crowd:
 def test_random_cancellation(run_in: Run, server: RedisServer, lock_name: str) -> None:
     async def main(world: World) -> None:
         witness = server.client()
-        assert witness.dbsize() == 0  # by a connection that is open from now on
+        assert witness.dbsize() == 0  # opens the connection before descriptors are counted
         descriptors = len(os.listdir("/proc/self/fd"))
         await attack(world, server, lock_name, descriptors)
-        gc.collect()  # the memory of a client has two descriptors
+        gc.collect()  # the memory of a client keeps two descriptors open
         wait_until(lambda: witness.dbsize() == 0)
         wait_until(lambda: len(os.listdir("/proc/self/fd")) <= descriptors)
 
@@ -100,7 +101,7 @@ def test_random_cancellation(run_in: Run, server: RedisServer, lock_name: str) -
 
 
 async def attack(world: World, server: RedisServer, name: str, descriptors: int) -> None:
-    """A crowd on one client, twice: the first one is for what is allocated once."""
+    """Runs two crowds on one client. The first makes the allocations that are made only once."""
     async with redlatch.aio.connect(server.url) as client:
         await Crowd(world, client, name).harass(SECONDS / 4)
         gc.collect()
@@ -119,7 +120,7 @@ async def attack(world: World, server: RedisServer, name: str, descriptors: int)
 
 
 async def watch(world: World, client: redlatch.aio.Client, crowd: Crowd) -> List[int]:
-    """The most subscriptions and descriptors that there were."""
+    """Returns the highest numbers of subscriptions and of descriptors until the crowd is over."""
     most = [0, 0]
     while not crowd.over:
         most = [max(most[0], client.stats()["subscriptions"]), max(most[1], len(os.listdir("/proc/self/fd")))]
@@ -128,7 +129,7 @@ async def watch(world: World, client: redlatch.aio.Client, crowd: Crowd) -> List
 
 
 def thing_of(clients: List[redlatch.aio.Client], draw: random.Random, name: str) -> Any:
-    """Something to be entered: a lock of any kind, alone or with others, or a semaphore."""
+    """Returns something for `async with`: a lock of any kind, a composite lock or a semaphore."""
     client = clients[0]
     first, second = draw.sample(["a", "b", "c"], 2)
     return draw.choice(

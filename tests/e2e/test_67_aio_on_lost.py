@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""on_lost of redlatch.aio: "cancel", whose cancellation is told apart from others; "log"; functions."""
+"""on_lost of redlatch.aio: "cancel", "log" and functions. A cancellation by "cancel" is distinguished from others."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from stalls import Stalls
 from support import Proxy, RedisServer
 
 Run = Callable[..., Any]
-COUNTED = sys.version_info >= (3, 11)  # cancellations of a task of asyncio are
+COUNTED = sys.version_info >= (3, 11)  # asyncio counts the cancellations of a task
 
 
 @pytest.fixture(params=RUNNERS)
 def run_in(request: pytest.FixtureRequest) -> Run:
-    """Runs a coroutine function in one of the loops; it gets the World."""
+    """Runs a coroutine function in one of the loops. The function gets the World."""
     return partial(run, request.param)
 
 
@@ -41,7 +41,7 @@ def test_a_loss_cancels_the_block(run_in: Run, server: RedisServer, lock_name: s
                         server.admin.delete(lock_name)
                         await world.sleep(60)
                 assert caught.value.reason == "missing" and held.lost
-                await world.sleep(0.01)  # nothing of the cancellation is left
+                await world.sleep(0.01)  # would raise if something of the cancellation were left
                 async with lock:
                     pass
             assert client.stats()["held"] == 0
@@ -102,7 +102,7 @@ def test_blocks_inside_each_other(run_in: Run, server: RedisServer, lock_name: s
                     server.admin.delete(f"{lock_name}0")
                     await world.sleep(60)
             await world.sleep(0.01)
-            async with lock as outer:  # only the inner one is lost, and its error handled
+            async with lock as outer:  # only the inner lock is lost, and its error is handled
                 with pytest.raises(redlatch.LockLostError):
                     async with other:
                         server.admin.delete(f"{lock_name}1")
@@ -180,9 +180,9 @@ def test_both_at_once_in_trio(server: RedisServer, lock_name: str) -> None:
     trio.run(main)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it cannot leave its block
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the task cannot leave its block
 def test_a_block_in_a_loop_that_was_closed(server: RedisServer, lock_name: str) -> None:
-    """Without being cancelled its task is nobody's any more, and what it holds is not renewed."""
+    """The loop is closed without cancelling the task. From then on the task's lock is not renewed."""
 
     async def hold(entered: List[None]) -> None:
         async with client.lock(lock_name, on_lost="cancel"):
@@ -210,7 +210,7 @@ def test_a_block_in_a_loop_that_was_closed(server: RedisServer, lock_name: str) 
 
 
 def blocks_of(client: redlatch.aio.Client, name: str, on_lost: Any) -> List[Any]:
-    """Something of each maker that takes on_lost, to be entered."""
+    """Returns one thing for `async with` from each function that takes on_lost, and a second from once()."""
     return [
         client.lock(name, on_lost=on_lost),
         client.read_write_lock(name, on_lost=on_lost).write,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses in redlatch.aio are logged once, with the words of a client of threads, and check() tells of them."""
+"""A loss in redlatch.aio is logged once, with the text of a client for threads, and check() raises it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from support import Proxy, RedisServer
 from support.wire import SCRIPTS, load_scripts
 
 Run = Callable[..., Any]
-LEASE = 4.0  # of which a renewal is late after 2 s
+LEASE = 4.0  # a renewal is late after half of the lease
 
 
 @pytest.fixture(params=RUNNERS)
 def run_in(request: pytest.FixtureRequest) -> Run:
-    """Runs a coroutine function in one of the loops; it gets the World."""
+    """Runs a coroutine function in one of the loops. The function gets the World."""
     return partial(run, request.param)
 
 
 def texts(caplog: pytest.LogCaptureFixture) -> List[str]:
-    """What was logged; all of it are warnings."""
+    """Returns the logged messages. All of them must be warnings."""
     assert {record.levelno for record in caplog.records} <= {logging.WARNING}
     return [record.getMessage() for record in caplog.records]
 

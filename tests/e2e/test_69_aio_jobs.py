@@ -22,7 +22,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture(params=RUNNERS)
 def run_in(request: pytest.FixtureRequest) -> Run:
-    """Runs a coroutine function in one of the loops; it gets the World."""
+    """Runs a coroutine function in one of the loops. The function gets the World."""
     return partial(run, request.param)
 
 
@@ -41,7 +41,7 @@ def test_once(run_in: Run, server: RedisServer, lock_name: str) -> None:
         assert (await job("one"), await job("one again")) == ("one", None)
         assert job.__name__ == "job" and job.__doc__ == "Says who."
         assert 59_000 < remaining_ms(server, lock_name) <= 60_000
-        await lazy.close()  # which would release what is held, but this was left
+        await lazy.close()  # close() releases holds, but this one was left
         assert 0 < remaining_ms(server, lock_name) <= 60_000
         async with redlatch.aio.connect(server.url) as other:
             async with other.once(lock_name, at_most=60) as hold:
@@ -61,7 +61,7 @@ def test_once(run_in: Run, server: RedisServer, lock_name: str) -> None:
             assert fields(server, lock_name) == {}
             await world.spawn(once.__aenter__).value()
             assert fields(server, lock_name) != {}
-            await once.__aexit__(None, None, None)  # of another task
+            await once.__aexit__(None, None, None)  # in another task than __aenter__
             assert fields(server, lock_name) == {}
             with pytest.raises(KeyError):
                 async with other.once(lock_name, at_least=60, at_most=600):
@@ -104,7 +104,7 @@ def test_a_job_that_takes_too_long(run_in: Run, server: RedisServer, lock_name: 
                     await hold.lost_event.wait()
             assert hold._lock._standing(hold._number).state == lib.REDLATCH_NOT_HELD
             async with client.once(lock_name + "-3", at_least=5, at_most=5, on_lost="cancel") as hold:
-                assert hold is not None  # whose loss does not come: it is left
+                assert hold is not None  # no loss is reported, since the hold is left
             assert client.stats()["held"] == 0
 
     run_in(main)
@@ -148,14 +148,14 @@ def test_what_is_refused() -> None:
 
 
 class Story:
-    """What the callbacks of candidates did, in order. A callback is a coroutine function, and takes its time."""
+    """The calls of candidates' callbacks, in order. on_gain is a coroutine function that takes 10 ms."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.events: List[str] = []
 
     def candidate(self, client: redlatch.aio.Client, name: str, who: str) -> redlatch.aio.Election:
-        """One whose callbacks write here."""
+        """Returns a candidate whose callbacks append to `events`."""
 
         async def gain() -> None:
             self.events.append(f"{who} gain")
@@ -165,7 +165,7 @@ class Story:
         return client.elect(name, on_gain=gain, on_loss=lambda: self.events.append(f"{who} loss"))
 
     async def wait(self, *lines: str) -> None:
-        """Waits until all that happened is this."""
+        """Waits until the events are exactly these."""
         await self.world.until(lambda: len(self.events) >= len(lines), f"for {lines}, and not {self.events}")
         assert self.events == list(lines)
 
@@ -258,7 +258,7 @@ def test_a_candidate_goes_on_until_the_server_is_mended(
 def test_a_leader_whose_task_is_cancelled_calls_on_loss(
     server: RedisServer, lock_name: str, loop: str, where: str
 ) -> None:
-    """As a loop that ends does with all tasks; also with those that nobody waits for."""
+    """A loop that ends cancels all tasks, even those that nobody waits for."""
     events: List[str] = []
 
     async def main(world: World) -> None:
@@ -277,7 +277,7 @@ def test_a_leader_whose_task_is_cancelled_calls_on_loss(
         await world.until(lambda: events, "for it to lead")
         kept.append(client)
 
-    kept: List[redlatch.aio.Client] = []  # so that it is not the end of the client that releases
+    kept: List[redlatch.aio.Client] = []  # keeps the client, so that its end does not release the lock
     run(loop, main)
     assert events == ["gain", "loss False 1"]
     wait_until(lambda: fields(server, lock_name) == {})

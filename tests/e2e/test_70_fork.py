@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forked children, multiprocessing in all its ways, pre-fork servers; handles freed in any order and at the end."""
+"""Forked children, all start methods of multiprocessing, pre-fork servers; handles freed in any order and at exit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from forks import Child, in_child, refused
 from scenes import play, scenes_of
 from support import Monitor, Proxy, RedisServer, wait_until
 
-# Of a parent under load; the stage `forks` has 200.
+# How many children a parent under load forks. The stage `forks` sets 200.
 CHILDREN = int(os.environ.get("REDLATCH_TEST_CHILDREN", "12"))
-AT_ONCE = 8  # that live at the same time
+AT_ONCE = 8  # how many of them live at the same time
 # The lock of a parent, for the functions that its pool of processes runs.
 INHERITED: Optional[redlatch.Lock] = None
 
@@ -146,7 +146,7 @@ def test_fork_while_threads_wait_and_hold(server: RedisServer, lock_name: str) -
 
 
 def test_a_child_uses_what_it_inherited(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
-    """Its connections are its own: the proxy sees no byte more on those of the parent."""
+    """The child opens its own connections. The proxy sees no further byte on those of the parent."""
     with redlatch.connect(proxy.url) as client:
         lock, other = client.lock(lock_name), client.lock(f"{lock_name}:other")
         both = redlatch.multi_lock(client.lock(f"{lock_name}:a"), client.lock(f"{lock_name}:b"))
@@ -212,7 +212,7 @@ def test_a_hold_of_the_parent_is_never_taken_for_one_of_the_child(server: RedisS
 
 
 def test_a_child_is_notified_of_its_losses(server: RedisServer, lock_name: str) -> None:
-    """The threads that the parent had are started in the child."""
+    """The child starts the threads that the parent had."""
     called: List[str] = []
     with redlatch.connect(server.url, watchdog_lease=0.3) as client:
         lock = client.lock(lock_name, on_lost=lambda hold: called.append(str(hold.lost_reason)))
@@ -229,14 +229,14 @@ def test_a_child_is_notified_of_its_losses(server: RedisServer, lock_name: str) 
 
 
 class Counter:
-    """A number in a file. Two that raise it at the same time raise it once."""
+    """A number in a file. If two processes raise it at the same time, one increment is lost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._path.write_text("0", encoding="ascii")
 
     def raise_it(self) -> None:
-        """Reads and writes, without any lock."""
+        """Reads and writes without a lock."""
         self._path.write_text(str(self.value + 1), encoding="ascii")
 
     @property
@@ -248,8 +248,8 @@ class Counter:
 def test_children_of_a_parent_under_load(
     server: RedisServer, proxy: Proxy, lock_name: str, tmp_path: Path
 ) -> None:
-    """The parent holds, waits, renews; at each fork its threads are anywhere. All exclude each other, and no child
-    writes on a connection of the parent."""
+    """The parent holds, waits and renews, so its threads may be anywhere when it forks. All processes exclude each
+    other, and no child writes on a connection of the parent."""
     enough = threading.Event()
     failed: List[BaseException] = []
     raised: List[None] = []  # by the parent
@@ -304,7 +304,7 @@ def test_children_of_a_parent_under_load(
 
 
 def increment(path: str, rounds: int) -> None:
-    """As count_up, with the client of this module, which the parent opened."""
+    """Does what count_up does, with the lock INHERITED, which the parent opened."""
     assert INHERITED is not None
     for _ in range(rounds):
         with INHERITED:
@@ -336,7 +336,7 @@ def test_a_pool_of_processes_uses_the_lock_of_its_parent(server: RedisServer, lo
 
 
 def count_up(url: str, name: str, path: str, rounds: int) -> None:
-    """Read, think and write, under the lock: what is lost without one."""
+    """Raises a number under the lock. Without the lock, increments would be lost."""
     with redlatch.connect(url) as client:
         for _ in range(rounds):
             with client.lock(name):
@@ -374,7 +374,7 @@ def test_clients_and_locks_do_not_travel(server: RedisServer, lock_name: str) ->
                     pool.apply(repr, (thing,))
 
 
-# A master opens a client of its own and holds a lock; its workers, forked, each open one and answer requests.
+# A master opens a client and holds a lock. Each forked worker opens a client of its own and answers requests.
 PREFORK = """
 import json, os, socket, sys, threading
 import redlatch
@@ -438,7 +438,7 @@ def test_prefork_server(server: RedisServer, lock_name: str) -> None:
 
 
 def run_script(text: str, *arguments: str, timeout: float = 30) -> str:
-    """A Python program's output; it must end with status 0 and no word on stderr."""
+    """Returns a Python program's output. The program must end with status 0 and an empty stderr."""
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "ignore::ResourceWarning", "-c", textwrap.dedent(text), *arguments],
         capture_output=True,
@@ -451,7 +451,7 @@ def run_script(text: str, *arguments: str, timeout: float = 30) -> str:
 
 
 def waiting_daemon(wait: str) -> str:
-    """A program that ends while a daemon thread waits."""
+    """Returns a program that ends while a daemon thread waits."""
     return (
         f"lock.acquire()\ndef work():\n    {wait}\n"
         "import threading; threading.Thread(target=work, daemon=True).start()\n"
@@ -503,7 +503,7 @@ def test_interpreter_exit(server: RedisServer, lock_name: str, ending: str) -> N
 
 
 def test_a_thread_that_the_program_waits_for_is_notified(server: RedisServer, lock_name: str) -> None:
-    """It is no daemon: it gets the exception also after the main thread has ended."""
+    """A thread that is no daemon gets the exception even after the main thread has ended."""
     script = """
         import sys, threading, time, redlatch
         url, name = sys.argv[1:]
@@ -544,7 +544,7 @@ semaphore = client.semaphore(name)
 )
 @pytest.mark.parametrize("collected", [False, True], ids=["at the end", "collected"])
 def test_use_by_a_finaliser(server: RedisServer, lock_name: str, ending: str, collected: bool) -> None:
-    """What is used when Python has freed it already, or is ending, is closed; an error speaks of Python's objects."""
+    """A handle that Python has freed, or that is used while Python ends, is closed. Errors name Python's objects."""
     script = "import sys, redlatch\nurl, name = sys.argv[1:]\nclient = redlatch.connect(url)\nlock = client.lock(name)"
     script += LATE + ending
     if collected:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A child goes on with a client that it inherited where that takes more than one address: it finds the masters of a
-cluster or of sentinels again, or shakes hands again."""
+"""A child goes on with an inherited client that needs more than a connection to one address: it searches for the
+masters of a cluster or of sentinels again, or does the TLS handshake again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.tls_server import TlsServer
 
 
 def go_on_in_a_child(client: redlatch.Client, names: List[str]) -> None:
-    """Parent and child use the same locks, and exclude each other. The parent goes on over its connections."""
+    """Parent and child use the same locks and exclude each other. The parent keeps its connections."""
     locks = [client.lock(name, timeout=10) for name in names]
     free, taken = locks[:-1], locks[-1]
     with taken as held:
@@ -41,7 +41,7 @@ def go_on_in_a_child(client: redlatch.Client, names: List[str]) -> None:
                 own.check()
         assert len({uuid, *(child.end() for child in children)}) == 3
         held.check()
-        # The background thread may have made another one meanwhile.
+        # The background thread may have opened another connection meanwhile.
         assert client.uuid == uuid and client.stats()["connections"] >= connections
     assert client.stats()["reconnects"] == client.stats()["lost"] == 0
     for lock in locks:
@@ -49,7 +49,7 @@ def go_on_in_a_child(client: redlatch.Client, names: List[str]) -> None:
 
 
 def test_of_a_cluster(lock_name: str) -> None:
-    """Names on all of three masters."""
+    """The names are on all three masters."""
     with Cluster() as cluster, redlatch.connect(cluster.url) as client:
         go_on_in_a_child(client, [f"{lock_name}:{number}" for number in range(12)])
 
@@ -60,7 +60,7 @@ def test_of_sentinels(lock_name: str) -> None:
 
 
 def test_by_tls(server_binary: List[str], lock_name: str, tmp_path: Path) -> None:
-    """With a certificate of the client."""
+    """The client has a certificate."""
     authority = Authority(tmp_path, "test CA")
     tls = TlsServer(authority.certificate("server"), authority.file)
     own = authority.certificate("worker", names="DNS:worker")

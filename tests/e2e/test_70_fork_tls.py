@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forks while a TLS handshake is under way: the child neither writes into the parent's session nor ends it."""
+"""Forks during a TLS handshake: the child neither writes into the parent's session nor ends it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def end_of(child: int) -> int:
 
 @pytest.mark.parametrize("closes", [True, False])
 def test_a_child_of_a_handshake(gate: Gate, identity: Identity, lock_name: str, closes: bool) -> None:
-    """The server's reply to the parent's hello is held back until the child has ended."""
+    """The server's reply to the parent's ClientHello is held back until the child has ended."""
     gate.replies.clear()
     granted: List[bool] = []
     options: Any = {"lazy": True, "connect_timeout": 30, "after_fork": "refuse"}
@@ -64,7 +64,7 @@ def test_a_child_of_a_handshake(gate: Gate, identity: Identity, lock_name: str, 
 
 
 def test_a_child_has_a_session_of_its_own(gate: Gate, identity: Identity, lock_name: str) -> None:
-    """A client that the child opens shakes hands beside the parent's handshake."""
+    """A client that the child opens does its own handshake while the parent's is under way."""
     with redlatch.connect(gate.url(), tls_ca_file=identity.ca) as resumed:
         assert resumed.lock(lock_name).acquire(timeout=0)
         gate.replies.clear()

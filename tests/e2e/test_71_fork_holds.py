@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A forked child that is granted a lock which its parent held at the fork: from then on its calls are about its own."""
+"""A forked child is granted a lock that its parent held at the fork. From then on its calls are about its own hold."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_after_a_grant_by_a_majority_a_child_is_answered_about_its_own_holds(
         refused({"owned": lock.owned})
         for each in servers[1:]:
             each.client().delete(lock_name)
-        with lock:  # the first server has the parent's
+        with lock:  # the first server still has the parent's hold
             assert lock.owned()
         assert not lock.owned()
         with pytest.raises(redlatch.NotOwnedError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input gets an error that names the value and what was expected; passwords are in none."""
+"""Bad input raises an error that names the value and what was expected. No error contains a password."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from support.resp import ErrorReply
 
 MakeServer = Callable[..., RedisServer]
 
-# No error, log line or repr may hold it.
+# No error, log line or repr may contain this password.
 SECRET = "hunter2-open/sesame"
 QUOTED = "hunter2-open%2Fsesame"
 
 
 @pytest.fixture(scope="module")
 def client(module_server: RedisServer) -> Iterator[redlatch.Client]:
-    """A client for tests that are refused before anything is sent."""
+    """A client for tests whose calls are refused before anything is sent."""
     with redlatch.connect(module_server.url) as opened:
         yield opened
 
@@ -170,7 +170,7 @@ def test_nothing_can_be_pickled(client: redlatch.Client) -> None:
 
 # ------------------------------------------------------------------------------------------------------------ URLs --
 
-# What is wrong with each, as the error must say.
+# What is wrong with each URL. The error must say it.
 BAD_URLS = {
     "": "scheme",
     "localhost": "scheme",
@@ -248,12 +248,12 @@ def test_urls_of_another_type(url: Any) -> None:
 
 
 def everything_reported(error: BaseException, log: pytest.LogCaptureFixture) -> str:
-    """What a program would print of an error and of what was logged before it."""
+    """Returns what a program could print of an error, of the errors before it, and of the log."""
     parts = [str(error), repr(error), repr(error.args), log.text]
     return "\n".join([*parts, everything_reported(error.__context__, log) if error.__context__ else ""])
 
 
-# Nearly right, with a password somewhere in it: also where it was forgotten to say where the server is.
+# URLs that are nearly right, with a password somewhere. Some lack the host.
 SECRET_URLS = [
     "redis://:{s}@h:x/0",
     "redis://:{s}@h:6379/x",
@@ -330,7 +330,7 @@ def test_a_wrong_password_is_not_shown(
     assert caught.value.status_name == "authentication"
     assert "WRONGPASS" in str(caught.value)
     assert "hunter2" not in everything_reported(caught.value, caplog)
-    if form == "option":  # a password that the server's sentence happens to hold does not cut it
+    if form == "option":  # a password that is part of the server's message does not cut the message
         rest = " or user is disabled" if server.version >= (6, 2, 0) else ""
         with pytest.raises(redlatch.ServerError, match=f"WRONGPASS invalid username-password pair{rest}"):
             redlatch.connect(f"redis://{host}", password="p")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A key of another type or shape under any name of ours: every call says so, and the key stays as it was."""
+"""A key of another type or shape is in the place of one of redlatch's: every call reports it and leaves the key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from steps import Call
 from support import RedisServer, wait_until
 
 CASES = [pytest.param(*case, id="-".join(case)) for case in cases()]
-# What a call may say: the key is of another type or shape; or what it held is not there any more.
+# The statuses that a call may report: the key is of another type or shape, or the hold is gone.
 CLEAR = ("wrong_type", "lost")
 HASHES = [shape for shape in NO_LOCK if shape.startswith("hash")]
 
@@ -27,7 +27,7 @@ def client(module_server: RedisServer) -> Iterator[redlatch.Client]:
 
 
 class Scene:
-    """One foreign key, beside which one call after another is made, each on a name of its own."""
+    """Makes one call after another, each on a name of its own, for which a foreign key is at `place`."""
 
     def __init__(self, server: RedisServer, client: redlatch.Client, name: str, kind: Kind, place: Place, write: Write):
         self.server, self.client, self.name = server, client, name
@@ -35,7 +35,7 @@ class Scene:
         self.wrong: List[str] = []
 
     def put(self, name: str) -> List[str]:
-        """Write the key, with a TTL that has to stay; its name, or several that it may have."""
+        """Writes the key with a TTL, which has to stay. Returns the names that the key may have."""
         redis: Any = self.server.admin
         keys = self.place.keys(self.server, self.client, name)
         redis.delete(*keys)
@@ -45,7 +45,7 @@ class Scene:
         return keys
 
     def judge(self, call: str, do: Do, thing: Any, name: str) -> None:
-        """One call must be refused, if it has to look at the key, and change nothing at all then."""
+        """Checks one call. If it uses the key, it must fail and leave the key. A refused call must change nothing."""
         keys = self.put(name)
         before = snapshot(self.server)
         reported = ""
@@ -66,7 +66,7 @@ class Scene:
         self.server.admin.flushdb()
 
     def judge_all(self) -> None:
-        """Every call of the kind: those of anybody, and those of one who holds something."""
+        """Checks every call of the kind: those that need no hold, and those of a holder."""
         for call, do in self.kind.free.items():
             if call not in self.place.left_out:
                 name = f"{self.name}:{call}"
@@ -86,14 +86,14 @@ def test_every_call_is_refused_and_leaves_it(
     Scene(server, client, lock_name, KINDS[kind], keys, keys.shapes[shape]).judge_all()
 
 
-# --------------------------------------------------------------------------------- when it comes while one is inside --
+# ------------------------------------------------------------------ a foreign key that comes while something is held --
 
 WAKING = ("mutex", "spin", "fenced", "fair", "read", "write", "plain", "group", "semaphore", "permits", "latch")
 HANDED_OVER = ("mutex", "fenced", "fair", "write", "plain", "group")
 
 
 def occupy(client: redlatch.Client, kind: str, name: str) -> Callable[[], object]:
-    """Let a wait of the kind be in vain; what ends that."""
+    """Makes waits of the kind block. Returns the release, or for counts a function that does nothing."""
     if kind in ("semaphore", "permits"):
         assert KINDS[kind].make(client, name).try_set_permits(0)
         return lambda: None
@@ -106,7 +106,7 @@ def occupy(client: redlatch.Client, kind: str, name: str) -> Callable[[], object
 
 
 def overwrite(server: RedisServer, name: str, shape: Write) -> Dict[bytes, Tuple[bytes, bool]]:
-    """Put something else in the place of a name, so that it is never free; how it looks."""
+    """Puts another key in the place of a name, so that the name is never free. Returns a snapshot of the key."""
     with server.admin.pipeline(transaction=True) as transaction:
         transaction.delete(name)
         shape(transaction, name)
@@ -116,13 +116,13 @@ def overwrite(server: RedisServer, name: str, shape: Write) -> Dict[bytes, Tuple
 
 
 def assert_untouched(server: RedisServer, there: Dict[bytes, Tuple[bytes, bool]]) -> None:
-    """It looks as it did."""
+    """The keys of the snapshot are as they were."""
     now = snapshot(server)
     assert {key: now.get(key) for key in there} == there
 
 
 def with_shapes(kinds: Tuple[str, ...]) -> List[Any]:
-    """Each kind with a name of another type, and with one of its own type that has another shape."""
+    """Returns each kind with a key of another type, and with a key of its own type in another shape."""
     shapes = {kind: KINDS[kind].places["name"].shapes for kind in kinds}
     ours = {kind: "text" if "fraction" in shapes[kind] else "hash" for kind in kinds}
     return [
@@ -138,7 +138,7 @@ def test_a_waiter_is_notified_at_its_next_recheck(
 ) -> None:
     redis: Any = server.admin
     with redlatch.connect(server.url) as other:
-        release = occupy(client, kind, lock_name)  # lives on, for the lock is its
+        release = occupy(client, kind, lock_name)  # keeps the lock alive
         waiting = Call(lambda: KINDS[kind].wait(KINDS[kind].make(other, lock_name)))
         if kind == "spin":
             wait_until(lambda: other.stats()["round_trips"] >= 2)
@@ -252,12 +252,12 @@ def test_a_string_without_a_ttl_is_no_plain_lock_to_release(
 def test_locks_of_others_that_have_no_lease_are_released(
     server: RedisServer, client: redlatch.Client, lock_name: str, word: str
 ) -> None:
-    server.admin.set(lock_name, word)  # redis-py's and python-redis-lock's, when no lease is asked for
+    server.admin.set(lock_name, word)  # redis-py and python-redis-lock write these if they are given no lease
     assert client.plain_lock(lock_name).force_release()
     assert not server.admin.exists(lock_name)
 
 
-# --------------------------------------------------------------------------------------------- what others hold so --
+# ---------------------------------------------------------------------------------------- locks of other libraries --
 
 
 def test_a_transaction_of_redisson_is_waited_for(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys that nobody would mean: one that lives for 285 million years, or whose name has megabytes, hides no other, and
-who waits for it looks as seldom as for any other."""
+"""Keys that nobody writes on purpose: a TTL of 285 million years, a name of megabytes. They hide no other key, and a
+waiter sends no more commands about them than about others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.shell import names, shown
 from waiters import Waiting
 
 TTLS = [9_000_000_000_000_000_000, 5 * 10**17]
-# The longest time that is told, in seconds.
+# The longest time that is reported, in seconds.
 LONGEST = 10**9
 
 MakeLock = Callable[[redlatch.Client, str], redlatch.Lock]
@@ -40,7 +40,7 @@ def test_a_waiter_does_not_ask_all_the_time(
         assert not KINDS[kind](client, lock_name).acquire(timeout=1.0)
         assert not client.wait_free(lock_name, 1.0)
         assert client.stats()["scripts"] - before < 20
-        server.admin.pexpire(lock_name, 10_000)  # the holder's own deadline
+        server.admin.pexpire(lock_name, 10_000)  # a usual TTL again
 
 
 @pytest.mark.parametrize("ttl", TTLS)
@@ -67,7 +67,7 @@ def test_one_strange_key_hides_no_other(server: RedisServer, ttl: int) -> None:
 def test_scores_of_a_fair_queue_stay_within_bounds(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """A score is inherited by whoever queues behind it, and outlives the key."""
+    """The next waiter in the server queue inherits a score, and the score outlives the key."""
     put_hash(server, lock_name, {f"{UUID}:42": 1}, TTLS[0])
     waiting = Waiting(client.fair_lock(lock_name))
     timeouts: Any = f"redisson_lock_timeout:{{{lock_name}}}"
@@ -80,13 +80,13 @@ def test_scores_of_a_fair_queue_stay_within_bounds(
 
 def test_a_count_of_as_many_digits_as_can_be(server: RedisServer) -> None:
     server.admin.set("slots", "9" * 18)
-    server.admin.zadd("{slots}:timeout", {b"x" * 16: 1.0})  # one whose lease is over, which is told as free
+    server.admin.zadd("{slots}:timeout", {b"x" * 16: 1.0})  # a permit whose lease is over is reported as free
     assert names(shown(server, "list")) == ["slots"]
     assert shown(server, "show", "slots")["number"] == 10**18 - 1
 
 
 def test_names_of_megabytes_are_no_locks(server: RedisServer) -> None:
-    """They would make a page longer than an answer may be."""
+    """With these names a page of a scan would be longer than a reply may be."""
     put_hash(server, "lock", {f"{UUID}:42": 1})
     for i in range(4):
         put_hash(server, f"{i}" + "x" * 5_000_000, {f"{UUID}:42": 1})

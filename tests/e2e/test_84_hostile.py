@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that means ill - at the greeting, in replies to scripts, on the connection for messages - may keep a program
-from its locks, but not from going on: each call ends soon after its time-out, memory stays small, and no processor is
-kept busy. For C, Python, Lua and the command. With REDLATCH_TEST_TLS=1 the same by TLS."""
+"""A hostile server may refuse locks, but may not block the program: each call ends soon after its timeout, memory stays
+small, and no processor is kept busy. The server strikes in the greeting, in replies to scripts, or on the connection
+for messages. The tests are for C, Python, Lua and the command. With REDLATCH_TEST_TLS=1 they use TLS."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from support.lua_programs import environment as lua_environment
 from support.shell import program
 from support.tls_server import Identity
 
-# A wait has half a second, a connection and a command have less.
+# A wait may take half a second; a connection and a command may take less.
 OPTIONS = "?connect_timeout=0.3&command_timeout=0.3&dead_peer_timeout=1"
 HERE = Path(__file__).parent
-# The timeout of each call in seconds. A release, an inspection and a page of a scan have that of a command. The command
-# `redlatch` connects each time, closes, and may ask who holds the lock.
+# The timeout of each call in seconds. A release, an inspection and a page of a scan have the timeout of a command. The
+# command `redlatch` connects each time, closes, and may ask who holds the lock.
 COMMAND, WAIT, CONNECT, CLOSE = 0.3, 0.5, 0.3, 1.0
 TIMEOUTS = {
     "connect": CONNECT, "mutex": WAIT, "try": COMMAND, "release": COMMAND, "inspect": COMMAND, "scan": COMMAND,
@@ -41,11 +41,11 @@ OF_COMMAND = ("run_mutex", "run_fair", "run_semaphore", "run_try", "show", "list
 # By how many seconds a call may be late: the machine is busy, since four victims and the flood of the server share it
 # with other tests. A call that hangs takes far longer.
 MARGIN = 3.0
-# When a victim is killed.
+# A victim is killed after this time in seconds.
 TIMEOUT = 60.0
 MEBIBYTE = 1 << 20
 OVER_TLS = os.environ.get("REDLATCH_TEST_TLS") == "1"
-# What a victim may take beyond one of a server that means well.
+# The memory that a victim may use beyond what it uses with a well-behaved server.
 MEMORY = 64 * MEBIBYTE
 
 
@@ -59,7 +59,7 @@ say() {{
 
 
 class Ending(NamedTuple):
-    """How a process ended, what it cost, and what it said."""
+    """How a process ended, what it used, and its output."""
 
     status: int
     seconds: float
@@ -69,7 +69,7 @@ class Ending(NamedTuple):
 
     @property
     def calls(self) -> List[Tuple[str, float]]:
-        """The calls that were made, each with its seconds."""
+        """The calls that were made, each with its duration in seconds."""
         names = "|".join(TIMEOUTS)
         found = re.findall(rf"^({names}): .* after ([0-9.]+) s$", self.reported, re.MULTILINE)
         assert found, self.reported
@@ -77,12 +77,12 @@ class Ending(NamedTuple):
 
     @property
     def late(self) -> List[str]:
-        """The calls that took longer than they may."""
+        """The calls that took longer than their timeout and MARGIN."""
         return [f"{call} took {seconds} s" for call, seconds in self.calls if seconds > TIMEOUTS[call] + MARGIN]
 
 
 def command_lines(name: str) -> str:
-    """What victim.c does, by the command."""
+    """Returns a shell script that makes the calls of victim.c with the command."""
     lines = {"run_mutex": f"run -w 0.5 {name} -- true", "run_try": f"run -n {name}:free -- true",
              "show": f"show {name}", "list": "list", "wait": f"wait -w 0.5 {name}",
              "run_fair": f"run --kind fair -w 0.5 {name}:free -- true",
@@ -91,7 +91,7 @@ def command_lines(name: str) -> str:
 
 
 def start(url: str, name: str) -> Dict[str, subprocess.Popen[str]]:
-    """A victim in each language."""
+    """Starts a victim in each language."""
     url += OPTIONS
     lua = LUAS[-1]
     commands: Dict[str, List[str]] = {
@@ -107,7 +107,7 @@ def start(url: str, name: str) -> Dict[str, subprocess.Popen[str]]:
 
 
 def end(process: subprocess.Popen[str], started: float) -> Ending:
-    """Waits for a process and takes its measure; one that does not end is killed and has used up its time."""
+    """Waits for a process and measures it. A process that has not ended after TIMEOUT is killed."""
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
@@ -124,14 +124,14 @@ def end(process: subprocess.Popen[str], started: float) -> Ending:
 
 
 def play(url: str, name: str) -> Dict[str, Ending]:
-    """All languages at once, each with a name of its own prefix no other has."""
+    """Plays the victims of all languages at once, with the same name."""
     started = time.monotonic()
     return {language: end(process, started) for language, process in start(url, name).items()}
 
 
 @pytest.fixture(scope="module")
 def usual(module_server: RedisServer) -> Dict[str, Ending]:
-    """The same of a server that means well."""
+    """The endings of victims whose server behaves well."""
     module_server.make_pristine()
     put_hash(module_server, "usual", {f"{UUID}:42": 1})
     return play(module_server.url, "usual")
@@ -158,7 +158,7 @@ def test_each_call_says_how_long_it_took(usual: Dict[str, Ending]) -> None:
 
 @pytest.fixture(name="own", scope="module")
 def own_fixture(tmp_path_factory: pytest.TempPathFactory) -> Optional[Certificate]:
-    """The certificate of the server, whose CA all victims find in the environment; None without TLS."""
+    """The server's certificate; all victims find its CA in the environment. None without TLS."""
     if not OVER_TLS:
         return None
     identity = Identity.make(tmp_path_factory.mktemp("certificates"))
@@ -179,5 +179,5 @@ def test_a_server_that_means_ill(
         assert ending.status == 0 and ending.reported.endswith("done\n"), f"{language}: {ending}"
         assert ending.late == [], f"{language}: {ending}"
         assert ending.memory < usual[language].memory + MEMORY, f"{language}: {ending}"
-        # One that spins would use all of the time.
+        # A victim that spins would use a processor all the time.
         assert ending.cpu < usual[language].cpu + 1.0 + 0.4 * ending.seconds, f"{language}: {ending}"

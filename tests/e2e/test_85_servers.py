@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that refuse, are full, still loading, or are no Redis at all: each its own status, within the time-out."""
+"""Servers that refuse, are full, are still loading, or are no Redis: each gets its own status within the timeout."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from support import (
 MakeServer = Callable[..., RedisServer]
 
 
-# A generous bound on what is refused at once, or after the time-out of less than a second that a test sets; what waits
-# for anything else waits longer.
+# A generous bound on calls that fail at once, or after a timeout of less than a second that the test sets. Calls that
+# wait for anything else have more time.
 SOON = 3.0
 # For clients whose server is gone.
 CLOSE_SOON = redlatch.Tuning(close_timeout=0.2)
@@ -50,7 +50,7 @@ def fails(
 
 
 def check_every_way(lock: redlatch.Lock, status: str, *, waits: bool, kind: Any = redlatch.ServerError) -> None:
-    """A try fails at once; a wait does so, too, or waits for what may pass; all say the same."""
+    """A non-blocking acquire fails at once. A waiting one fails at its timeout if `waits`, or else at once."""
     with fails(status, kind=kind):
         lock.acquire(blocking=False)
     with fails(status, after=0.5 if waits else 0.0, kind=kind):
@@ -83,7 +83,7 @@ def test_a_key_of_another_type_stays_as_it_was(server: RedisServer, lock_name: s
 
 
 def test_the_words_of_an_error_without_a_status_of_its_own(proxy: Proxy, lock_name: str) -> None:
-    """The caller reads what the server replied."""
+    """The error text contains what the server replied."""
     with redlatch.connect(proxy.url) as client:
         words = "ERR Wrong number of args for a command script: f00, on @user_script:20."
         fault = proxy.answer(ErrorReply(words), "EVALSHA")
@@ -155,7 +155,7 @@ def test_loading(server: RedisServer, make_server: MakeServer, lock_name: str) -
             lock.acquire(blocking=False)
         with fails("loading", after=0.3):
             lock.acquire(timeout=0.3)
-        with redlatch.connect(server.url) as another:  # what is said first may be said while the server loads
+        with redlatch.connect(server.url) as another:  # the greeting is allowed while the server loads
             with fails("loading"):
                 another.lock(lock_name).acquire(blocking=False)
         assert lock.acquire(timeout=30), "who waits gets the lock when the server has loaded"
@@ -164,14 +164,14 @@ def test_loading(server: RedisServer, make_server: MakeServer, lock_name: str) -
 
 @pytest.fixture
 def busy_server(make_server: MakeServer) -> RedisServer:
-    """A server that is soon tired of scripts."""
+    """A server that soon replies BUSY while a script runs."""
     return make_server(busy_reply_threshold=50) if RedisServer.live[0].version >= (7, 0, 0) else make_server(
         lua_time_limit=50
     )
 
 
 def is_busy(server: RedisServer) -> bool:
-    """Whether it refuses all but the end of its script."""
+    """Returns whether the server refuses commands because a script runs too long."""
     try:
         server.admin.ping()
     except redis.RedisError:
@@ -221,7 +221,7 @@ def test_authentication(make_server: MakeServer, lock_name: str, url: str) -> No
     with redlatch.connect(address, lazy=True) as client:
         check_every_way(client.lock(lock_name), "authentication", waits=False)
         with fails("authentication"):
-            client.lock(lock_name).acquire()  # for ever, were it not that nothing will change
+            client.lock(lock_name).acquire()  # has no timeout, and fails at once, since waiting will not help
     with redlatch.connect(address, username="default", password="right") as client:
         with client.lock(lock_name):
             pass
@@ -344,8 +344,8 @@ def test_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
             pass
 
 
-# Everything that is sent again after a transient error. Each is the first call of a client: nothing has given the
-# client a reason to start its background thread yet.
+# Calls that are sent again after a transient error. Each is the first call of its client: nothing has given the client
+# a reason to start its background thread yet.
 FIRST_CALLS: Dict[str, Callable[[redlatch.Client, str], Any]] = {
     "lock": lambda client, name: client.lock(name).acquire(),
     "multi_lock": lambda client, name: redlatch.multi_lock(client.lock(name), client.lock(name + "2")).acquire(),
@@ -413,7 +413,7 @@ def test_error_replies(
     wait_until(lambda: not server.client().exists(lock_name))
 
 
-# ------------------------------------------------------------------------------------------- servers that are none --
+# --------------------------------------------------------------------------------------- servers that are no Redis --
 
 
 @pytest.mark.parametrize(
@@ -454,12 +454,12 @@ def test_a_web_server(lock_name: str) -> None:
 
 @pytest.mark.parametrize("begin", [b"", b"$99999999999999\r\n", b"+", b"*3\r\n"], ids=repr)
 def test_silence(lock_name: str, begin: bytes) -> None:
-    """Nothing comes, or a reply that has no end."""
+    """The server sends nothing, or a reply without an end."""
     with (GarbageServer(begin) if begin else SilentServer()) as other:
         words = f"127.0.0.1:{other.port}: connected, but no reply"
         with fails("no_reply", after=0.3, kind=redlatch.UnreachableError, words=words):
             redlatch.connect(other.url, connect_timeout=0.3)
-        # Of a lock nothing was sent: that is not the ambiguous kind.
+        # No command about the lock was sent, so the status is not the ambiguous no_reply.
         with redlatch.connect(other.url, lazy=True, connect_timeout=0.3, tuning=CLOSE_SOON) as client:
             with fails("unreachable", after=0.25, kind=redlatch.UnreachableError):
                 client.lock(lock_name).acquire(blocking=False)
@@ -513,7 +513,7 @@ def test_wrong_database(server: RedisServer) -> None:
 
 
 def test_all_is_well_with_a_scripted_server() -> None:
-    """What the broken servers are measured against: a server that knows no CLIENT and no INFO will do."""
+    """The control for the tests above. A server that knows neither CLIENT nor INFO is good enough."""
     words = {"CLIENT": ErrorReply("ERR unknown command"), "INFO": ErrorReply("NOPERM no"), "EVALSHA": None}
     with ScriptedServer(by_word=words) as scripted, redlatch.connect(scripted.url, tuning=CLOSE_SOON) as client:
         lock = client.lock("x")

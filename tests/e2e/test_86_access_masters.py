@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users who may do just what docs/how-to/access-rules.md says, where a master is searched for, replicas acknowledge,
-and passwords change."""
+"""Users with just the rights of docs/how-to/access-rules.md, where clients search for a master, wait for
+acknowledgements, and change their password."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from support.replicas import Pair
 from support.sentinels import Watched
 
 ROW = ["mutex, spin lock"]
-LEASE = 3.0  # until a former master steps down it takes renewals that nobody else gets
+LEASE = 3.0  # until a former master steps down, it takes renewals that the new master does not get
 
 
 @pytest.fixture(name="watched", scope="module")
 def watched_fixture() -> Iterator[Watched]:
-    """Servers and sentinels that the tests of this module share; each finds some master."""
+    """Servers and sentinels that the tests of this module share. Any of the servers may be the master."""
     with Watched() as watched:
         yield watched
 
 
 def play_a_move(url: str, name: str, ready: Callable[[], Any], move: Callable[[], object]) -> None:
-    """A hold and a waiter of two frugal clients, whose server moves: the hold is renewed there, and then released."""
+    """A client with a hold and a client with a waiter move. The hold is renewed on the new server and then released."""
     login = {"username": "frugal", "password": "word", "watchdog_lease": LEASE}
     with redlatch.connect(url, **login) as client, redlatch.connect(url, **login) as other:
         held = client.lock(name, owner="handle")
@@ -43,7 +43,7 @@ def play_a_move(url: str, name: str, ready: Callable[[], Any], move: Callable[[]
 
 
 def test_with_sentinels(watched: Watched, lock_name: str) -> None:
-    """A failover in good order."""
+    """An orderly failover."""
     wait_until(watched.in_step, 30.0)
     for each in watched.servers:
         permit(each, lock_name, ROW)
@@ -68,7 +68,7 @@ def test_with_a_list_of_servers(lock_name: str) -> None:
 
 
 def test_without_the_role(watched: Watched, lock_name: str) -> None:
-    """A replica could be taken for the master: the error says which right the user needs, and why."""
+    """A replica could be taken for the master. The error says which right the user needs, and why."""
     for each in watched.servers:
         permit(each, lock_name, ROW, without=["info"])
     expected = "NOPERM .*info.*: expected a user with .info, which tells the master from a replica"
@@ -78,11 +78,11 @@ def test_without_the_role(watched: Watched, lock_name: str) -> None:
             redlatch.connect(url, username="frugal", password="word")
         assert not caught.value.retryable
     with open_frugal(watched.master) as client, client.lock(lock_name, timeout=0):
-        pass  # where the URL names the server itself
+        pass  # a URL that names the server itself needs no role
 
 
 def play_acknowledged(server: RedisServer, name: str, **options: Any) -> None:
-    """Everything that is acknowledged: an acquire, a nested one, an extension, a renewal."""
+    """Plays everything that is acknowledged: an acquire, a nested acquire, an extension, a renewal."""
     with open_frugal(server, watchdog_lease=6, replica_timeout=2, **options) as client:
         lock = client.lock(name, timeout=5)
         with lock as held:
@@ -97,7 +97,7 @@ def play_acknowledged(server: RedisServer, name: str, **options: Any) -> None:
 
 @pytest.mark.parametrize(("right", "options"), [("wait", {"min_replicas": 1}), ("waitaof", {"durable": True})])
 def test_acknowledgements(lock_name: str, right: str, options: Any) -> None:
-    """Each needs one right more, and without it says so."""
+    """Each needs one more right. Without it the error names the right."""
     with Pair(appendonly="yes", appendfsync="always") as pair:
         if right == "waitaof" and pair.master.version < (7, 2):
             pytest.skip("WAITAOF came with Redis 7.2")
@@ -111,7 +111,7 @@ def test_acknowledgements(lock_name: str, right: str, options: Any) -> None:
 
 
 def test_a_password_that_changes(server: RedisServer, lock_name: str) -> None:
-    """AUTH needs no right, nor does the connection for messages that is made anew."""
+    """Neither AUTH nor the successor of the connection for messages needs a right of its own."""
     permit(server, lock_name, ROW)
     with open_frugal(server, watchdog_lease=LEASE) as client, redlatch.connect(server.url) as other:
         blocking = other.lock(lock_name, owner="handle")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users who may do just what docs/how-to/access-rules.md says a kind needs."""
+"""Users with just the rights that docs/how-to/access-rules.md says a kind needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def play_free(kind: str, make: Callable[[], Any]) -> None:
-    """Every call of anybody, in the order of the table."""
+    """Makes every call that needs no hold, in the order of the table."""
     thing = make()
     for setting in ("try_set_permits", "try_set_count"):
         if hasattr(thing, setting):
@@ -42,11 +42,11 @@ def play_free(kind: str, make: Callable[[], Any]) -> None:
                 do(thing)
     for _ in range(2 if "force_release" in KINDS[kind].free else 0):
         with suppress(redlatch.LockLostError, redlatch.NotOwnedError):
-            thing.release()  # a thread that lost a lock is told for each level, before it may have it again
+            thing.release()  # a thread that lost a hold gets an error for each of its acquires first
 
 
 def play_held(kind: str, make: Callable[[], Any], client: redlatch.Client) -> None:
-    """Every call of a holder, and a renewal."""
+    """Makes every call of a holder, after a renewal."""
     thing = make()
     held = KINDS[kind].prepare(thing)
     if KINDS[kind].held:
@@ -61,7 +61,7 @@ def play_held(kind: str, make: Callable[[], Any], client: redlatch.Client) -> No
 
 def play_waiting(kind: str, make: Callable[[redlatch.Client], Any], holder: redlatch.Client, waiter: redlatch.Client,
                  name: str) -> None:  # fmt: skip
-    """One waits for the other, who then releases."""
+    """The waiter waits for the holder, which then releases."""
     if kind == "latch":
         make(holder).try_set_count(1)
     elif kind in ("semaphore", "permits"):
@@ -89,7 +89,7 @@ def play_waiting(kind: str, make: Callable[[redlatch.Client], Any], holder: redl
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, kind: str) -> None:
-    """Nothing is denied, not even what would go unnoticed."""
+    """The server denies nothing, not even a command whose failure would go unnoticed."""
     permit(server, lock_name, ROWS[kind])
 
     def make(of: redlatch.Client) -> Any:
@@ -108,21 +108,21 @@ def test_what_the_readme_says_is_enough(server: RedisServer, lock_name: str, kin
 
 @pytest.fixture(name="cluster", scope="module")
 def cluster_fixture() -> Iterator[Cluster]:
-    """Three masters, of which clients have the URL of the cluster."""
+    """Three masters. Their clients have the URL of the cluster."""
     with Cluster() as cluster:
         cluster.reach_by_its_url()
         yield cluster
 
 
 def permit_on_all(cluster: Cluster, name: str, rows: List[str]) -> None:
-    """A cluster does not replicate access rules."""
+    """Sets the rights on each node, since a cluster does not replicate access rules."""
     for server in cluster.servers:
         permit(server, name, rows, everybody=everybody_in_cluster(server))
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_it_is_enough_in_a_cluster(cluster: Cluster, lock_name: str, kind: str) -> None:
-    """With the rows for clusters; members of a multi lock are on several nodes."""
+    """The rights include the rows for clusters. The members of a multi lock are on several nodes."""
     permit_on_all(cluster, lock_name, [*ROWS[kind], *([APART] if kind.startswith("multi") else [])])
     server = cluster.servers[0]
 
@@ -145,7 +145,7 @@ def test_it_is_enough_in_a_cluster(cluster: Cluster, lock_name: str, kind: str) 
 
 
 def test_it_is_enough_while_a_slot_moves(cluster: Cluster, lock_name: str) -> None:
-    """The lock is made at the node to which the slot migrates, by ASKING."""
+    """The lock is created on the node to which the slot migrates, after ASKING."""
     permit_on_all(cluster, lock_name, ROWS["mutex"])
     target = cluster.others(cluster.master_of(lock_name))[0]
     with open_frugal(cluster.servers[0]) as client:

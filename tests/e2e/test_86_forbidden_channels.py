@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user who may listen to some channels and not to others: what is refused is refused for one channel alone."""
+"""A user who may subscribe to some channels only. A refusal is about one channel and does not affect the others."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def channel(name: str) -> str:
 
 
 def listeners(server: RedisServer, name: str) -> int:
-    """How many have subscribed to a lock's channel."""
+    """Returns how many connections have subscribed to a lock's channel."""
     admin: Any = server.admin
     ((_, count),) = admin.pubsub_numsub(channel(name))
     return int(count)
 
 
 def subscribes(proxy: Proxy) -> int:
-    """How many channels have been asked for."""
+    """Returns how many SUBSCRIBE commands were sent."""
     return sum(sent.word == "SUBSCRIBE" for sent in proxy.commands())
 
 
@@ -36,7 +36,7 @@ def subscribes(proxy: Proxy) -> int:
     "names", [["no", "ok"], ["ok", "no"], ["no", "ok1", "no1", "ok2"], ["ok1", "no", "ok2", "no2", "ok3"]], ids="-".join
 )
 def test_one_forbidden_channel_denies_no_other(make_server: MakeServer, names: List[str]) -> None:
-    """All are asked for before any is answered."""
+    """All channels are requested before the server answers any."""
     server = make_server()
     if server.version < (6, 2, 0):
         pytest.skip("everybody may use all channels")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users are told who may not do what a call needs, and that nothing is half done for them."""
+"""The errors for users who lack a right that a call needs. Such a call leaves nothing half done."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_servers_own_words(server: RedisServer, lock_name: str) -> None:
 
 
 def contents(server: RedisServer) -> List[Any]:
-    """Every key, with what it holds."""
+    """Returns every key with its content."""
     admin = server.admin
     keys: List[Any] = sorted(admin.keys("*"))
     return [(key, admin.hgetall(key) if admin.type(key) == b"hash" else admin.get(key)) for key in keys]

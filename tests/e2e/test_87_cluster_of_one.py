@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster that is one node, through redis:// and redis+cluster://.
+"""A cluster of one node, with redis:// and redis+cluster:// URLs.
 
-Every key of a script is in one slot, whatever the name looks like.
+All keys of a script are in one slot, whatever the name looks like.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ LOCKS = {
     "multi": lambda client, name: redlatch.multi_lock(client.lock(f"{{{name}}}:1"), client.lock(f"{{{name}}}:2")),
 }
 NAMES = ["{}", "{{{}}}:tagged", "before{{{}}}after"]
-# Names whose braces make no tag: the server hashes the whole name, and Redisson's other keys and channels elsewhere.
+# Names whose braces make no hash tag: the server hashes the whole name. Redisson's other keys and channels of such a
+# name are in other slots.
 NO_TAG = ["a{{b{}", "a{{}}b{}"]
 
 
@@ -45,7 +46,7 @@ def cluster(server_binary: List[str]) -> Iterator[RedisServer]:
 
 @pytest.fixture(params=["redis", "redis+cluster"])
 def url(cluster: RedisServer, request: pytest.FixtureRequest) -> str:
-    """That of the node, by either scheme."""
+    """The node's URL, with either scheme."""
     return cluster.url.replace("redis:", f"{request.param}:")
 
 
@@ -58,7 +59,7 @@ def client(cluster: RedisServer, url: str) -> Iterator[redlatch.Client]:
 
 
 def test_it_is_a_cluster(cluster: RedisServer) -> None:
-    """The server refuses what is in two slots."""
+    """The server refuses a command with keys in two slots."""
     with pytest.raises(Exception, match="same slot"):
         cluster.admin.execute_command("DEL", "one", "two")
 
@@ -93,7 +94,7 @@ def test_write_read_unread_unwrite(client: redlatch.Client, lock_name: str) -> N
 
 
 def channels(cluster: RedisServer) -> Any:
-    """Those that somebody hears, of either kind."""
+    """Returns the channels that have subscribers: those of SUBSCRIBE, or if there are none, those of SSUBSCRIBE."""
     admin: Any = cluster.admin
     sharded = admin.execute_command("PUBSUB", "SHARDCHANNELS") if cluster.version >= (7, 0, 0) else []
     return admin.pubsub_channels() or sharded
@@ -116,7 +117,7 @@ def test_a_release_wakes(
 
 @pytest.mark.parametrize("form", NAMES)
 def test_counts(cluster: RedisServer, url: str, lock_name: str, form: str) -> None:
-    """Also with a prefix, as Redisson's name mapper gives one."""
+    """Semaphores and latches work with a name prefix, too, as Redisson's name mapper has one."""
     cluster.admin.flushall()
     with redlatch.connect(url, name_prefix="mapped:") as client:
         name = form.format(lock_name)
@@ -144,7 +145,7 @@ def test_counts(cluster: RedisServer, url: str, lock_name: str, form: str) -> No
 def test_a_name_without_a_tag_is_never_half_taken(
     cluster: RedisServer, client: redlatch.Client, lock_name: str, kind: str, form: str
 ) -> None:
-    """W-28: Redisson acquires such a lock and can not release it. Ours does both, or is refused at once."""
+    """W-28: Redisson acquires such a lock and cannot release it. redlatch does both, or is refused at once."""
     lock = LOCKS[kind](client, form.format(lock_name))
     try:
         assert lock.acquire(timeout=5)
@@ -159,7 +160,7 @@ def test_a_name_without_a_tag_is_never_half_taken(
 def test_a_latch_opens_whatever_its_name(
     cluster: RedisServer, client: redlatch.Client, lock_name: str, form: str
 ) -> None:
-    """W-22: a latch of Redisson whose name has braces fails in a cluster. Ours opens, or is refused at once."""
+    """W-22: a latch of Redisson whose name has braces fails in a cluster. redlatch's opens, or is refused at once."""
     latch = client.latch(form.format(lock_name))
     try:
         assert latch.try_set_count(1)

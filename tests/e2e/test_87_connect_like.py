@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""connect_like(): what is taken over from a redis-py client, what is refused, and that nothing is shared."""
+"""connect_like(): which settings of a redis-py client it takes, and which it refuses. The clients share nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANY: Dict[str, Any] = {"lazy": True}
 
 @pytest.fixture
 def arguments(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Dict[str, Any]]:
-    """What connect() would be called with."""
+    """Returns a function that returns the arguments with which connect_like() calls connect()."""
 
     def taken(given: Any, **options: Any) -> Dict[str, Any]:
         seen: Dict[str, Any] = {}
@@ -85,7 +85,7 @@ def test_what_is_taken(
 
 
 def test_a_folder_of_certificates(arguments: Callable[..., Dict[str, Any]]) -> None:
-    """For which redis-py's asynchronous client has no option."""
+    """redis-py's asynchronous client has no option for it."""
     assert arguments(redis.Redis(ssl=True, ssl_ca_path="/dir"))["tls_ca_dir"] == "/dir"
 
 
@@ -144,7 +144,7 @@ def test_nothing_is_shared(server: RedisServer, lock_name: str) -> None:
 
 
 def test_redis_py_is_not_needed() -> None:
-    """Neither the package nor connect_like() imports it."""
+    """Neither the package nor connect_like() imports redis-py."""
     program = "import sys, redlatch; redlatch.connect_like; sys.exit('redis' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
@@ -157,7 +157,7 @@ class OfTheirOwn(redis.Connection):
 
 
 class Provider:
-    """Of a token that the caller renews."""
+    """A provider of a token that the caller renews."""
 
     def get_credentials(self) -> Tuple[str, str]:
         """User and password."""
@@ -267,7 +267,7 @@ def test_an_option_in_place_of_what_cannot_be_taken(arguments: Callable[..., Dic
 
 
 def test_tls(server_binary: List[str], tmp_path: Path, lock_name: str) -> None:
-    """Verified as redis-py does, with a client certificate."""
+    """The server is verified as redis-py does it, and the client has a certificate."""
     ca, stranger = Authority(tmp_path, "test CA"), Authority(tmp_path, "strange CA")
     own, worker = ca.certificate(), ca.certificate("worker", names="DNS:worker")
     tls = TlsServer(own, ca.file, tls_auth_clients="yes")
@@ -284,13 +284,13 @@ def test_tls(server_binary: List[str], tmp_path: Path, lock_name: str) -> None:
 
 @pytest.fixture(scope="module")
 def watched() -> Iterator[Watched]:
-    """Servers with sentinels that want a password."""
+    """Servers with sentinels that require a password."""
     with Watched(sentinels=1, password="of-the-sentinels") as started:
         yield started
 
 
 def addresses(watched: Watched) -> List[Tuple[str, int]]:
-    """Of the sentinels, as redis-py takes them."""
+    """Returns the addresses of the sentinels as redis-py takes them."""
     return [("127.0.0.1", int(each.address.rpartition(":")[2])) for each in watched.sentinels]
 
 
@@ -307,7 +307,7 @@ def test_sentinels(watched: Watched, lock_name: str, kind: Any) -> None:
 
 
 def test_sentinels_by_tls(server_binary: List[str], tmp_path: Path, lock_name: str) -> None:
-    """Sentinels and master have options of TLS of their own in redis-py."""
+    """In redis-py the sentinels and the master each have their own TLS options."""
     tls = Identity.make(tmp_path)
     with Watched(sentinels=1, tls=tls) as watched:
         own = {"ssl": True, "ssl_ca_certs": str(tls.ca)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials that come from a provider, in Python, and the call in Lua."""
+"""Credentials from a provider in Python, and set_credentials in Lua."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def server_of_user_fixture(server: RedisServer) -> Iterator[RedisServer]:
 
 
 def url_of(server: RedisServer) -> str:
-    """Where the server is."""
+    """Returns the server's URL without credentials."""
     return f"redis://127.0.0.1:{server.port}"
 
 
 def change_password(server: RedisServer, password: str) -> None:
-    """The old one counts no more, and ends connections as an expired token does."""
+    """Replaces the password. From now on the server refuses the old one."""
     server.admin.execute_command("ACL", "SETUSER", NAME, "resetpass", f">{password}")
 
 
@@ -44,7 +44,7 @@ class Plain:
         self.calls = 0
 
     def get_credentials(self) -> Any:
-        """The next of what is given; the last one for ever. An exception is raised."""
+        """Returns the next of the given values, and the last one from then on. Raises a value that is an exception."""
         self.calls += 1
         value = self.given.pop(0) if len(self.given) > 1 else self.given[0]
         if isinstance(value, Exception):
@@ -53,13 +53,13 @@ class Plain:
 
 
 class Token:
-    """In the shape of redis-py's TokenInterface."""
+    """A token in the shape of redis-py's TokenInterface."""
 
     def __init__(self, user: str, value: str) -> None:
         self._user, self._value = user, value
 
     def try_get(self, key: str) -> Optional[str]:
-        """A claim."""
+        """Returns a claim of the token. The claim "oid" is the user."""
         return self._user if key == "oid" else None
 
     def get_value(self) -> str:
@@ -68,26 +68,26 @@ class Token:
 
 
 class Streaming(Plain):
-    """In the shape of redis-py's StreamingCredentialProvider."""
+    """A provider in the shape of redis-py's StreamingCredentialProvider."""
 
     next: Callable[[Any], None]
     error: Callable[[Exception], None]
 
     def on_next(self, callback: Callable[[Any], None]) -> None:
-        """Who is told of a token."""
+        """Sets the function that is called with a new token."""
         self.next = callback
 
     def on_error(self, callback: Callable[[Exception], None]) -> None:
-        """Who is told of a failure."""
+        """Sets the function that is called with a failure."""
         self.error = callback
 
     def is_streaming(self) -> bool:
-        """Only since it was asked for the first time."""
+        """Returns True only after the first get_credentials()."""
         return self.calls > 0
 
 
 def threads() -> List[str]:
-    """The names of our threads of Python."""
+    """Returns the names of redlatch's Python threads."""
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("redlatch-")]
 
 
@@ -109,7 +109,7 @@ def test_an_interval(server_of_user: RedisServer, lock_name: str) -> None:
 
 
 def test_a_provider_that_tells(server_of_user: RedisServer, lock_name: str) -> None:
-    """It is given callbacks; a token of redis-py or a tuple is used at once. No thread is needed."""
+    """The provider gets callbacks. A token of redis-py or a tuple is used at once. No thread is needed."""
     provider = Streaming((NAME, "one"))
     with redlatch.connect(url_of(server_of_user), credentials=provider) as client, client.lock(lock_name) as held:
         assert "redlatch-credentials" not in threads()
@@ -124,10 +124,10 @@ def test_a_provider_that_tells(server_of_user: RedisServer, lock_name: str) -> N
 
 
 def test_a_token_that_comes_before_the_connection(server_of_user: RedisServer, lock_name: str) -> None:
-    """What a provider tells while the client is being opened is not missed."""
+    """A token that a provider reports while the client is opened is not missed."""
 
     class Hasty(Streaming):
-        """Tells before its first answer is used."""
+        """Reports a token before its first answer is used."""
 
         def get_credentials(self) -> Any:
             self.next(Token(NAME, "two"))
@@ -143,7 +143,7 @@ def test_a_token_that_comes_before_the_connection(server_of_user: RedisServer, l
 def test_a_provider_that_fails(
     server_of_user: RedisServer, lock_name: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is asked again; each failure is logged, the password is not."""
+    """The provider is asked again. Each failure is logged, and the password is not."""
     monkeypatch.setattr("redlatch.credentials.FIRST_PAUSE", 0.01)
     failures = (OSError("no token today"), 5, ("S3CR3T", 1), (NAME, "S3CR3T\0"))
     provider = Plain((NAME, "one"), *failures, (NAME, "one"))
@@ -165,7 +165,7 @@ def test_a_provider_that_fails(
 def test_refused_credentials_are_logged(
     server_of_user: RedisServer, lock_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whether it comes from a provider or from the program."""
+    """The credentials may come from a provider or from the program."""
     provider = Streaming((NAME, "one"))
     with caplog.at_level(logging.WARNING, "redlatch"):
         with redlatch.connect(url_of(server_of_user), credentials=provider) as client, client.lock(lock_name):
@@ -177,7 +177,7 @@ def test_refused_credentials_are_logged(
 
 
 def test_a_password_without_a_user(make_server: Callable[..., RedisServer], lock_name: str) -> None:
-    """The tuple of one is for the default user."""
+    """A tuple of one is a password of the default user."""
     server = make_server(requirepass="word")
     with redlatch.connect(url_of(server), credentials=Plain(("word",)), credentials_interval=60) as client:
         assert client.lock(lock_name).acquire(blocking=False)
@@ -198,7 +198,7 @@ def test_a_password_without_a_user(make_server: Callable[..., RedisServer], lock
 def test_what_is_refused_at_once(
     server_of_user: RedisServer, given: Any, options: Any, error: Type[Exception], words: str
 ) -> None:
-    """In the caller's thread, before anything is begun."""
+    """The error is raised in the caller's thread, before a thread is started."""
     before = threads()
     provider = {} if given is None else {"credentials": Plain(given)}
     with pytest.raises(error, match=words):
@@ -207,8 +207,8 @@ def test_what_is_refused_at_once(
 
 
 def test_a_forgotten_client(server_of_user: RedisServer, lock_name: str) -> None:
-    """It is collected although its provider and its thread live; the thread ends. redis-py's lock keeps the pool that
-    it first saw, so a client of another test may live on."""
+    """A forgotten client is collected although its provider and its thread live, and the thread ends. redis-py's Lock
+    keeps the pool that it saw first, so a client of another test may live on."""
     gc.collect()
     before = threads()
     for provider, interval in ((Plain((NAME, "one")), 0.01), (Streaming((NAME, "one")), None)):
@@ -222,7 +222,7 @@ def test_a_forgotten_client(server_of_user: RedisServer, lock_name: str) -> None
 
 
 def test_a_forked_child(server_of_user: RedisServer, lock_name: str) -> None:
-    """The child has no such thread; closing its copy ends at once, and the parent's goes on."""
+    """The child does not have the provider's thread, so it closes its copy at once. The parent's thread goes on."""
     provider = Plain((NAME, "one"))
     options: Any = {"credentials": provider, "credentials_interval": 0.01}
     with redlatch.connect(url_of(server_of_user), **options) as client, client.lock(lock_name) as held:
@@ -272,7 +272,7 @@ print("done")
 
 @pytest.mark.parametrize("lua", LUAS)
 def test_lua(server_of_user: RedisServer, lock_name: str, lua: str) -> None:
-    """A refusal is an event; the new password is used when the server has ended all connections."""
+    """A refused password is an event. The new password is used when the server has ended all connections."""
     server_of_user.admin.execute_command("ACL", "SETUSER", NAME, ">two")
     with subprocess.Popen(
         [lua, "-e", LUA.replace("arg[1], arg[2], arg[3]", f"{url_of(server_of_user)!r}, {lock_name!r}, {NAME!r}")],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""User and password that change under a client: what is held stays held, who waits goes on waiting, no message is lost,
-and a refusal names the cause. The servers forget the old password, and end connections as they do for a user."""
+"""The user and the password of a client change: holds stay held, waiters go on waiting, no message is lost, and a
+refusal names the cause. The servers forget the old password and end the user's connections."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rotating import User, of_client, users
 from steps import Call
 from support import RedisServer, wait_until
 
-# A third of it is between two renewals; no test waits for longer than a few of them.
+# Renewals are a third of the lease apart. No test waits for longer than a few of them.
 LEASE = 1.5
 
 
 @pytest.fixture(name="user")
 def user_fixture(server: RedisServer) -> Iterator[User]:
-    """A user, gone after the test."""
+    """A user that is deleted after the test."""
     user = User(server, "rotating")
     yield user
     server.admin.execute_command("ACL", "DELUSER", user.name)
@@ -38,7 +38,7 @@ def other_user_fixture(server: RedisServer) -> Iterator[User]:
 
 
 def test_a_held_lock_and_a_waiter(server: RedisServer, user: User, other_user: User, lock_name: str) -> None:
-    """Command connections stay and change their user; that for messages is replaced; a release wakes the waiter."""
+    """Command connections stay and change their user. The subscriber is replaced. A release wakes the waiter."""
     with user.connect() as client, other_user.connect() as holder, client.lock(lock_name + ":held") as held:
         blocking = holder.lock(lock_name)
         blocking.acquire()
@@ -59,7 +59,7 @@ def test_a_held_lock_and_a_waiter(server: RedisServer, user: User, other_user: U
 
 
 def test_connections_that_are_made_later(server: RedisServer, user: User, lock_name: str) -> None:
-    """They are greeted with the new password: the server ends all that were open."""
+    """The server ends all connections. The greeting of the new ones has the new password."""
     with user.connect(watchdog_lease=LEASE) as client, client.lock(lock_name) as held:
         for _ in range(5):
             user.rotate()
@@ -73,7 +73,7 @@ def test_connections_that_are_made_later(server: RedisServer, user: User, lock_n
 
 
 def test_waits_go_on_while_the_old_password_is_refused(server: RedisServer, user: User, lock_name: str) -> None:
-    """The password is pushed later than the server demands it. Who does not wait is told why."""
+    """The password is pushed after the server demands it. A call that does not wait fails with the reason."""
     with user.connect() as client, user.connect() as holder:
         user.push(client)
         blocking = holder.lock(lock_name)
@@ -98,7 +98,7 @@ def test_waits_go_on_while_the_old_password_is_refused(server: RedisServer, user
 
 
 def test_a_wait_ends_at_its_deadline(server: RedisServer, user: User, lock_name: str) -> None:
-    """With the cause, not with a timeout; and a hold ends with its lease."""
+    """The wait ends with the cause, not with a timeout. A hold ends with its lease."""
     with user.connect(watchdog_lease=LEASE) as client:
         held = client.lock(lock_name).acquire() and client.lock(lock_name).held()
         event = held.lost_event
@@ -115,7 +115,7 @@ def test_a_wait_ends_at_its_deadline(server: RedisServer, user: User, lock_name:
 
 
 def test_a_wait_ends_when_all_is_refused_for_long(server: RedisServer, user: User, lock_name: str) -> None:
-    """Without a deadline of its own it ends by unreachable_timeout."""
+    """A wait without a deadline ends by unreachable_timeout."""
     with user.connect(unreachable_timeout=0.5) as client:
         user.push(client)
         user.rotate()
@@ -127,7 +127,7 @@ def test_a_wait_ends_when_all_is_refused_for_long(server: RedisServer, user: Use
 
 
 def test_passwords_that_do_not_change(server: RedisServer, user: User, lock_name: str) -> None:
-    """Nobody will push another one: a wait ends at once."""
+    """The client's credentials were never changed, so a wait does not expect new ones: it ends at once."""
     with user.connect() as client:
         client.lock(lock_name).acquire()
         user.rotate()
@@ -139,7 +139,7 @@ def test_passwords_that_do_not_change(server: RedisServer, user: User, lock_name
 
 
 def test_refused_credentials_are_an_event(server: RedisServer, user: User, lock_name: str) -> None:
-    """One for each change, with the server's words and without the password. Nothing is closed."""
+    """Each change has one event, with the server's message and without the password. No connection is closed."""
     with user.connect() as client, client.lock(lock_name) as held:
         host = Host(client)
         client.lock(lock_name + ":taken", owner="handle").acquire()
@@ -159,7 +159,7 @@ def test_refused_credentials_are_an_event(server: RedisServer, user: User, lock_
 
 
 def test_a_refused_message_connection(server: RedisServer, user: User, lock_name: str) -> None:
-    """The old one stays subscribed, and is replaced after the next push."""
+    """The old connection stays subscribed. It is replaced after the next push."""
     with user.connect() as client, user.connect() as holder:
         host = Host(client)
         blocking, wanted = holder.lock(lock_name), client.lock(lock_name, owner="handle")
@@ -182,8 +182,8 @@ def test_a_refused_message_connection(server: RedisServer, user: User, lock_name
 
 
 def test_no_message_is_lost(server: RedisServer, user: User, other_user: User, lock_name: str) -> None:
-    """A lock goes to and fro between two clients, each of which is woken by a message, while one of them changes its
-    user all the time: without a message a waiter rechecks after 5 s only."""
+    """A lock goes back and forth between two clients, while one of them changes its user all the time. A message must
+    wake each waiter: without one a waiter rechecks only after 5 s."""
     longest = 0.0
     made = server.admin.info("stats")["total_connections_received"]
     with user.connect() as one, other_user.connect() as two:
@@ -257,7 +257,7 @@ def test_a_hundred_rotations_under_contention(server: RedisServer, user: User, l
 
 
 def test_started_calls(server: RedisServer, user: User, other_user: User, lock_name: str) -> None:
-    """The reply to AUTH comes among those of calls that a host has started, on its connection."""
+    """On the host's connection the reply to AUTH comes among the replies to started requests."""
     with user.connect() as client:
         host = Host(client)
         lock = client.lock(lock_name, owner="handle")
@@ -274,7 +274,7 @@ def test_started_calls(server: RedisServer, user: User, other_user: User, lock_n
 
 
 def test_a_client_that_is_not_connected(server: RedisServer, user: User, lock_name: str) -> None:
-    """The password of the options is wrong, and replaced before it is used."""
+    """The password in the options is wrong. It is replaced before it is used."""
     url = f"redis://127.0.0.1:{server.port}"
     with redlatch.connect(url, username=user.name, password="not yet known", lazy=True) as client:
         user.push(client)

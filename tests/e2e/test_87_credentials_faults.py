@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials that are replaced while the network or the server is in the way: the connection for messages that takes
-the place of another, and AUTH on connections that stand."""
+"""Credentials that change during faults of the network or the server: the successor of the connection for messages, and
+AUTH on open connections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WOKEN = 2.0
 
 @pytest.fixture(name="user")
 def user_fixture(server: RedisServer) -> Iterator[User]:
-    """Who the client is at first."""
+    """The first user of the client."""
     user = User(server, "rotating")
     yield user
     server.admin.execute_command("ACL", "DELUSER", user.name)
@@ -30,14 +30,14 @@ def user_fixture(server: RedisServer) -> Iterator[User]:
 
 @pytest.fixture(name="other_user")
 def other_user_fixture(server: RedisServer) -> Iterator[User]:
-    """Who it is later."""
+    """The later user of the client."""
     user = User(server, "other")
     yield user
     server.admin.execute_command("ACL", "DELUSER", user.name)
 
 
 class Waiter:
-    """A client behind a proxy, which waits for a lock of another client and listens."""
+    """A client behind a proxy. It waits for a lock that another client holds, and is subscribed."""
 
     def __init__(self, proxy: Proxy, user: User, name: str, **options: Any) -> None:
         self.server = user.server
@@ -53,11 +53,11 @@ class Waiter:
         wait_until(lambda: self.client.stats()["subscriptions"] == 1)
 
     def subscribed(self) -> List[str]:
-        """Who its connections are that are subscribed."""
+        """Returns the user of each subscribed connection of the client."""
         return [user for _, user, subscribed in of_client(self.server, self.client) if subscribed]
 
     def wake(self) -> None:
-        """Releases the lock: the waiter gets it, and sooner than without a message. Then it waits again."""
+        """Releases the lock. The waiter must get it by a message, sooner than by a recheck. Then it waits again."""
         began = time.monotonic()
         self._taken.release()
         assert self._waiting.result() is True and time.monotonic() - began < WOKEN
@@ -89,13 +89,13 @@ def make_waiter_fixture(proxy: Proxy, user: User, lock_name: str) -> Iterator[Ca
 def test_channels_that_are_not_confirmed(
     proxy: Proxy, other_user: User, make_waiter: Callable[..., Waiter]
 ) -> None:
-    """The old connection goes on hearing, past the connect timeout, until another attempt succeeds."""
+    """The old connection receives messages, even after the connect timeout, until another attempt succeeds."""
     waiter = make_waiter(connect_timeout=0.3)
     fault = proxy.hold("SUBSCRIBE", times=None)
     other_user.push(waiter.client)
     fault.wait_hit(count=1)
     waiter.wake()
-    fault.wait_hit(count=2)  # it was given up, and made again
+    fault.wait_hit(count=2)  # the attempt was given up and repeated
     waiter.wake()
     assert waiter.subscribed() == ["rotating"]
     fault.release()
@@ -108,7 +108,7 @@ def test_channels_that_are_not_confirmed(
 def test_a_successor_that_breaks(
     proxy: Proxy, other_user: User, make_waiter: Callable[..., Waiter], word: str
 ) -> None:
-    """At whatever step: the old one stays, and another attempt is made."""
+    """It may break at any step. The old connection stays, and another attempt is made."""
     waiter = make_waiter()
     fault = proxy.cut_before(word)
     other_user.push(waiter.client)
@@ -121,7 +121,7 @@ def test_a_successor_that_breaks(
 def test_the_old_connection_breaks_meanwhile(
     proxy: Proxy, other_user: User, make_waiter: Callable[..., Waiter]
 ) -> None:
-    """Then there is no overlap: a new one is made, and waiters recheck."""
+    """The two connections do not overlap then: a new one is made, and waiters recheck."""
     waiter = make_waiter()
     fault = proxy.hold("SUBSCRIBE")
     other_user.push(waiter.client)
@@ -136,7 +136,7 @@ def test_the_old_connection_breaks_meanwhile(
 def test_no_room_for_another_connection(
     server: RedisServer, other_user: User, make_waiter: Callable[..., Waiter]
 ) -> None:
-    """The server has as many clients as it wants: the old connection stays until there is room."""
+    """The server has reached maxclients: the old connection stays until there is room."""
     waiter = make_waiter()
     most = server.admin.config_get("maxclients")["maxclients"]
     server.admin.config_set("maxclients", len(server.admin.client_list()))
@@ -172,7 +172,8 @@ def test_a_user_who_may_not_listen(server: RedisServer, make_waiter: Callable[..
 def test_auth_that_is_lost(
     server: RedisServer, proxy: Proxy, user: User, other_user: User, lock_name: str, fault: str
 ) -> None:
-    """With its connection: the next one is greeted with the new credentials, and commands around it count once."""
+    """AUTH is lost with its connection. The next connection is greeted with the new credentials. No acquire around AUTH
+    counts twice."""
     tuning = redlatch.Tuning(dead_peer_timeout=0.5)
     with user.connect(proxy.url, watchdog_lease=3.0, tuning=tuning) as client:
         lock = client.lock(lock_name, owner="handle")
@@ -188,7 +189,7 @@ def test_auth_that_is_lost(
 
 
 def test_tls(lock_name: str, tmp_path: Path, server_binary: List[str]) -> None:
-    """The same over TLS."""
+    """A hold and a waiter while the password changes over TLS."""
     ca = Authority(tmp_path, "test CA")
     tls = TlsServer(ca.certificate(), ca.file, tls_auth_clients="no")
     with tls.server:

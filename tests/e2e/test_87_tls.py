@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS: what is verified, what is refused and how that is said, and that locks work over it."""
+"""TLS: what is verified, what is refused, and with which message. Locks work over it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MakeTls = Callable[..., TlsServer]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the certificates are."""
+    """The folder of the certificates."""
     return tmp_path_factory.mktemp("certificates")
 
 
@@ -78,7 +78,7 @@ def use(url: str, name: str, **options: Any) -> None:
 
 
 def refused(url: str, **options: Any) -> str:
-    """The message of a connection that is refused because of a certificate."""
+    """Returns the message of a connection that is refused because of a certificate."""
     with pytest.raises(redlatch.AuthenticationError) as raised:
         redlatch.connect(url, **options)
     assert not raised.value.retryable
@@ -90,7 +90,7 @@ def refused(url: str, **options: Any) -> str:
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
 def test_locks_work(make_tls: MakeTls, certificate: Certificate, ca: Authority, lock_name: str, version: str) -> None:
-    """A waiter in another client is woken by a message, over either version."""
+    """A waiter in another client is woken by a message, over TLS 1.2 and 1.3."""
     server = make_tls(certificate, tls_protocols=version)
     with redlatch.connect(server.url, tls_ca_file=ca.file) as one, redlatch.connect(
         server.url, tls_ca_file=ca.file
@@ -122,7 +122,7 @@ def test_options_of_the_url(tls: TlsServer, ca: Authority, lock_name: str) -> No
 
 
 def test_a_folder_of_cas(tls: TlsServer, ca: Authority, folder: Path, lock_name: str) -> None:
-    """CAs by their hashes."""
+    """The files of the folder are named by the hashes of the CAs."""
     cas = folder / "rehashed"
     cas.mkdir()
     (cas / "ca.pem").write_text(ca.file.read_text())
@@ -156,7 +156,7 @@ def test_another_server_name(make_tls: MakeTls, ca: Authority, lock_name: str) -
 
 
 def test_a_client_certificate(make_tls: MakeTls, certificate: Certificate, ca: Authority, lock_name: str) -> None:
-    """A server that asks for one accepts it, from two files or one."""
+    """A server that requires a client certificate accepts it, from two files or from one."""
     server = make_tls(certificate, tls_auth_clients="yes")
     own = ca.certificate("worker", names="DNS:worker")
     use(server.url, lock_name, tls_ca_file=ca.file, tls_cert_file=own.file, tls_key_file=own.key)
@@ -166,7 +166,7 @@ def test_a_client_certificate(make_tls: MakeTls, certificate: Certificate, ca: A
 
 
 def test_nothing_verified(make_tls: MakeTls, stranger: Authority, lock_name: str) -> None:
-    """Only when it is spelled out."""
+    """Only tls_verify="none" disables the verification."""
     use(make_tls(stranger.certificate(when="past")).url, lock_name, tls_verify="none")
 
 
@@ -174,7 +174,7 @@ def test_nothing_verified(make_tls: MakeTls, stranger: Authority, lock_name: str
 
 
 def test_expired(make_tls: MakeTls, ca: Authority) -> None:
-    """Valid only in the past, and only in the future."""
+    """The certificate is valid only in the past, or only in the future."""
     message = refused(make_tls(ca.certificate(when="past")).url, tls_ca_file=ca.file)
     assert '"CN=127.0.0.1"' in message and '"CN=test CA"' in message
     assert "it expired on Feb  1 00:00:00 2020 GMT: expected a valid one" in message
@@ -183,7 +183,7 @@ def test_expired(make_tls: MakeTls, ca: Authority) -> None:
 
 
 def test_wrong_name(make_tls: MakeTls, ca: Authority) -> None:
-    """The certificate of another server."""
+    """The certificate is that of another server."""
     server = make_tls(ca.certificate("a.example", names="DNS:a.example,IP:10.0.0.1"))
     message = refused(server.url, tls_ca_file=ca.file)
     assert "it is for DNS:a.example, IP:10.0.0.1: expected one for IP:127.0.0.1" in message
@@ -194,7 +194,7 @@ def test_wrong_name(make_tls: MakeTls, ca: Authority) -> None:
 
 
 def test_names_with_a_dot_or_a_zone(tls: TlsServer, ca: Authority, lock_name: str) -> None:
-    """A name's final dot and an address's zone are no part of what a certificate is for."""
+    """A name's final dot and an address's zone are not compared with the certificate."""
     for name in ("localhost.", "127.0.0.1%eth0"):
         use(tls.url, lock_name, tls_ca_file=ca.file, tls_server_name=name)
 
@@ -210,7 +210,7 @@ def test_a_certificate_is_refused_once_whatever_the_addresses_of_the_name(
 
 
 def test_the_alert_reaches_the_server(make_tls: MakeTls, stranger: Authority, ca: Authority) -> None:
-    """Its log names the alert."""
+    """The server's log names the alert."""
     server = make_tls(stranger.certificate("alerted"), loglevel="verbose")
     refused(server.url, tls_ca_file=ca.file)
     wait_until(lambda: "unknown ca" in server.server.log_text(), message="the alert in the log")
@@ -219,7 +219,7 @@ def test_the_alert_reaches_the_server(make_tls: MakeTls, stranger: Authority, ca
 def test_a_key_of_another_certificate(
     tls: TlsServer, ca: Authority, stranger: Authority, folder: Path
 ) -> None:
-    """Of the same type, of another type, and one with a passphrase: each is refused before anything is sent."""
+    """The key is of the same type, of another type, or has a passphrase. Each is refused before anything is sent."""
     own, other = ca.certificate("own", names="DNS:own"), stranger.certificate("their", names="DNS:their")
     rsa, locked = folder / "rsa.key", folder / "locked.key"
     openssl("genrsa", "-out", str(rsa), "2048")
@@ -230,7 +230,7 @@ def test_a_key_of_another_certificate(
 
 
 def test_options_that_cannot_work(tls: TlsServer, ca: Authority, folder: Path) -> None:
-    """A folder without hashes, CAs that nobody would look at, a name that is too long."""
+    """A folder without hashes, a file in place of a folder, CAs that would not be used, a name that is too long."""
     plain = folder / "plain"
     plain.mkdir()
     (plain / "ca.pem").write_text(ca.file.read_text())
@@ -248,7 +248,7 @@ def test_options_that_cannot_work(tls: TlsServer, ca: Authority, folder: Path) -
 def test_the_variables_of_openssl(
     tls: TlsServer, ca: Authority, folder: Path, lock_name: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SSL_CERT_FILE and SSL_CERT_DIR mean what they mean for OpenSSL: a list of folders; what is missing is ignored."""
+    """SSL_CERT_FILE and SSL_CERT_DIR, a list, mean the same as for OpenSSL. Missing files are ignored."""
     hashed = folder / f"hashed-{kind}"
     hashed.mkdir()
     (hashed / "ca.pem").write_text(ca.file.read_text())
@@ -264,7 +264,7 @@ def test_the_variables_of_openssl(
 
 
 def test_no_cipher_in_common(make_tls: MakeTls, certificate: Certificate, ca: Authority) -> None:
-    """The server's alert is about nothing that a certificate would mend."""
+    """No certificate would help against the server's alert, so the message does not ask for one."""
     server = make_tls(certificate, tls_protocols="TLSv1.2", tls_ciphers="NULL-SHA256:@SECLEVEL=0")
     with pytest.raises(redlatch.UnreachableError, match="the server refused the TLS connection") as raised:
         redlatch.connect(server.url, tls_ca_file=ca.file)
@@ -272,7 +272,7 @@ def test_no_cipher_in_common(make_tls: MakeTls, certificate: Certificate, ca: Au
 
 
 def test_wrong_ca(make_tls: MakeTls, stranger: Authority, ca: Authority) -> None:
-    """Nobody that is trusted has issued it; also when the name is not verified."""
+    """No trusted CA has issued the certificate. It is refused even if the name is not verified."""
     server = make_tls(stranger.certificate())
     for verify in ("full", "ca", None):
         message = refused(server.url, tls_ca_file=ca.file, tls_verify=verify)
@@ -280,7 +280,7 @@ def test_wrong_ca(make_tls: MakeTls, stranger: Authority, ca: Authority) -> None
 
 
 def test_revoked(make_tls: MakeTls, folder: Path, lock_name: str) -> None:
-    """A list of revoked certificates in the file of CAs counts."""
+    """A list of revoked certificates in the file of CAs is applied."""
     authority = Authority(folder, "revoking CA")
     server = make_tls(authority.certificate("revoked", names="IP:127.0.0.1"))
     good = make_tls(authority.certificate("good", names="IP:127.0.0.1"))
@@ -295,7 +295,7 @@ def test_revoked(make_tls: MakeTls, folder: Path, lock_name: str) -> None:
 def test_a_client_without_certificate(
     make_tls: MakeTls, certificate: Certificate, ca: Authority, stranger: Authority, version: str
 ) -> None:
-    """Missing, or of a CA that the server does not trust."""
+    """The client's certificate is missing, or its CA is unknown to the server."""
     server = make_tls(certificate, tls_auth_clients="yes", tls_protocols=version)
     message = refused(server.url, tls_ca_file=ca.file)
     assert "the server refused a client without a certificate" in message and "tls_cert_file" in message
@@ -305,7 +305,7 @@ def test_a_client_without_certificate(
 
 
 def test_too_old_a_version(make_tls: MakeTls, certificate: Certificate, ca: Authority) -> None:
-    """A server without TLS 1.3."""
+    """The server does not have the version that the client requires."""
     server = make_tls(certificate, tls_protocols="TLSv1.2")
     with pytest.raises(redlatch.UnreachableError, match="TLS"):
         redlatch.connect(server.url, tls_ca_file=ca.file, tls_min_version="1.3")
@@ -319,7 +319,7 @@ def test_plain_to_the_tls_port(tls: TlsServer) -> None:
 
 
 def test_tls_to_the_plain_port(tls: TlsServer, ca: Authority) -> None:
-    """Nothing is ever sent without encryption instead."""
+    """The client does not fall back to a connection without encryption."""
     began = time.monotonic()
     with pytest.raises(redlatch.RedlatchError) as raised:
         redlatch.connect(f"rediss://127.0.0.1:{tls.server.port}", tls_ca_file=ca.file, connect_timeout=1)
@@ -328,7 +328,7 @@ def test_tls_to_the_plain_port(tls: TlsServer, ca: Authority) -> None:
 
 
 def test_a_server_that_never_shakes_hands(ca: Authority) -> None:
-    """The handshake counts in the connect timeout."""
+    """The connect timeout includes the handshake."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         began = time.monotonic()
         with pytest.raises(redlatch.UnreachableError, match="TLS handshake did not end before the connect timeout"):
@@ -372,7 +372,7 @@ def test_bad_options(tls: TlsServer, options: Dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "unix:///nowhere"])
 def test_options_without_tls(url: str) -> None:
-    """Nobody takes a plain connection for an encrypted one."""
+    """They are refused, so that nobody takes a plain connection for an encrypted one."""
     with pytest.raises(redlatch.InvalidArgumentError, match="expected a rediss:// URL"):
         redlatch.connect(url, tls_verify="full", lazy=True)
 
@@ -381,7 +381,7 @@ def test_options_without_tls(url: str) -> None:
 
 
 def break_connections(server: RedisServer, client: redlatch.Client) -> None:
-    """End the connections of a client, and use one that is made again."""
+    """Ends the connections of a client and waits until it has a new one."""
     before = client.stats()["reconnects"]
     admin: Any = server.admin
     admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -390,7 +390,7 @@ def break_connections(server: RedisServer, client: redlatch.Client) -> None:
 
 
 def test_reconnects(tls: TlsServer, ca: Authority, lock_name: str) -> None:
-    """A connection that is made again finds the hold as it was."""
+    """A hold outlives a reconnect."""
     with redlatch.connect(tls.url, tls_ca_file=ca.file) as client, client.lock(lock_name) as held:
         for _ in range(3):
             break_connections(tls.server, client)
@@ -399,7 +399,7 @@ def test_reconnects(tls: TlsServer, ca: Authority, lock_name: str) -> None:
 
 
 def test_sessions_are_resumed(tls: TlsServer, ca: Authority, certificate: Certificate, lock_name: str) -> None:
-    """A connection that is made again needs no whole handshake, and others of the client neither."""
+    """Only the first connection of a client needs a full handshake."""
     with TlsFront(certificate, tls.server.port) as front:
         with redlatch.connect(front.url, tls_ca_file=ca.file) as client, client.lock(lock_name) as held:
             for _ in range(3):
@@ -409,7 +409,7 @@ def test_sessions_are_resumed(tls: TlsServer, ca: Authority, certificate: Certif
 
 
 def replace(old: Certificate, new: Certificate) -> None:
-    """What renews certificates does: each file by a rename."""
+    """Replaces each file by a rename, as programs that renew certificates do."""
     for to, source in ((old.file, new.file), (old.key, new.key)):
         fresh = to.with_suffix(".fresh")
         fresh.write_bytes(source.read_bytes())
@@ -420,7 +420,8 @@ def test_renewed_files(
     make_tls: MakeTls, certificate: Certificate, ca: Authority, stranger: Authority, folder: Path, lock_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The next connection uses them, wherever the program has gone; files that cannot be used leave the old ones."""
+    """The next connection uses the renewed files, even if the program has changed its folder. While they cannot be
+    used, the old ones stay in use."""
     server = make_tls(certificate, tls_auth_clients="yes")
     used, renewed = stranger.certificate("used", names="DNS:used"), ca.certificate("renewed", names="DNS:renewed")
     (folder / "trusted.pem").write_text(stranger.file.read_text())
@@ -447,7 +448,7 @@ def test_renewed_files(
 def test_a_renewed_certificate_is_shown(
     tls: TlsServer, certificate: Certificate, ca: Authority, lock_name: str
 ) -> None:
-    """No session of the old one is resumed then."""
+    """No session of the old certificate is resumed."""
     own, renewed = ca.certificate("short", names="DNS:own"), ca.certificate("long", names="DNS:own")
     with TlsFront(certificate, tls.server.port) as front:
         with redlatch.connect(
@@ -457,12 +458,12 @@ def test_a_renewed_certificate_is_shown(
             assert front.resumed[-1]
             replace(own, renewed)
             before = len(front.resumed)
-            break_connections(tls.server, client)  # one that was begun before the renewal may be greeted after it
+            break_connections(tls.server, client)  # a connection begun before the renewal may be greeted after it
             wait_until(lambda: False in front.resumed[before:], 10.0, "a whole handshake")
 
 
 def test_the_end_of_a_session(tls: TlsServer, ca: Authority, certificate: Certificate, lock_name: str) -> None:
-    """A server that ends TLS and leaves the connection open has ended it."""
+    """A server that ends TLS and leaves the socket open has ended the connection."""
     with TlsFront(certificate, tls.server.port) as front:
         with redlatch.connect(front.url, tls_ca_file=ca.file, command_timeout=20) as client, client.lock(lock_name):
             front.end_sessions()
@@ -490,7 +491,7 @@ def test_a_thousand_reconnects_leak_nothing(tls: TlsServer, ca: Authority, lock_
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """Returns the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -535,7 +536,7 @@ def test_many_renewals(tls: TlsServer, ca: Authority, lock_name: str) -> None:
 
 
 def test_a_forked_child(tls: TlsServer, ca: Authority, lock_name: str) -> None:
-    """A child that closes its copy says nothing on the parent's connection."""
+    """A child that closes its copy sends nothing on the parent's connection."""
     with redlatch.connect(tls.url, tls_ca_file=ca.file) as client, client.lock(lock_name) as held:
         child = os.fork()
         if child == 0:

@@ -24,7 +24,7 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 def serve(ca: Authority, names: str) -> Iterator[TlsServer]:
-    """A server whose certificate is for these names."""
+    """Yields a server whose certificate is for these names."""
     started = TlsServer(ca.certificate("server", names=names), ca.file, tls_auth_clients="no")
     with started.server:
         yield started
@@ -32,18 +32,18 @@ def serve(ca: Authority, names: str) -> Iterator[TlsServer]:
 
 @pytest.fixture(scope="module")
 def tls(server_binary: List[str], ca: Authority) -> Iterator[TlsServer]:
-    """Of both loopback addresses."""
+    """A server whose certificate is for both loopback addresses."""
     yield from serve(ca, "IP:127.0.0.1,IP:::1")
 
 
 @pytest.fixture
 def other(server_binary: List[str], ca: Authority) -> Iterator[TlsServer]:
-    """Of another address, and of a name that looks like ::1."""
+    """A server whose certificate is for another address, and for a name that looks like ::1."""
     yield from serve(ca, "IP:fd00::7,DNS:::1")
 
 
 def has_ipv6() -> bool:
-    """Whether this machine has ::1."""
+    """Returns whether this machine has ::1."""
     try:
         with socket.socket(socket.AF_INET6) as tried:
             tried.bind(("::1", 0))
@@ -77,19 +77,19 @@ def test_an_ipv6_address_that_the_certificate_has_not(other: TlsServer, ca: Auth
     assert "it is for IP:fd00:0:0:0:0:0:0:7, DNS:::1: expected one for IP:::1" in str(raised.value)
 
 
-CALLERS = 120  # of 60 kB each: more than the 4 MB that Linux lets a socket take
+CALLERS = 120  # with 60 kB each: more than the 4 MB that Linux buffers for a socket
 NAME_SIZE = 60_000
 COMMAND_TIMEOUT = 3.0
 
 
 def processor_time() -> float:
-    """Seconds of this process."""
+    """Returns the processor time of this process in seconds."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
 
 def idle_for_a_moment() -> bool:
-    """Whether this process uses next to no processor for a while."""
+    """Returns whether this process uses next to no processor time for 0.25 s."""
     before = processor_time()
     time.sleep(0.25)
     return processor_time() - before < 0.05
@@ -116,7 +116,7 @@ def test_a_server_that_does_not_read(tls: TlsServer, ca: Authority, lock_name: s
             threads = [threading.Thread(target=call, args=(each,)) for each in locks]
             for each in threads:
                 each.start()
-            # Once what is sent has been encrypted and fills the socket, there is nothing to do.
+            # Once all commands are encrypted and the socket is full, there is nothing to do.
             wait_until(lambda: idle_for_a_moment() or bool(lasted), 60.0)
             assert not lasted, "the processor was busy until the calls ended"
             for each in threads:

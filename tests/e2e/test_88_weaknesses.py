@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is weak in Redisson and no other test shows ours to be free of; docs/proof/redisson.md has all."""
+"""Weaknesses of Redisson that redlatch lacks and no other test covers. docs/proof/redisson.md lists them all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def client(server: RedisServer) -> Iterator[redlatch.Client]:
 
 
 def test_one_bad_lock_delays_the_renewal_of_no_other(server: RedisServer, lock_name: str) -> None:
-    """W-4: of two batches one line is refused; the others of its batch, and those behind it, are renewed."""
+    """W-4: of two batches one entry is refused. The other entries of its batch and those behind it are renewed."""
     with redlatch.connect(server.url, watchdog_lease=1.5) as client:
         locks = [client.lock(f"{lock_name}:{number}", owner="handle") for number in range(150)]
         for lock in locks:
@@ -71,7 +71,7 @@ def test_a_silent_server_delays_no_renewal_on_another(make_server: MakeServer, l
 
 
 def test_many_short_holds_leave_one_timer(server: RedisServer, monitor: Monitor, lock_name: str) -> None:
-    """W-5: Redisson's loops of renewal multiply. Ours renews a lock every third of its lease, and once."""
+    """W-5: Redisson's renewal loops multiply. redlatch renews a lock once in each third of its lease."""
     load_scripts(server)
     lease = 0.9
     with redlatch.connect(server.url, watchdog_lease=lease) as client:
@@ -95,7 +95,7 @@ def test_many_short_holds_leave_one_timer(server: RedisServer, monitor: Monitor,
 def test_a_nested_acquire_with_a_lease_does_not_end_renewal(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """W-6: with Redisson the release of the inner level ends the renewal of the outer one."""
+    """W-6: in Redisson the release of the nested acquire ends the renewal of the outer one."""
     with redlatch.connect(server.url, watchdog_lease=1.5) as short:
         lock = short.lock(lock_name, owner="handle")
         lock.acquire()
@@ -119,7 +119,7 @@ def test_leases_do_not_grow_while_it_waits(server: RedisServer, client: redlatch
         rivals[1].acquire()
         multi = redlatch.multi_lock(*(client.lock(name) for name in names), owner="handle")
         waiting = Call(lambda: multi.acquire(lease=10.0))
-        for held, following in ((1, 2), (2, 0), (0, 1)):  # some rounds in vain
+        for held, following in ((1, 2), (2, 0), (0, 1)):  # some rounds fail
             wait_until(lambda: client.stats()["waiters"] == 1)
             rivals[following].acquire()
             rivals[held].release()
@@ -132,7 +132,7 @@ def test_leases_do_not_grow_while_it_waits(server: RedisServer, client: redlatch
 def test_a_release_that_finds_one_gone_releases_the_others(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """W-15: Redisson's release stops at the first that fails, and the watchdog keeps the others."""
+    """W-15: Redisson's release stops at the first member that fails, and its watchdog keeps the others."""
     names = [f"{lock_name}:{number}" for number in range(3)]
     multi = redlatch.multi_lock(*(client.lock(name) for name in names), owner="handle")
     multi.acquire()
@@ -148,7 +148,7 @@ def test_a_release_that_finds_one_gone_releases_the_others(
 def test_hundreds_of_channels_take_one_connection(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
-    """W-23: with Redisson 250 channels of a node are all, and fifty gates guard every one."""
+    """W-23: Redisson has about 250 channels for a node, and fifty semaphores that all channels share."""
     names = [f"{lock_name}:{number}" for number in range(300)]
     for name in names:
         hold_as_redisson(server, name)
@@ -170,7 +170,7 @@ def test_hundreds_of_channels_take_one_connection(
 
 # ---------------------------------------------------------------------------------------------------------- clocks --
 
-# Run with the wrong clock: waits as long as asked, keeps a lock, and stands in the queue by the server's time.
+# Runs with a wrong wall clock. It waits until its timeout, keeps a lock, and queues by the server's time.
 CHILD = """
 import sys, time, redlatch
 url, name = sys.argv[1:]
@@ -205,8 +205,8 @@ def wild_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wall_clock_is_of_no_importance(
     server: RedisServer, client: redlatch.Client, wild_clock: Path, lock_name: str
 ) -> None:
-    """W-24: waits and leases are measured by a clock that never jumps. W-9: places are counted in the server's time, so
-    one who is twenty minutes ahead evicts nobody."""
+    """W-24: waits and leases are measured by a clock that never jumps. W-9: positions expire by the server's time, so a
+    client whose clock is twenty minutes ahead evicts nobody."""
     hold_as_redisson(server, lock_name)
     fair = client.fair_lock(f"{lock_name}:fair", owner="handle")
     fair.acquire()
@@ -242,7 +242,7 @@ def test_the_wall_clock_is_of_no_importance(
 
 
 def test_an_answer_that_comes_after_the_lease_is_no_lock(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
-    """W-25: Redisson counts the lease from the answer. Ours counts from the request, and says that it is over."""
+    """W-25: Redisson counts the lease from the reply. redlatch counts from the request and reports that it is over."""
     load_scripts(server)
     with redlatch.connect(proxy.url, command_timeout=20, tuning=redlatch.Tuning(dead_peer_timeout=60)) as behind:
         lock = behind.lock(lock_name, owner="handle")
@@ -257,7 +257,7 @@ def test_an_answer_that_comes_after_the_lease_is_no_lock(server: RedisServer, pr
 
 
 def test_numbers_of_owners_never_come_again(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
-    """W-27: the system's thread numbers do."""
+    """W-27: the thread numbers of the system, which Redisson uses, repeat."""
     owners: List[str] = []
 
     def turn() -> None:

@@ -26,7 +26,7 @@ def watched_fixture() -> Iterator[Watched]:
 
 
 def test_one_sentinel_announces_who_is_gone(watched: Watched, lock_name: str) -> None:
-    """As one that a partition left behind: the next one is asked."""
+    """That sentinel is like one behind a partition. The client asks the next one."""
     with closed_port() as port, ScriptedServer(by_word={"SENTINEL": ["127.0.0.1", str(port)]}) as behind:
         hosts = f"127.0.0.1:{behind.port},{watched.sentinels[0].address}"
         with redlatch.connect(f"redis+sentinel://{hosts}/{SERVICE}") as client, client.lock(lock_name, timeout=5):
@@ -36,7 +36,7 @@ def test_one_sentinel_announces_who_is_gone(watched: Watched, lock_name: str) ->
 
 
 def test_a_listener_at_one_who_announces_another(watched: Watched, lock_name: str) -> None:
-    """What it says starts a search, which the others answer: the client stays, and does not search for ever."""
+    """What it announces starts a search, which the others answer. The client stays, and does not search for ever."""
     replica = next(one for one in watched.servers if one.admin.info("replication")["role"] == "slave")
     announced = ["127.0.0.1", str(replica.port)]
     with ScriptedServer(by_word={"SENTINEL": announced, "SUBSCRIBE": ["subscribe", "+switch-master", 1]}) as liar:
@@ -52,7 +52,7 @@ def test_a_listener_at_one_who_announces_another(watched: Watched, lock_name: st
 
 
 def test_a_master_that_pauses(server: RedisServer, lock_name: str) -> None:
-    """CLIENT PAUSE: a call that does not wait ends in its time and says why; one that waits goes on afterwards."""
+    """CLIENT PAUSE: a call that does not wait ends in its time with the reason. A waiting call goes on afterwards."""
     with redlatch.connect(server.url, command_timeout=0.5, watchdog_lease=60) as client:
         lock = client.lock(lock_name)
         lock.acquire()
@@ -72,7 +72,7 @@ def test_a_master_that_pauses(server: RedisServer, lock_name: str) -> None:
 
 
 def test_an_orderly_handover_by_the_server(make_server: MakeServer, lock_name: str) -> None:
-    """FAILOVER pauses the master's writes, waits for the replica, and promotes it: a hold goes along."""
+    """FAILOVER pauses the master's writes, waits for the replica, and promotes it. A hold survives it."""
     master = make_server(repl_diskless_sync_delay=0)
     if master.version < (6, 2):
         pytest.skip("FAILOVER came with Redis 6.2")
@@ -90,7 +90,7 @@ def test_an_orderly_handover_by_the_server(make_server: MakeServer, lock_name: s
 
 
 class Late:
-    """A master and a replica that gets everything LAG seconds late, from now on."""
+    """A master and a replica. From now on the replica gets everything LAG seconds late."""
 
     def __init__(self, make_server: MakeServer, stack: ExitStack) -> None:
         self.master = make_server(repl_diskless_sync_delay=0)
@@ -101,25 +101,25 @@ class Late:
 
     @property
     def url(self) -> str:
-        """Of both."""
+        """The URL of both servers."""
         return f"redis+replicas://127.0.0.1:{self.master.port},127.0.0.1:{self.replica.port}"
 
 
 @pytest.fixture(name="late")
 def late_fixture(make_server: MakeServer) -> Iterator[Late]:
-    """The two servers and what is between them."""
+    """A master and a replica with a lag between them."""
     with ExitStack() as stack:
         yield Late(make_server, stack)
 
 
 def test_a_replica_that_lags_acknowledges_too_late(late: Late, lock_name: str) -> None:
-    """An acquire that needs it fails in time, says why, and leaves nothing; without the lag it is granted again."""
+    """An acquire that needs the replica fails in time with the reason, and leaves nothing. Without the lag it works."""
     with redlatch.connect(late.url, min_replicas=1, replica_timeout=0.4) as client:
         lock = client.lock(lock_name)
         began = time.monotonic()
         with pytest.raises(redlatch.NotReplicatedError, match="acknowledged by 0 of 1 replicas within 0.4 s"):
             lock.acquire(timeout=0)
-        assert time.monotonic() - began < LAG / 2  # long before the replica has it
+        assert time.monotonic() - began < LAG / 2  # long before the replica has the lock
         wait_until(lambda: not late.master.admin.exists(lock_name), 2.0)
         assert late.replica.admin.info("replication")["master_link_status"] == "up"
         late.lag.seconds = 0.0
@@ -128,7 +128,7 @@ def test_a_replica_that_lags_acknowledges_too_late(late: Late, lock_name: str) -
 
 
 def test_a_replica_that_lags_is_promoted(late: Late, lock_name: str) -> None:
-    """What it has not seen, that of the last five seconds, is lost at once; what is older is kept."""
+    """A hold of the last five seconds, which the replica has not received, is lost at once. An older hold is kept."""
     with redlatch.connect(late.url, watchdog_lease=60.0) as client:
         older, younger = client.lock(f"{lock_name}:older"), client.lock(f"{lock_name}:younger")
         older.acquire()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A replica takes the place of its master under one address, as behind a proxy or a name: locks go on working.
 
-What a failover does to locks that were held, nobody can promise; what calls may say meanwhile is listed here.
+A failover may lose locks that were held. TOLERATED lists the errors that calls may raise meanwhile.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from support.wire import subscribers
 from waiters import Waiting, hold_as_redisson, release_as_redisson
 
 MakeServer = Callable[..., RedisServer]
-# The demoted master refuses, connections break, and what it knew alone is lost.
+# The demoted master refuses commands, connections break, and what only that master had is lost.
 TOLERATED = (redlatch.ServerError, redlatch.UnreachableError, redlatch.LockLostError, redlatch.NotOwnedError)
 THREADS = 4
 TURNS = 25
 
 
 class Pair:
-    """A master and its replica, which are told apart by nobody behind the proxy."""
+    """A master and its replica behind one proxy. Clients do not know which of them they reach."""
 
     def __init__(self, master: RedisServer, replica: RedisServer, proxy: Proxy) -> None:
         self.master, self.replica, self.proxy = master, replica, proxy
 
     def synchronous(self) -> bool:
-        """Whether the replica has everything: WAIT is about what its own connection wrote, behind all the rest."""
+        """Returns whether the replica has everything. WAIT covers its own connection's write and all writes before."""
         admin: Any = self.master.admin
         admin.set("in-step", 1)
         admin.delete("in-step")
         return int(admin.execute_command("WAIT", 1, 1000)) == 1
 
     def fail_over(self) -> None:
-        """What sentinels do: the replica is promoted, the master demoted, and its clients are sent away."""
+        """Does what sentinels do: promotes the replica, demotes the master, and ends the clients' connections."""
         self.replica.admin.replicaof("NO", "ONE")
         self.master.admin.replicaof("127.0.0.1", str(self.replica.port))
         self.proxy.turn_to(self.replica.address)
@@ -46,7 +46,7 @@ class Pair:
 
 @pytest.fixture
 def pair(make_server: MakeServer) -> Iterator[Pair]:
-    """Both, in step."""
+    """A pair whose replica has everything."""
     master = make_server(repl_diskless_sync_delay=0)
     replica = make_server(replicaof=["127.0.0.1", str(master.port)], repl_diskless_sync_delay=0)
     with Proxy(master.address) as proxy:
@@ -56,7 +56,7 @@ def pair(make_server: MakeServer) -> Iterator[Pair]:
 
 
 def test_random_locks_go_on(pair: Pair, lock_name: str) -> None:
-    """Threads take random locks all the time; after the failover nothing is refused any more."""
+    """Threads take random locks all the time. After the failover every acquire succeeds again."""
     over = threading.Event()
     turns = [0] * THREADS
     unexpected: List[BaseException] = []
@@ -85,14 +85,14 @@ def test_random_locks_go_on(pair: Pair, lock_name: str) -> None:
         for thread in threads:
             thread.join(10.0)
         assert not unexpected
-        for number in range(5):  # without an error, now that all is over
+        for number in range(5):  # without an error, since the failover is over
             with client.lock(f"{lock_name}:{number}", timeout=5):
                 assert pair.replica.admin.exists(f"{lock_name}:{number}")
 
 
 @pytest.mark.parametrize("kind", ["mutex", "fair", "write"])
 def test_a_waiter_listens_on_the_new_master(pair: Pair, lock_name: str, kind: str) -> None:
-    """Its subscription is made again, and the release there wakes it."""
+    """The waiter is subscribed at the new master, where a release wakes it."""
     make: Callable[[redlatch.Client], redlatch.Lock] = {
         "mutex": lambda client: client.lock(lock_name, owner="handle"),
         "fair": lambda client: client.fair_lock(lock_name, owner="handle"),
@@ -113,13 +113,13 @@ def test_a_waiter_listens_on_the_new_master(pair: Pair, lock_name: str, kind: st
 
 
 def channels(server: RedisServer) -> List[bytes]:
-    """The channels that somebody listens to."""
+    """Returns the channels that have subscribers."""
     found: Any = server.admin.pubsub_channels()
     return list(found)
 
 
 def release(lock: redlatch.Lock) -> None:
-    """Release what may have met the demoted master first."""
+    """Releases a lock. The first attempt may still reach the demoted master."""
 
     def done() -> bool:
         try:
@@ -132,7 +132,7 @@ def release(lock: redlatch.Lock) -> None:
 
 
 def test_a_message_on_the_new_master_wakes(pair: Pair, lock_name: str) -> None:
-    """Also one of a Redisson."""
+    """The message may come from Redisson."""
     hold_as_redisson(pair.master, lock_name)
     with redlatch.connect(pair.proxy.url, command_timeout=5) as client:
         waiting = Waiting(client.lock(lock_name), 30.0)

@@ -13,7 +13,7 @@ from support import RedisServer, wait_until
 from support.replicas import Pair
 from waiters import Waiting
 
-# How long the acknowledgements may take here, and by when a call must have failed for want of them.
+# How long acknowledgements may take, and the time by which a call without them must have failed.
 TIMEOUT = 0.4
 BOUND = TIMEOUT + 0.5
 
@@ -27,20 +27,20 @@ def pair_fixture() -> Iterator[Pair]:
 
 @pytest.fixture(autouse=True)
 def thaw(pair: Pair) -> Iterator[None]:
-    """Each test begins and ends with a replica that acknowledges."""
+    """Each test ends with a replica that acknowledges."""
     yield
     pair.go_on()
 
 
 @pytest.fixture(name="client")
 def client_fixture(pair: Pair) -> Iterator[redlatch.Client]:
-    """A client that wants one replica to acknowledge."""
+    """A client that requires the acknowledgement of one replica."""
     with redlatch.connect(pair.master.url, min_replicas=1, replica_timeout=TIMEOUT) as client:
         yield client
 
 
 def refused(acquire: Callable[[], Any]) -> redlatch.NotReplicatedError:
-    """Calls what must fail as nothing was acknowledged, in time."""
+    """Makes a call that must fail within BOUND, since nothing is acknowledged. Returns the error."""
     began = time.monotonic()
     with pytest.raises(redlatch.NotReplicatedError) as caught:
         acquire()
@@ -49,7 +49,7 @@ def refused(acquire: Callable[[], Any]) -> redlatch.NotReplicatedError:
 
 
 def test_a_grant_is_on_the_replica(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """As soon as it is told; so is a nested acquire."""
+    """The replica has a grant as soon as the caller has it. The same is true of a nested acquire."""
     replica = pair.replica.client()
     lock = client.lock(lock_name, timeout=5)
     with lock:
@@ -60,7 +60,7 @@ def test_a_grant_is_on_the_replica(pair: Pair, client: redlatch.Client, lock_nam
 
 
 def test_a_frozen_replica(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """The acquire fails in time and says why, nothing stays on the master; it works again when the replica does."""
+    """The acquire fails in time with the reason and leaves nothing on the master. With the replica it succeeds."""
     lock = client.lock(lock_name)
     pair.freeze()
     error = refused(lambda: lock.acquire(timeout=0))
@@ -83,7 +83,7 @@ def test_the_url_says_it(pair: Pair, lock_name: str) -> None:
 
 
 def test_more_replicas_than_there_are(pair: Pair, lock_name: str) -> None:
-    """One of two is too few."""
+    """One acknowledgement of two is too few."""
     with redlatch.connect(pair.master.url, min_replicas=2, replica_timeout=TIMEOUT) as client:
         error = refused(lambda: client.lock(lock_name).acquire(timeout=0))
     assert "acknowledged by 1 of 2 replicas within 0.4 s" in str(error)
@@ -91,7 +91,7 @@ def test_more_replicas_than_there_are(pair: Pair, lock_name: str) -> None:
 
 
 def test_a_waiter_goes_on_until_its_timeout(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """It asks again when the replica works; without that it ends with the same error."""
+    """A waiter tries again and succeeds when the replica goes on. Without that it ends with the same error."""
     pair.freeze()
     with pytest.raises(redlatch.NotReplicatedError):
         client.lock(lock_name, timeout=1.2).acquire()
@@ -103,7 +103,7 @@ def test_a_waiter_goes_on_until_its_timeout(pair: Pair, client: redlatch.Client,
 
 
 def test_a_nested_acquire(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """One that is not acknowledged is taken back; the hold stays with the levels that it had."""
+    """A nested acquire that is not acknowledged is undone. The hold keeps its former hold count."""
     lock = client.lock(lock_name, owner="handle")
     assert lock.acquire()
     pair.freeze()
@@ -115,7 +115,7 @@ def test_a_nested_acquire(pair: Pair, client: redlatch.Client, lock_name: str) -
 
 
 def test_a_renewal(pair: Pair, lock_name: str) -> None:
-    """One that is not acknowledged does not move the deadline; the hold is lost at that, though the master has it."""
+    """A renewal without acknowledgement does not move the deadline. The hold is lost then, though the master has it."""
     with redlatch.connect(pair.master.url, min_replicas=1, replica_timeout=0.2, watchdog_lease=1.5) as client:
         lock = client.lock(lock_name, owner="handle")
         assert lock.acquire()
@@ -136,7 +136,7 @@ def test_a_renewal(pair: Pair, lock_name: str) -> None:
 
 
 def test_an_extension(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """The deadline that is told does not move before it is acknowledged."""
+    """The deadline does not move before the extension is acknowledged."""
     lock = client.lock(lock_name, lease=20, owner="handle")
     assert lock.acquire()
     hold = lock.held()
@@ -151,7 +151,7 @@ def test_an_extension(pair: Pair, client: redlatch.Client, lock_name: str) -> No
 
 
 def test_a_release_inside_the_process(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """A waiter of the same process gets the lock only with an acknowledgement, too."""
+    """A waiter of the same process, too, gets the lock only with an acknowledgement."""
     lock = client.lock(lock_name, owner="handle")
     assert lock.acquire()
     waiting = Waiting(client.lock(lock_name, owner="handle"), 3 * TIMEOUT)
@@ -179,7 +179,7 @@ KINDS: List[Callable[[redlatch.Client, str], redlatch.Lock]] = [
 def test_every_kind(
     pair: Pair, client: redlatch.Client, lock_name: str, make: Callable[[redlatch.Client, str], redlatch.Lock]
 ) -> None:
-    """Granted with an acknowledgement; refused and given back without; a waiter gets it in the end."""
+    """Each kind is granted with an acknowledgement, and undone without one. A waiter is granted it in the end."""
     lock = make(client, lock_name)
     assert lock.acquire(timeout=5)
     assert pair.replica.client().exists(lock_name)
@@ -196,7 +196,7 @@ def test_every_kind(
 
 
 def test_permits(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """Permits of both semaphores are given back."""
+    """Permits of both kinds of semaphores are given back."""
     counted = client.semaphore(lock_name)
     counted.try_set_permits(3)
     leased = client.permit_semaphore(lock_name + ":leased")
@@ -215,7 +215,7 @@ def test_permits(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
 def test_locks_over_several_servers(
     pair: Pair, client: redlatch.Client, make_server: Callable[..., RedisServer], lock_name: str
 ) -> None:
-    """A member that is not acknowledged is not granted, and the others are given back; a majority may do without it."""
+    """A member without acknowledgement is not granted; the others are released. A majority does without it."""
     servers = make_server(), make_server()
     with redlatch.connect(servers[0].url) as first, redlatch.connect(servers[1].url) as second:
         locks = [each.lock(lock_name) for each in (client, first, second)]
@@ -250,7 +250,7 @@ def test_others_do_not_wait(pair: Pair, client: redlatch.Client, lock_name: str)
 
 
 def test_many_at_once(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """However many acquires there are, of a client with few connections, each fails in time; nothing stays."""
+    """Many acquires of a client with few connections each fail in time and leave nothing."""
     pair.freeze()
     names = [f"{lock_name}:{number}" for number in range(12)]
     waiting = [Waiting(client.lock(name), 0) for name in names]
@@ -262,7 +262,7 @@ def test_many_at_once(pair: Pair, client: redlatch.Client, lock_name: str) -> No
 
 
 def test_contention(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """Threads take turns, and one at a time is in."""
+    """Threads take turns, and one at a time holds the lock."""
     inside = [0]
     turns = [0]
 
@@ -284,7 +284,7 @@ def test_contention(pair: Pair, client: redlatch.Client, lock_name: str) -> None
 
 
 def test_a_connection_that_breaks(pair: Pair, client: redlatch.Client, lock_name: str) -> None:
-    """While the server waits for the replica: the repeat is not taken for acknowledged as it writes nothing."""
+    """It breaks during WAIT. The repeated acquire writes nothing, and must not count as acknowledged."""
     lock = client.lock(lock_name)
     pair.freeze()
     ended: List[BaseException] = []
@@ -319,7 +319,7 @@ def test_options_that_make_no_sense(pair: Pair, options: Any, words: str) -> Non
 
 
 def test_a_user_who_may_not_wait(pair: Pair, lock_name: str) -> None:
-    """The server's words are told, and nothing stays."""
+    """The error has the server's message, and no key is left."""
     pair.master.admin.execute_command("ACL", "SETUSER", "nowait", "on", ">secret", "~*", "&*", "+@all", "-wait")
     with redlatch.connect(pair.master.url, username="nowait", password="secret", min_replicas=1) as client:
         with pytest.raises(redlatch.PermissionDeniedError, match="wait"):

@@ -13,7 +13,7 @@ from support.sentinels import Watched
 
 
 def test_no_grant_is_lost_with_the_master(lock_name: str) -> None:
-    """With as many replicas as there are; until there are as many again, nothing is granted."""
+    """All replicas must acknowledge. After the failover nothing is granted until there are as many replicas again."""
     granted: List[str] = []
     ended: List[BaseException] = []
     with Watched() as watched, redlatch.connect(watched.url(), min_replicas=2, release_on_close=False) as client:
@@ -27,7 +27,7 @@ def test_no_grant_is_lost_with_the_master(lock_name: str) -> None:
                 except redlatch.RedlatchError as error:
                     ended.append(error)
                     return
-                if obtained:  # not so, if a first acquire has not been taken back yet whose reply was lost
+                if obtained:  # false if an acquire whose reply was lost is not undone yet
                     granted.append(name)
 
         thread = threading.Thread(target=acquire_all)

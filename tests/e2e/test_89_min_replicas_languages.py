@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`min_replicas` in Lua, asynchronously, and in the command; `durable`, and its refusal by servers without WAITAOF."""
+"""`min_replicas` in Lua, with blocking and started calls, and in the command. `durable`, with and without WAITAOF."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from support.shell import program
 
 TIMEOUT = 0.4
 
-# Acquires in both forms while the replica is frozen, says so, and again when a line has come.
+# Makes a blocking and a started acquire while the replica is frozen, prints their results, and does so again after a
+# line of input.
 LUA = """
 local redlatch = require "redlatch"
 local client = assert(redlatch.connect(arg[1], {min_replicas = 1, replica_timeout = 0.4}))
@@ -93,7 +94,7 @@ def test_lua(pair: Pair, lock_name: str, tmp_path: object) -> None:
 
 
 def test_the_command(pair: Pair, lock_name: str) -> None:
-    """Exits with 69, and says why."""
+    """The command exits with 69 and prints the reason."""
     url = f"{pair.master.url}?min_replicas=1&replica_timeout=0.3"
     assert subprocess.run([program(), "run", "-u", url, lock_name, "--", "true"], check=False).returncode == 0
     pair.freeze()
@@ -110,7 +111,7 @@ HAS_WAITAOF = server_version(server_command()) >= (7, 2, 0)
 
 @pytest.mark.skipif(not HAS_WAITAOF, reason="the server has no WAITAOF")
 def test_durable(lock_name: str) -> None:
-    """A grant is on disk; with a disk that does not come by it fails in time; both conditions may be wanted at once."""
+    """A grant is on disk. If the disk takes too long, the acquire fails in time. Both conditions work together."""
     with Pair(appendonly="yes", appendfsync="everysec") as pair:
         with redlatch.connect(pair.master.url, durable=True, replica_timeout=4, min_replicas=1) as client:
             with client.lock(lock_name, timeout=5):
@@ -128,7 +129,7 @@ NOT_DURABLE = "appendonly is disabled" if HAS_WAITAOF else "unknown command 'WAI
 
 
 def test_durable_without_a_file(pair: Pair, lock_name: str) -> None:
-    """The server's words, whether it lacks the file or the command; nothing stays."""
+    """The error has the server's message, whether the server lacks the file or the command. No key is left."""
     with redlatch.connect(pair.master.url, durable=True) as client:
         with pytest.raises(redlatch.UnsupportedError, match=NOT_DURABLE):
             client.lock(lock_name).acquire(timeout=0)
@@ -137,7 +138,7 @@ def test_durable_without_a_file(pair: Pair, lock_name: str) -> None:
 
 
 def test_durable_without_a_file_in_the_command(pair: Pair, lock_name: str) -> None:
-    """Exits with 64, and says why."""
+    """The command exits with 64 and prints the reason."""
     done = subprocess.run(
         [program(), "run", "-u", f"{pair.master.url}?durable=1", lock_name, "--", "true"],
         capture_output=True,
@@ -149,7 +150,7 @@ def test_durable_without_a_file_in_the_command(pair: Pair, lock_name: str) -> No
 
 
 def test_durable_without_a_file_in_lua(pair: Pair, lock_name: str) -> None:
-    """The same words and code."""
+    """Lua gets the same message and code."""
     done = subprocess.run(
         ["lua5.4", "-e", DURABLE, "-", pair.master.url, lock_name],
         env=environment("lua5.4"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host name that leads to another address after a while: the client goes there, with what it holds."""
+"""A host name leads to another address after a while: the client moves there with its holds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "locks.test"
 
 @pytest.fixture(scope="module")
 def names_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library that is loaded before a program."""
+    """The preloaded library that answers lookups from a file."""
     library = tmp_path_factory.mktemp("names") / "names.so"
     source = Path(__file__).with_name("names.c")
     subprocess.run(["cc", "-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
@@ -39,7 +39,7 @@ def servers_fixture(make_server: MakeServer) -> Tuple[RedisServer, RedisServer]:
 
 
 class Holder:
-    """A program that holds a lock by a server's name, and says what becomes of it."""
+    """A program that reaches a server by its name, holds a lock, and prints its state."""
 
     PROGRAM = """
 import sys, redlatch
@@ -86,19 +86,19 @@ with redlatch.connect(sys.argv[1], watchdog_lease=60, tuning=tuning) as client:
         self.expect("held")
 
     def expect(self, line: str) -> None:
-        """The next line of the program."""
+        """Reads the next line of the program, which must be this one."""
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == line + "\n"
 
     def state(self) -> str:
-        """Whether the lock is lost, as far as the program was told."""
+        """Returns "held" or "lost", as the program knows it."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write("state\n")
         self.process.stdin.flush()
         return self.process.stdout.readline().strip()
 
     def end(self) -> int:
-        """Ends the program; its exit status."""
+        """Ends the program and returns its exit status."""
         self.process.communicate(timeout=20)
         return self.process.returncode
 
@@ -112,22 +112,22 @@ def names_fixture(tmp_path: Path) -> Iterator[Path]:
 
 
 def connections(server: RedisServer) -> int:
-    """How many of our clients' connections the server has."""
+    """Returns how many connections of redlatch clients the server has."""
     return len(server.client_list("redlatch:"))
 
 
 def port_of(server: RedisServer) -> int:
-    """The one that it was told to use."""
+    """Returns the port of the server's configuration."""
     return int(server.admin.config_get("port")["port"])
 
 
 def lookups(names: Path) -> int:
-    """How often the name was looked up so far."""
+    """Returns how often the name was looked up so far."""
     return names.with_name("names.log").stat().st_size
 
 
 def turn(names: Path, address: str) -> None:
-    """Has the name lead to another address, all at once."""
+    """Makes the name lead to another address, in one step."""
     other = names.with_suffix(".new")
     other.write_text(f"{NAME} {address}\n")
     other.replace(names)
@@ -137,7 +137,7 @@ def turn(names: Path, address: str) -> None:
 def test_the_name_leads_elsewhere_while_the_old_server_goes_on(
     servers: Tuple[RedisServer, RedisServer], names_library: Path, names: Path, lock_name: str, scheme: str
 ) -> None:
-    """As with a managed server that fails over: the old master lives and answers, only the name tells."""
+    """A managed server fails over in this way: the old master goes on and answers, and only the name changes."""
     master, replica = servers
     holder = Holder(names_library, names, port_of(master), lock_name, dns_interval=0.2, scheme=scheme)
     wait_until(lambda: bool(replica.admin.exists(lock_name)))
@@ -153,7 +153,7 @@ def test_the_name_leads_elsewhere_while_the_old_server_goes_on(
 def test_a_hold_that_is_not_there_is_lost_at_once(
     servers: Tuple[RedisServer, RedisServer], names_library: Path, names: Path, lock_name: str
 ) -> None:
-    """Its lease would last for a minute."""
+    """Its lease would last for a minute longer."""
     master, replica = servers
     replica.admin.replicaof("NO", "ONE")
     holder = Holder(names_library, names, port_of(master), lock_name, dns_interval=0.2)
@@ -167,7 +167,7 @@ def test_a_hold_that_is_not_there_is_lost_at_once(
 def test_a_reconnect_makes_it_resolve_the_name(
     servers: Tuple[RedisServer, RedisServer], names_library: Path, names: Path, lock_name: str
 ) -> None:
-    """Although the old server is still there, and the next look-up by the clock is an hour away."""
+    """The old server is still there, and the next periodic lookup is an hour away."""
     master, replica = servers
     holder = Holder(names_library, names, port_of(master), lock_name, dns_interval=3600)
     wait_until(lambda: bool(replica.admin.exists(lock_name)))
@@ -184,7 +184,7 @@ def test_a_reconnect_makes_it_resolve_the_name(
 def test_what_says_nothing_new_changes_nothing(
     servers: Tuple[RedisServer, RedisServer], names_library: Path, names: Path, lock_name: str, content: str
 ) -> None:
-    """A name service that fails, and one that tells what it told before."""
+    """The lookup fails, or finds the same address as before."""
     master, _ = servers
     holder = Holder(names_library, names, port_of(master), lock_name, dns_interval=0.1)
     before = {entry["id"] for entry in master.client_list("redlatch:")}
@@ -199,7 +199,7 @@ def test_what_says_nothing_new_changes_nothing(
 def test_a_name_that_balances_is_an_error(
     make_server: MakeServer, names_library: Path, names: Path, lock_name: str
 ) -> None:
-    """It leads to two masters in turn: the program ends, and says what is wrong."""
+    """The name leads to two masters in turn. The program ends with an error that says so."""
     with closed_port() as port:
         pass
     servers = [make_server(bind=f"127.0.0.{number}", port=port) for number in (1, 2)]

@@ -15,19 +15,19 @@ MakeServer = Callable[..., RedisServer]
 
 @pytest.fixture(name="servers")
 def servers_fixture(make_server: MakeServer) -> Tuple[RedisServer, RedisServer]:
-    """Two that know nothing of each other."""
+    """Two masters that know nothing of each other."""
     return make_server(), make_server()
 
 
 @pytest.fixture(name="proxy")
 def proxy_fixture(servers: Tuple[RedisServer, RedisServer]) -> Iterator[Proxy]:
-    """Leads to the first one."""
+    """A proxy that leads to the first server."""
     with Proxy(servers[0].address) as proxy:
         yield proxy
 
 
 def connections(server: RedisServer, client: redlatch.Client) -> List[str]:
-    """Those of one client."""
+    """Returns the ids of one client's connections."""
     return [entry["id"] for entry in server.client_list() if entry["name"].endswith(client.uuid)]
 
 
@@ -42,7 +42,7 @@ def test_one_connection_takes_all_others_along(
             blocker.acquire()
             with pytest.raises(redlatch.LockLostError):
                 with client.lock(lock_name, timeout=5) as held:
-                    assert not client.lock(f"{lock_name}:blocked").acquire(timeout=0.3)  # it is subscribed now
+                    assert not client.lock(f"{lock_name}:blocked").acquire(timeout=0.3)  # the client is subscribed now
                     old = connections(first, client)
                     assert len(old) >= 2
                     proxy.turn_to(second.address)
@@ -55,12 +55,12 @@ def test_one_connection_takes_all_others_along(
 
 
 def callers_of(server: RedisServer, client: redlatch.Client) -> str:
-    """Its first connection, which is the callers'."""
+    """Returns the id of the client's first connection, which is the callers'."""
     return min(connections(server, client), key=int)
 
 
 def test_a_master_that_became_a_replica(make_server: MakeServer, lock_name: str) -> None:
-    """REPLICAOF under a holder, and the address leads to the new master: no READONLY reaches a caller."""
+    """The master of a holder becomes a replica, and its address leads to the new master. No caller gets READONLY."""
     master = make_server(repl_diskless_sync_delay=0)
     replica = make_server(replicaof=["127.0.0.1", str(master.port)], repl_diskless_sync_delay=0)
     wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up")
@@ -78,7 +78,7 @@ def test_a_master_that_became_a_replica(make_server: MakeServer, lock_name: str)
 
 
 def test_a_list_of_servers(make_server: MakeServer, lock_name: str) -> None:
-    """The master is found wherever it stands in the list; REPLICAOF under a holder, and the client goes along."""
+    """The master is found anywhere in the list. When it becomes a replica, the client moves to the new master."""
     master = make_server(repl_diskless_sync_delay=0)
     replica = make_server(replicaof=["127.0.0.1", str(master.port)], repl_diskless_sync_delay=0)
     wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up")
@@ -106,8 +106,8 @@ def test_a_list_of_servers(make_server: MakeServer, lock_name: str) -> None:
 
 
 def test_the_master_that_a_replica_follows(make_server: MakeServer, lock_name: str) -> None:
-    """It is found although the list does not have it, at the address that the map gives instead of the announced one;
-    and again when it was replaced."""
+    """The list names the replica only. The master is found at the address that the map gives in place of the announced
+    one. When it is replaced, the new one is found."""
     master = make_server(repl_diskless_sync_delay=0)
     replica = make_server(replicaof=["127.0.0.1", str(master.port)], repl_diskless_sync_delay=0)
     wait_until(lambda: replica.admin.info("replication")["master_link_status"] == "up")
@@ -124,7 +124,7 @@ def test_the_master_that_a_replica_follows(make_server: MakeServer, lock_name: s
 
 
 def test_a_replica_stays_an_error(make_server: MakeServer, lock_name: str) -> None:
-    """If the address goes on leading to it."""
+    """It stays an error if the address goes on leading to the replica."""
     master = make_server()
     replica = make_server(replicaof=["127.0.0.1", str(master.port)])
     with redlatch.connect(replica.url) as client, pytest.raises(redlatch.ServerError) as caught:
@@ -135,7 +135,7 @@ def test_a_replica_stays_an_error(make_server: MakeServer, lock_name: str) -> No
 def test_a_proxy_that_balances_is_an_error(
     servers: Tuple[RedisServer, RedisServer], proxy: Proxy, lock_name: str
 ) -> None:
-    """After some moves there and back the client says what is wrong."""
+    """After some moves back and forth the client says what is wrong."""
     expected = pytest.raises(redlatch.UnsupportedError, match="several server processes in turn: expected one")
     with redlatch.connect(proxy.url) as client, expected:
         for server in itertools.islice(itertools.cycle(servers[::-1]), 40):

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(name="watched", scope="module")
 def watched_fixture() -> Iterator[Watched]:
-    """Servers and sentinels that the tests of this module share; each finds some master."""
+    """Servers and sentinels that the tests of this module share. Any of the servers may be the master."""
     with Watched() as watched:
         yield watched
 
@@ -40,7 +40,7 @@ def test_a_master_that_does_not_answer(watched: Watched, lock_name: str) -> None
         client.lock(lock_name).state()
         master = watched.master
         expected = rf'did not answer in time \(127.0.0.1:{master.port}, the master of "{SERVICE}"\)'
-        master.admin.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")  # which sentinels do not take for its end
+        master.admin.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")  # sentinels do not take this for a failure
         try:
             with pytest.raises(redlatch.UnreachableError, match=expected):
                 client.lock(lock_name).acquire(timeout=0)
@@ -49,7 +49,7 @@ def test_a_master_that_does_not_answer(watched: Watched, lock_name: str) -> None
 
 
 def in_use(proxy: Proxy) -> int:
-    """How many connections stand there."""
+    """Returns how many connections the proxy has open."""
     return sum(connection.client_open for connection in list(proxy.links))
 
 
@@ -72,7 +72,7 @@ def test_announced_addresses_are_translated(watched: Watched, lock_name: str) ->
 
 
 def test_a_map_that_is_none() -> None:
-    """The value is shown, and what was expected."""
+    """The error shows the value and what was expected."""
     with pytest.raises(redlatch.InvalidArgumentError, match='address_map "10.0.0.1:x=h": expected announced'):
         redlatch.connect(f"redis+sentinel://h/{SERVICE}?address_map=10.0.0.1:x=h")
     with pytest.raises(redlatch.InvalidArgumentError, match='URL option "address_map"'):
@@ -80,7 +80,7 @@ def test_a_map_that_is_none() -> None:
 
 
 def test_a_hold_survives_an_orderly_failover(watched: Watched, lock_name: str) -> None:
-    """What was replicated is held on the new master, too, and is renewed and released there."""
+    """A replicated hold is renewed and released on the new master."""
     with redlatch.connect(watched.url(), watchdog_lease=3.0) as client:
         with client.lock(lock_name, timeout=5) as held:
             wait_until(watched.in_step)
@@ -93,7 +93,7 @@ def test_a_hold_survives_an_orderly_failover(watched: Watched, lock_name: str) -
 
 
 def test_a_move_is_logged(watched: Watched, lock_name: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Python's event of a failover: a warning with both addresses."""
+    """Python logs a failover as a warning with both addresses."""
     wait_until(watched.in_step, 30.0)
     old = watched.master
     with redlatch.connect(watched.url()) as client, client.lock(lock_name, timeout=5):
@@ -104,7 +104,7 @@ def test_a_move_is_logged(watched: Watched, lock_name: str, caplog: pytest.LogCa
 
 
 def test_a_hold_that_was_not_replicated_is_lost_at_once(lock_name: str) -> None:
-    """Long before its lease of 60 s ends; a waiter gets the lock on the new master."""
+    """It is lost long before its lease of 60 s ends. A waiter gets the lock on the new master."""
     with Watched() as watched, redlatch.connect(watched.url(), watchdog_lease=60.0) as client:
         with client.lock(f"{lock_name}:warm", timeout=5):
             pass
@@ -132,7 +132,7 @@ def test_a_hold_that_was_not_replicated_is_lost_at_once(lock_name: str) -> None:
 
 
 def test_waiters_go_on_after_the_master_was_killed(lock_name: str) -> None:
-    """Threads contend all the time; after the failover all of them go on, within seconds."""
+    """Threads contend all the time. After the failover all of them go on within seconds."""
     with Watched() as watched, redlatch.connect(watched.url(), watchdog_lease=3.0) as client:
         over = threading.Event()
         turns = [0] * 4
@@ -168,7 +168,7 @@ def test_waiters_go_on_after_the_master_was_killed(lock_name: str) -> None:
 
 
 def test_callers_that_do_not_wait_get_retryable_errors(lock_name: str) -> None:
-    """While there is no master, and only then."""
+    """They get them while there is no master, and only then."""
     with Watched() as watched, redlatch.connect(watched.url()) as client:
         lock = client.lock(lock_name)
         assert lock.acquire(blocking=False)
@@ -188,7 +188,7 @@ def test_callers_that_do_not_wait_get_retryable_errors(lock_name: str) -> None:
 
 
 def acquires(lock: redlatch.Lock) -> bool:
-    """Whether it is acquired without waiting."""
+    """Returns whether the lock is acquired without waiting."""
     try:
         return lock.acquire(blocking=False)
     except redlatch.UnreachableError:
@@ -196,7 +196,7 @@ def acquires(lock: redlatch.Lock) -> bool:
 
 
 def test_a_sentinel_that_is_down(watched: Watched, lock_name: str) -> None:
-    """The others are asked; those that the URL does not name are learned."""
+    """The client asks the next sentinel of the URL."""
     with closed_port() as port:
         url = f"redis+sentinel://127.0.0.1:{port},{watched.sentinels[0].address}/{SERVICE}"
         with redlatch.connect(url) as client, client.lock(lock_name, timeout=5):
@@ -204,7 +204,7 @@ def test_a_sentinel_that_is_down(watched: Watched, lock_name: str) -> None:
 
 
 def test_a_service_that_nobody_knows(watched: Watched) -> None:
-    """The error names it."""
+    """The error names the service."""
     url = watched.url().replace(SERVICE, "nobody")
     with pytest.raises(redlatch.InvalidArgumentError, match='service "nobody": unknown to the sentinel 127'):
         redlatch.connect(url)
@@ -217,7 +217,7 @@ def test_no_sentinel_at_all() -> None:
 
 
 def test_sentinels_with_a_password(lock_name: str) -> None:
-    """It is a part of the URL; without it the error is that of the sentinel."""
+    """The password is an option of the URL. Without it the error is that of the sentinel."""
     with Watched(sentinels=1, password="S3CR3T") as watched:
         with redlatch.connect(watched.url(query="?sentinel_password=S3CR3T")) as client:
             with client.lock(lock_name, timeout=5):
@@ -234,14 +234,14 @@ def test_sentinels_with_a_password(lock_name: str) -> None:
 
 
 def listens(sentinel: Sentinel) -> bool:
-    """Whether somebody is subscribed as the user of the page."""
+    """Returns whether a connection of the page's user is subscribed."""
     lines = str(sentinel.call("CLIENT", "LIST")).splitlines()
     return any("user=watcher" in line and "sub=1 " in line for line in lines)
 
 
 def test_a_user_with_the_rights_of_the_page(lock_name: str) -> None:
-    """The sentinels let this user do no more than docs/how-to/access-rules.md says. They deny only what it says that
-    they may, and failovers are heard of."""
+    """The user has just the rights of docs/how-to/access-rules.md. The sentinels deny only the commands that the page
+    says they may deny, and the client notices failovers."""
     page = (ROOT / "docs" / "how-to" / "access-rules.md").read_text(encoding="utf-8")
     found = re.search(r"ACL SETUSER watcher (on '>secret' [^`]*)", page)
     assert found
@@ -262,8 +262,8 @@ def test_a_user_with_the_rights_of_the_page(lock_name: str) -> None:
 
 
 def test_a_sentinel_that_announces_a_replica(watched: Watched, lock_name: str) -> None:
-    """It is not believed: the next one is asked."""
-    # After a failover the old master takes itself for one for some seconds.
+    """The client does not believe it and asks the next one."""
+    # For some seconds after a failover the old master still takes itself for a master.
     replica = next(one for one in watched.servers if one.admin.info("replication")["role"] == "slave")
     announced = ["127.0.0.1", str(replica.port)]
     with ScriptedServer(by_word={"SENTINEL": announced}) as liar:

@@ -31,7 +31,7 @@ class WatchedByTls(NamedTuple):
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedByTls]:
-    """With certificates for the server's address, and for another address at the sentinel."""
+    """The server's certificate is for its address, the sentinel's for localhost."""
     folder = tmp_path_factory.mktemp("certificates")
     ca, stranger = Authority(folder, "test CA"), Authority(folder, "strange CA")
     own, of_sentinel = ca.certificate("server"), ca.certificate("sentinel", names="DNS:localhost")
@@ -59,13 +59,13 @@ def test_sentinel_and_master_each_under_its_own_name(watched: WatchedByTls, lock
 
 
 def test_a_sentinel_of_an_unknown_ca_is_refused(watched: WatchedByTls) -> None:
-    """Nothing is sent to it, not even the question for the master."""
+    """Nothing is sent to the sentinel, not even the question for the master."""
     with pytest.raises(redlatch.AuthenticationError, match='the certificate of "CN=sentinel".*unknown CA'):
         redlatch.connect(watched.url, tls_ca_file=watched.stranger)
 
 
 def test_sentinels_with_options_of_their_own(watched: WatchedByTls, lock_name: str) -> None:
-    """These are for the sentinels alone, and those of the master are not for the sentinels then."""
+    """These options are for the sentinels only. If one is given, the master's options do not apply to the sentinels."""
     own = f"{watched.url}?sentinel_tls_ca_file="
     with redlatch.connect(f"{own}{watched.ca}", tls_ca_file=watched.ca) as client, client.lock(lock_name, timeout=5):
         assert client.url == watched.url
@@ -83,7 +83,7 @@ def test_sentinels_with_options_of_their_own(watched: WatchedByTls, lock_name: s
 
 
 def test_relative_paths_of_the_command(watched: WatchedByTls, lock_name: str, tmp_path: Path) -> None:
-    """CMD of `run` may be elsewhere: by REDIS_URL, which has the password, it finds what `run` holds."""
+    """CMD of `run` may be in another folder. By REDIS_URL, which has the password, it finds what `run` holds."""
     (tmp_path / "ca.pem").symlink_to(watched.ca)
     query = "sentinel_tls_ca_file=ca.pem&tls_ca_file=ca.pem"
     url = f"{watched.url.replace('://', '://default:any@')}?{query}"
@@ -98,14 +98,14 @@ def test_relative_paths_of_the_command(watched: WatchedByTls, lock_name: str, tm
 
 @pytest.mark.parametrize("scheme", ["redis", "rediss", "redis+sentinel", "rediss+replicas"])
 def test_options_of_sentinels_with_tls_elsewhere(scheme: str) -> None:
-    """Are refused, as no option of TLS is left out."""
+    """They are refused, since no TLS option is ignored."""
     service = "/service" if scheme == "redis+sentinel" else ""
     with pytest.raises(redlatch.InvalidArgumentError, match='URL option "sentinel_tls_ca_file"'):
         redlatch.connect(f"{scheme}://h{service}/0?sentinel_tls_ca_file=/x")
 
 
 def test_tls_is_not_left_out(watched: WatchedByTls) -> None:
-    """An option of TLS with the URL of plain sentinels is an error, and a plain client does not get past the port."""
+    """A TLS option with a URL of plain sentinels is an error. A plain client cannot use the TLS port."""
     plain = watched.url.replace("rediss", "redis")
     with pytest.raises(redlatch.InvalidArgumentError, match="tls_ca_file .*: expected a rediss:// URL"):
         redlatch.connect(plain, tls_ca_file=watched.ca)
@@ -114,8 +114,8 @@ def test_tls_is_not_left_out(watched: WatchedByTls) -> None:
 
 
 def test_replicas_without_sentinels(watched: WatchedByTls, lock_name: str, tmp_path: Path) -> None:
-    """The master is searched for by TLS, and the new one, too: the hold is renewed there. Nobody is asked in plain, and
-    no server of an unknown CA."""
+    """The client searches for the master by TLS, and also for the new one, where the hold is renewed. It does not ask
+    servers without TLS or of an unknown CA."""
     with Replicas(Identity.make(tmp_path)) as replicas:
         url = replicas.master.url
         assert url.startswith("rediss+replicas://")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten times as many cycles, clients or errors leave nothing more behind: memory, descriptors, threads, connections."""
+"""More cycles, clients or errors leave no more memory, descriptors, threads and connections behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_resources_in_c(server: RedisServer, lock_name: str, scene: str) -> None
     play("scenes_resources", scene, server.url, lock_name, timeout=280)
 
 
-# A process of its own, so that nothing else takes memory in it. `cycle(number)` is what is counted.
+# Runs in a process of its own, where nothing else takes memory. Measures what is left by `cycle(number)`.
 MEASURE = """
 import gc, os, sys, threading, time
 import redlatch

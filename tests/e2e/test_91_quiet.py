@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client costs while nothing happens: how often its threads wake, and how many calls they make.
+"""What a client costs while nothing happens: how often its threads wake, and how often they call the C library.
 
 All clients of this file run side by side while the test counts, each in a process of its own.
 """
@@ -22,12 +22,12 @@ from support.lua_programs import environment as lua_environment
 from support.shell import program
 from support.wire import build_directory, subscribers
 
-# How long is counted: a little longer than the time between two renewals. Waiters recheck every 5 s.
+# How long the test counts, in seconds: a little longer than the time between two renewals. Waiters recheck every 5 s.
 SPAN = 10.5
 HELD = "quiet:held"
 
-# What a renewal and a look cost at most, and how many of them there can be. Who asks the server looks at the socket for
-# some microseconds before it sleeps, which is some hundred calls.
+# The most that a renewal or a recheck costs, and how many of them there can be. A thread that waits for a reply
+# busy-polls the socket for some microseconds before it sleeps, which is some hundred calls.
 WAKES_EACH, CALLS_EACH = 6, 400
 SOME = 3
 
@@ -55,14 +55,14 @@ sys.stdin.read()
 
 
 class Cost(NamedTuple):
-    """What a process did since it began, or between two looks, all its threads together."""
+    """What all threads of a process did since it began, or between two measurements."""
 
     wakes: int
     calls: int
 
 
 class Quiet:
-    """A process that is watched, from the moment it says that it is ready."""
+    """A process whose cost is measured from the moment it says that it is ready."""
 
     def __init__(self, command: List[str], environment: Dict[str, str], counter: Path, page: Path) -> None:
         page.write_bytes(bytes(mmap.PAGESIZE))
@@ -74,13 +74,13 @@ class Quiet:
         )
 
     def wait_ready(self) -> None:
-        """Returns when it does nothing more but what is counted."""
+        """Waits until the process is ready. From then on it does only what is counted."""
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n"
 
     @property
     def cost(self) -> Cost:
-        """Since the process began."""
+        """The cost since the process began."""
         wakes = 0
         for status in Path(f"/proc/{self._process.pid}/task").glob("*/status"):
             lines = status.read_text(encoding="utf-8").splitlines()
@@ -95,17 +95,17 @@ class Quiet:
 
 
 def few(times: int) -> Cost:
-    """The most that so many renewals or looks may cost."""
+    """Returns the most that so many renewals or rechecks may cost."""
     return Cost(times * WAKES_EACH, times * CALLS_EACH)
 
 
 NOTHING = Cost(1, 3)
-STEPS = int(SPAN / 0.05)  # in which Lua and Python's main thread wait, to see Ctrl-C
+STEPS = int(SPAN / 0.05)  # Lua and Python's main thread wait in these steps, to notice Ctrl-C
 
 QUIET_CLIENT = build_directory() / "tests" / "e2e" / "programs" / "quiet_client"
 SAY_READY = "echo ready; exec sleep 600"
 
-# By the language and what it does, the most that it may cost. Of those that wait the lock is held by somebody else.
+# The most that each language and mode may cost. Where the mode is to wait, somebody else holds the lock.
 BOUNDS: Dict[Tuple[str, str], Cost] = {
     ("c", "idle"): NOTHING,
     ("c", "holds"): few(SOME),
@@ -125,7 +125,7 @@ BOUNDS: Dict[Tuple[str, str], Cost] = {
 
 
 def command_of(url: str, language: str, mode: str) -> List[str]:
-    """The program that does that."""
+    """Returns the command line for a language and mode."""
     name = HELD if mode.startswith(("waits", "many")) else f"quiet:{language}:{mode}"
     if language == "run":
         return [program(), "run", "-u", url, name, "--", "sh", "-c", SAY_READY]
@@ -135,7 +135,7 @@ def command_of(url: str, language: str, mode: str) -> List[str]:
 
 
 def environment_of(language: str) -> Dict[str, str]:
-    """Where the program finds the package or the module."""
+    """Returns the environment in which the program finds the package or the module."""
     paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return lua_environment(LUAS[-1]) if language == "lua" else {**os.environ, **paths}
 
@@ -144,7 +144,7 @@ def environment_of(language: str) -> Dict[str, str]:
 def costs(
     module_server: RedisServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Dict[Tuple[str, str], Cost]]:
-    """What each of them cost."""
+    """What each language and mode cost."""
     folder = tmp_path_factory.mktemp("quiet")
     counter = folder / "call_counter.so"
     source = Path(__file__).with_name("call_counter.c")
@@ -169,7 +169,7 @@ def costs(
 
 
 def _are_quiet(quiet: Dict[Tuple[str, str], Quiet], before: Dict[Tuple[str, str], Cost]) -> bool:
-    """Whether those that are to do nothing have done nothing since the last look; notes what all have done."""
+    """Returns whether the idle processes did nothing since the last call. Updates `before` with the cost of all."""
     last = dict(before)
     before.update({key: each.cost for key, each in quiet.items()})
     return all(last.get(key) == cost for key, cost in before.items() if BOUNDS[key] == NOTHING)
@@ -177,7 +177,7 @@ def _are_quiet(quiet: Dict[Tuple[str, str], Quiet], before: Dict[Tuple[str, str]
 
 @pytest.mark.parametrize("key", BOUNDS, ids=" ".join)
 def test_what_it_costs(costs: Dict[Tuple[str, str], Cost], key: Tuple[str, str]) -> None:
-    """No more than the renewals and looks that are due."""
+    """A process does no more than the renewals and rechecks that are due."""
     assert costs[key].wakes <= BOUNDS[key].wakes and costs[key].calls <= BOUNDS[key].calls, costs[key]
     if BOUNDS[key] == few(SOME):
         assert costs[key].calls > 0, "it was not counted"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`redlatch elect`: the leader's command runs, and nobody else's."""
+"""`redlatch elect`: the leader's command runs, and no other candidate's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from support.shell import TIMEOUT, is_alive, redlatch, start
 from support.wire import fields, subscribers
 
 STATUS = {"usage": 64, "no lock": 65, "unreachable": 69, "lost": 70}
-# A command that writes when it begins and when it is to end.
+# A command that writes when it begins and when it gets SIGTERM.
 SCRIPT = "trap 'echo ends >>{0}; exit 5' TERM; echo $$ >>{0}; while :; do sleep 0.02; done"
 
 
 class Candidate:
-    """A process that stands for a name."""
+    """A process that is a candidate for a name."""
 
     def __init__(self, server: RedisServer, folder: Path, who: str, name: str, *options: object) -> None:
         self.file = folder / who
@@ -38,14 +38,14 @@ class Candidate:
         return int([line for line in self.file.read_text().splitlines() if line.isdigit()][-1])
 
     def wait(self, *lines: str) -> None:
-        """Waits until it wrote this and nothing else."""
+        """Waits until the command wrote just these lines."""
         wait_until(lambda: len(self.lines) >= len(lines), TIMEOUT, f"{lines}, and not {self.lines}")
         assert self.lines == list(lines)
 
 
 @pytest.fixture
 def candidates() -> Iterator[List[Candidate]]:
-    """Those that are killed at the end, if they still run."""
+    """Candidates that are killed at the end, if they still run."""
     started: List[Candidate] = []
     yield started
     for each in started:
@@ -61,7 +61,7 @@ def test_one_leads_and_another_follows(
     candidates.append(Candidate(server, tmp_path, "other", lock_name))
     wait_until(lambda: subscribers(server, lock_name) == 1, TIMEOUT, "the other one to wait")
     assert candidates[1].lines == []
-    candidates[0].process.terminate()  # which the command gets
+    candidates[0].process.terminate()  # the command gets the signal
     assert candidates[0].process.wait(TIMEOUT) == 5 and candidates[0].lines == ["begins", "ends"]
     candidates[1].wait("begins")
     candidates[1].process.send_signal(signal.SIGTERM)

@@ -29,13 +29,13 @@ from support.shell import (
 )
 from support.wire import fields, is_owner, remaining_ms, subscribers
 
-# A wait that missed its message looks after 5 s.
+# A waiter that missed its message rechecks after 5 s.
 RECHECK = 4.0
 STATUS = {"not obtained": 1, "usage": 64, "no lock": 65, "unreachable": 69, "lost": 70, "system": 71}
 
 
 def pending_signals(pid: int) -> int:
-    """The set of signals that were sent to a process and not yet taken."""
+    """Returns the set of signals that were sent to a process and not yet taken."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
     return sum(int(line.split()[1], 16) for line in lines if line.startswith(("SigPnd:", "ShdPnd:")))
 
@@ -104,7 +104,7 @@ def test_nonblock_says_so_at_once(server: RedisServer, peer: RedissonShapedPeer,
 def test_the_status_without_the_lock_can_be_chosen(
     server: RedisServer, peer: RedissonShapedPeer, lock_name: str, code: int
 ) -> None:
-    """Also 0: the command does not run then."""
+    """The status may be 0, too. CMD does not run."""
     peer.lock(lock_name)
     done = redlatch(server, "run", "-n", "-E", code, lock_name, "--", "echo", "ran")
     assert (done.returncode, done.stdout) == (code, "")
@@ -150,7 +150,8 @@ def test_no_server_is_69(server: RedisServer, lock_name: str) -> None:
 
 
 def test_a_server_that_goes_away_is_given_up(server: RedisServer, lock_name: str) -> None:
-    """A wait without end gives it half a minute; a short one says the same as soon as its own time is over."""
+    """A wait without a timeout gives up after half a minute. A shorter one fails with the same message at its
+    timeout."""
     server.admin.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
     try:
         done = redlatch(server, "run", "-w", "0.2", lock_name, "--", "true")
@@ -161,13 +162,13 @@ def test_a_server_that_goes_away_is_given_up(server: RedisServer, lock_name: str
 
 @pytest.mark.parametrize("options", [[], ["--kind", "fair"], ["-s"], ["--kind", "plain"], ["other"]])
 def test_what_is_no_lock_is_65(server: RedisServer, lock_name: str, options: List[str]) -> None:
-    """Not 69, at which a job may try again: that would be for ever."""
+    """The status is not 69, after which a job may try again: that would be for ever."""
     server.admin.rpush(lock_name, "a")
     done = redlatch(server, "run", *options, lock_name, "--", "true")
     assert done.returncode == STATUS["no lock"] and "is no known lock" in done.stderr
 
 
-# Arguments of `run`, and all that is said about them.
+# Arguments of `run`, and the whole message about them.
 MISUSE = {
     "": "run: no name of a lock: expected NAME... -- CMD",
     "x --": "run: nothing after --: expected a command",
@@ -223,7 +224,8 @@ def test_flags_that_contradict_each_other(server: RedisServer, lock_name: str, o
 def test_a_name_that_is_missing_or_empty(
     server: RedisServer, tmp_path: Path, kind: List[str], names: List[str]
 ) -> None:
-    """As of an empty variable in a script, quoted or not: nothing runs under a name that nobody meant."""
+    """An empty variable in a script, quoted or not, makes such arguments. Nothing runs under a name that nobody
+    meant."""
     done = redlatch(server, "run", *kind, *names, "--", "touch", str(tmp_path / "ran"))
     assert done.returncode == STATUS["usage"] and "name" in done.stderr
     assert not (tmp_path / "ran").exists() and server.admin.dbsize() == 0
@@ -281,7 +283,7 @@ def test_a_prefix_stands_before_the_name(server: RedisServer, lock_name: str) ->
 
 
 def is_renewed(server: RedisServer, name: str) -> None:
-    """Waits until the lease of a lock, which runs down by itself, was made longer again."""
+    """Waits until the rest of a lock's lease has grown: it was renewed."""
     seen = [remaining_ms(server, name)]
 
     def longer() -> bool:
@@ -384,7 +386,7 @@ def test_what_comes_before_the_command_is_not_kept_for_it(
 
 
 def full_pipe() -> Tuple[int, int]:
-    """A pipe that takes nothing more until it is read."""
+    """Returns a pipe that is full: its reading and its writing end."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with suppress(BlockingIOError):
@@ -398,7 +400,7 @@ def full_pipe() -> Tuple[int, int]:
 
 
 def writes_messages(pid: int) -> bool:
-    """Whether a process is in a system call about its standard error."""
+    """Returns whether a process is in a system call about its standard error."""
     words = Path(f"/proc/{pid}/syscall").read_text(encoding="utf-8").split()
     return len(words) > 1 and words[1] == "0x2"
 
@@ -406,7 +408,7 @@ def writes_messages(pid: int) -> bool:
 def test_a_signal_between_the_grant_and_the_command_gives_the_lock_back(
     server: RedisServer, lock_name: str
 ) -> None:
-    """There it says how long it waited, which nobody reads at first."""
+    """At that point `run` prints how long it waited, and is held up there, since nobody reads the message at first."""
     reading, writing = full_pipe()
     waiting = subprocess.Popen(
         [program(), "run", "--verbose", lock_name, "--", "echo", "ran"],
@@ -485,7 +487,7 @@ def test_stopped_beyond_its_lease_it_ends_the_command_when_it_wakes(
 
 
 def test_max_hold_ends_the_command(server: RedisServer, lock_name: str, tmp_path: Path) -> None:
-    """After long enough for CMD to have set its trap on a slow machine."""
+    """The time is long enough for CMD to set its trap on a slow machine."""
     begun = time.monotonic()
     holder = start_holder(server, lock_name, tmp_path, "--max-hold", "3")
     out, err = holder.communicate(timeout=10)

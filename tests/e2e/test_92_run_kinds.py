@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`redlatch run --kind`: what CMD sees, what stands on the server meanwhile, and what the other commands make of it."""
+"""`redlatch run --kind`: what CMD sees, what is on the server meanwhile, and what the other commands say of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import redlatch as library
 from support import RedisServer
 from support.shell import program, redlatch
 
-# Run under the lock: what redlatch itself shows of the key, and the token.
+# Runs under the lock: prints what redlatch itself shows of the key, and the token.
 RECHECK = '"$1" show --json "$2" && echo "token=${REDLATCH_TOKEN-none}"'
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`redlatch show --mine`: what CMD asks whether all that `redlatch run` took for it is still held."""
+"""`redlatch show --mine`: by this CMD asks whether all that `redlatch run` took for it is still held."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from support import RedisServer
 from support.shell import program, redlatch
 
-# Asks; then as somebody who differs in the last owner from the one who holds it.
+# Asks, and asks again with REDLATCH_OWNER changed, so that the last owner is not the holder.
 ASK = ('export REDIS_URL=redis://127.0.0.1:1; "$0" show --mine --json; echo $?'
        '; REDLATCH_OWNER="${REDLATCH_OWNER%?}x" "$0" show --mine >/dev/null; echo $?')
 
@@ -59,7 +59,7 @@ def test_nothing_is_left_of_a_run_around_this_one(server: RedisServer, lock_name
 def test_one_that_waits_for_the_one_around_it_says_so(
     server: RedisServer, lock_name: str, options: List[str], inner: List[str], warned: bool
 ) -> None:
-    """Only where it has to wait: a reader stands beside a reader."""
+    """It warns only if it has to wait. A reader does not wait for another reader."""
     words = [word.format(lock_name) for word in inner]
     limit = [] if "-n" in inner else ["-w", "0.5" if warned else "30"]
     within = [program(), "run", *limit, *words, f"{lock_name}:b", "--", "true"]

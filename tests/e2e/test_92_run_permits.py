@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`redlatch run --kind semaphore` and `permit-semaphore`: as many at once as there are permits."""
+"""`redlatch run --kind semaphore` and `permit-semaphore`: as many commands run at once as there are permits."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def client(server: RedisServer) -> Iterator[library.Client]:
 
 
 def left(client: library.Client, kind: str, name: str) -> int:
-    """How many permits may be taken."""
+    """Returns how many permits are available."""
     made = client.semaphore(name) if kind == "semaphore" else client.permit_semaphore(name)
     return made.available()
 
 
 def notified_on(server: RedisServer, name: str) -> int:
-    """How many connections listen for permits."""
+    """Returns how many connections are subscribed to the channel of permits."""
     answer: Any = server.admin.pubsub_numsub(f"redisson_sc:{{{name}}}")
     return int(answer[0][1])
 
 
 def test_a_limit_that_is_not_that_of_the_semaphore(server: RedisServer, lock_name: str) -> None:
-    """It is said: who lowers it in a script wonders why as many run as before."""
+    """The command warns: who lowers the limit in a script would wonder why as many commands run as before."""
     for kind, words in (("semaphore", "at least 5 permits, more than 3"), ("permit-semaphore", "5 permits, not 3")):
         name = f"{lock_name}:{kind}"
         run = ["run", "--kind", kind, "--limit"]

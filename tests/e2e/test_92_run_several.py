@@ -18,7 +18,7 @@ PRINT_VARIABLES = 'echo "$REDLATCH_LOCK"; echo "$REDLATCH_OWNER"; echo "${REDLAT
 
 @pytest.fixture
 def several(lock_name: str) -> List[str]:
-    """Three names, not in their order."""
+    """Three names, not sorted."""
     return [f"{lock_name}:{letter}" for letter in "bca"]
 
 
@@ -29,7 +29,7 @@ def client(server: RedisServer) -> Iterator[library.Client]:
 
 
 def test_the_command_sees_all_of_them(server: RedisServer, several: List[str]) -> None:
-    """One line for each name; each is held by an owner of its own, whom `show` knows."""
+    """Each variable has one line for each name. Each name has an owner of its own, which `show` knows."""
     show = f'{program()} show --owner "$(echo "$REDLATCH_OWNER" | sed -n 2p)" {several[1]}'
     command = f"{PRINT_VARIABLES}; {show} >/dev/null; echo $?"
     done = redlatch(server, "run", *several, "--", "sh", "-c", command, REDLATCH_TOKEN="9")
@@ -153,7 +153,8 @@ def test_misuse(server: RedisServer, arguments: List[str], words: str) -> None:
 
 
 def test_dashes_may_be_left_out_behind_one_name(server: RedisServer, lock_name: str) -> None:
-    """But not where the words may be names: `run NAME git checkout -- FILE` must not lock three names and run FILE."""
+    """They are needed where the words may be names: `run NAME git checkout -- FILE` must not lock three names and run
+    FILE."""
     done = redlatch(server, "run", lock_name, "echo", "two", "words")
     assert (done.returncode, done.stdout) == (0, "two words\n")
     done = redlatch(server, "run", lock_name, "sh", "-c", "echo $REDLATCH_LOCK")
@@ -161,7 +162,7 @@ def test_dashes_may_be_left_out_behind_one_name(server: RedisServer, lock_name: 
     for words in (["stock", "orders"], ["stock", "orders", "echo"], [lock_name, "./nothing"], ["-n", lock_name]):
         refused = redlatch(server, "run", *words)
         assert (refused.returncode, refused.stdout) == (64, "") and "-- CMD" in refused.stderr
-    for empty in (["", "echo", "x"], ["echo", "x"]):  # of a variable that is empty, quoted or not
+    for empty in (["", "echo", "x"], ["echo", "x"]):  # from an empty variable, quoted or not
         assert redlatch(server, "run", *empty).returncode == 64
     assert server.admin.dbsize() == 0
 

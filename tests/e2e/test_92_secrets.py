@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passwords and the command: where they are read from, and that nobody else gets to see them."""
+"""Passwords and the command: where it reads them from. Nobody else gets to see them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.shell import program
 
 PASSWORD = "hunter2 &=1"
 LOGIN = ":hunter2%20%26=1@"
-# All that CMD, or anybody who looks at the processes, may read; and whether CMD, elsewhere, can ask for its lock.
+# Prints all that CMD, or anybody who lists processes, may read, and whether CMD can ask for its lock from elsewhere.
 RECHECK = 'env; tr "\\0" "\\n" </proc/$PPID/cmdline; cd /; "$0" show --mine >/dev/null; echo "mine $?"'
 
 
@@ -26,19 +26,19 @@ def guarded(server_binary: List[str]) -> Iterator[RedisServer]:
 
 
 def url_of(server: RedisServer, login: str = "") -> str:
-    """Where the server is, with a user and a password if need be."""
+    """Returns the server's URL, with a user and a password if they are given."""
     return f"redis://{login}127.0.0.1:{server.port}/0"
 
 
 def redlatch(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command with these variables, and none else that say where a server is."""
+    """Runs the command with these variables, and no others that name a server."""
     usual = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "REDISCLI_AUTH")}
     return subprocess.run([program(), *arguments], capture_output=True, text=True, timeout=60, check=False,
                           env={**usual, **variables}, stdin=subprocess.DEVNULL)
 
 
 def run(name: str, *options: str, **variables: str) -> tuple[str, str]:
-    """What can be read by a program under a lock, and what the command says."""
+    """Returns what a program under a lock can read, and the messages of the command."""
     done = redlatch("run", *options, name, "--", "sh", "-c", RECHECK, program(), **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
@@ -46,7 +46,7 @@ def run(name: str, *options: str, **variables: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("login", [LOGIN, "default" + LOGIN], ids=["password", "user"])
 def test_a_password_of_the_command_line_is_blotted_out(guarded: RedisServer, lock_name: str, login: str) -> None:
-    """It is not handed on, so CMD has to have it from elsewhere."""
+    """It is not passed on, so CMD must get it from elsewhere."""
     url = url_of(guarded, login)
     for options in (["-u", url], [f"--url={url}"]):
         seen, reported = run(lock_name, *options)
@@ -65,7 +65,7 @@ def test_a_password_of_the_environment(guarded: RedisServer, lock_name: str) -> 
 
 
 def test_a_password_in_the_url_of_the_environment(guarded: RedisServer, lock_name: str) -> None:
-    """REDLATCH_URL is without it; REDIS_URL, which CMD inherits, has it, and comes before REDISCLI_AUTH."""
+    """REDLATCH_URL lacks the password. REDIS_URL, which CMD inherits, has it, and precedes REDISCLI_AUTH."""
     seen, reported = run(lock_name, REDIS_URL=url_of(guarded, LOGIN), REDISCLI_AUTH="wrong")
     assert "mine 0" in seen and not reported and seen.count("hunter2") == 1
     assert f"REDLATCH_URL={url_of(guarded)}\n" in seen
@@ -74,7 +74,7 @@ def test_a_password_in_the_url_of_the_environment(guarded: RedisServer, lock_nam
 def test_a_password_of_a_file(
     guarded: RedisServer, lock_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first line of it, and before all others."""
+    """The first line of the file is the password. It precedes all others."""
     (tmp_path / "secret").write_text(PASSWORD + "\nno more of it\n")
     monkeypatch.chdir(tmp_path)
     seen, reported = run(lock_name, "-u", url_of(guarded), "--password-file", "secret", REDISCLI_AUTH="wrong")

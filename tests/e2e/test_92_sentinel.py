@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command with sentinels, and with a list of servers: it finds the master, goes on after a failover, and nobody
-gets to see the password of the sentinels."""
+"""The command with sentinels, and with a list of servers: it finds the master, goes on after a failover, and shows
+nobody the password of the sentinels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def watched_fixture() -> Iterator[Watched]:
 
 
 def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command with these variables, and none else that say where a server is."""
+    """Runs the command with these variables, and no others that name a server."""
     usual = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "REDISCLI_AUTH")}
     return subprocess.run(
         [program(), *arguments],
@@ -41,7 +41,7 @@ def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
 
 @pytest.fixture(name="replicas", scope="module")
 def replicas_fixture() -> Iterator[Replicas]:
-    """Servers without sentinels, the second of which is the master."""
+    """Servers without sentinels. The second one is the master."""
     with Replicas() as replicas:
         replicas.change("in-order")
         wait_until(replicas.in_step, 30.0)
@@ -49,7 +49,7 @@ def replicas_fixture() -> Iterator[Replicas]:
 
 
 def check_the_command(master: RedisServer, lock: str, url: str, shown: str) -> None:
-    """It takes a lock on the master; what it runs gets to know the URL, but no password from it."""
+    """The command takes a lock on the master. CMD gets the URL, but no password from it."""
     key = ("redis-cli", "-s", master.unix_path, "exists", lock)
     done = command("run", lock, "--", *key, REDIS_URL=url)
     assert done.returncode == 0 and done.stdout.strip() in ("1", "(integer) 1"), done.stderr
@@ -58,13 +58,13 @@ def check_the_command(master: RedisServer, lock: str, url: str, shown: str) -> N
 
 
 def test_the_command_takes_a_lock(watched: Watched, lock_name: str) -> None:
-    """As the sentinels say where."""
+    """The sentinels announce the master."""
     url = watched.url(query=f"?sentinel_password={SECRET}&connect_timeout=4")
     check_the_command(watched.master, lock_name, url, watched.url(query="?connect_timeout=4"))
 
 
 def test_the_command_searches_a_list(replicas: Replicas, lock_name: str) -> None:
-    """The first of which is not the master."""
+    """The first server of the list is not the master."""
     url = f"{replicas.master.url}?connect_timeout=4"
     check_the_command(replicas.master, lock_name, url, url)
 
@@ -80,7 +80,7 @@ def test_a_command_that_runs_during_a_failover(replicas: Replicas, lock_name: st
         assert run.stdout.readline() == "held\n"
         wait_until(replicas.in_step)
         master = replicas.change("in-order")
-        renewed = time.monotonic() + 3.0  # without renewals it ends before
+        renewed = time.monotonic() + 3.0  # without renewals the lease ends before
         wait_until(lambda: time.monotonic() > renewed or not master.admin.exists(lock_name), 10.0)
         assert master.admin.exists(lock_name)
         run.communicate("end\n", timeout=20)
@@ -90,7 +90,7 @@ def test_a_command_that_runs_during_a_failover(replicas: Replicas, lock_name: st
 
 @pytest.mark.parametrize("query", ["?sentinel_password={}", "?connect_timeout=4&sentinel_password={}&db=0"])
 def test_a_password_of_the_command_line_is_blotted_out(watched: Watched, lock_name: str, query: str) -> None:
-    """As that of the server is."""
+    """It is blotted out like the password of the server."""
     url = watched.url(query=query.format(SECRET))
     done = command("run", "-u", url, lock_name, "--", "sh", "-c", 'env; tr "\\0" "\\n" </proc/$PPID/cmdline')
     assert done.returncode == 0 and SECRET not in done.stdout + done.stderr

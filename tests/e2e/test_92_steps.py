@@ -20,7 +20,7 @@ LOST = 70
 
 
 def acquire(server: RedisServer, name: str, *options: object) -> str:
-    """Acquires a name for ten minutes; the id that was printed."""
+    """Acquires a name for ten minutes and returns the id that was printed."""
     done = redlatch(server, "acquire", name, "--lease", "10m", *options)
     assert done.returncode == 0, done.stderr
     (owner,) = done.stdout.splitlines()
@@ -29,12 +29,12 @@ def acquire(server: RedisServer, name: str, *options: object) -> str:
 
 
 def options_of(kind: str) -> List[str]:
-    """What `acquire` takes for a kind; of a semaphore one permit is made."""
+    """Returns the options of `acquire` for a kind. A semaphore is made with one permit."""
     return ["--kind", kind, *(["--limit", "1"] if kind == "permit-semaphore" else [])]
 
 
 def lease_ms(server: RedisServer, name: str, kind: str, owner: str) -> int:
-    """What is left of the lease."""
+    """Returns what is left of the lease."""
     if kind == "permit-semaphore":
         client: Any = server.admin
         seconds, microseconds = client.time()
@@ -115,7 +115,7 @@ def test_one_reader_of_two_leaves(server: RedisServer, lock_name: str) -> None:
 
 
 def test_an_owner_who_reads_and_writes_leaves_as_a_whole(server: RedisServer, lock_name: str) -> None:
-    """Redisson has one id for both; ours are two holds."""
+    """Redisson has one id for both modes; in redlatch they are two holds."""
     owner = f"{UUID}:1"
     put_hash(server, lock_name, {"mode": "write", f"{owner}:write": 1, owner: 1})
     server.admin.set(f"{{{lock_name}}}:{owner}:rwlock_timeout:1", 1, px=60_000)
@@ -220,7 +220,7 @@ def test_a_server_that_is_away(lock_name: str) -> None:
 
 
 def test_a_reply_that_is_lost_is_no_false_loss(server: RedisServer, lock_name: str) -> None:
-    """The release may have been done, and is sent again: what it finds then says nothing."""
+    """The release may have run, and is sent again. If the repeat finds no hold, that proves no loss."""
     owner = acquire(server, lock_name)
     with Proxy(server.address) as proxy:
         lost = proxy.cut_after(b"hdel")

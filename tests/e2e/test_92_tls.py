@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command over TLS: its options, and what CMD of `run` gets to know of them."""
+"""The command over TLS: its options, and what CMD of `run` gets of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tls(server_binary: List[str], ca: Authority) -> Iterator[TlsServer]:
 
 
 def test_the_command(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
-    """What `run` is given, its CMD finds for `show --mine`, wherever it runs."""
+    """`show --mine` in CMD finds the TLS options of `run`, in whatever folder it runs."""
     shown = redlatch(None, "show", "-u", tls.url, "--tls-ca-file", ca.file, lock_name)
     assert shown.returncode == 3, shown.stderr
     refusing = redlatch(None, "show", "-u", tls.url, "--tls-ca-file", "/dev/null", lock_name)
@@ -56,14 +56,15 @@ def test_the_command(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Pa
     ],
 )
 def test_each_option_reaches_the_library(tls: TlsServer, lock_name: str, option: str, value: str) -> None:
-    """Which refuses what cannot be."""
+    """The library refuses the wrong values."""
     done = redlatch(None, "show", "-u", tls.url, f"--tls-{option}", value, lock_name)
     assert done.returncode == 64, done.stderr
     assert f'redlatch: --tls-{option} "{value}": ' in done.stderr
 
 
 def test_complaints_name_what_was_used(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
-    """The option of the URL, or that of the command, which is also the one to add."""
+    """A message names the option as it was given, in the URL or to the command. It names a missing option as one of
+    the command."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("SSL_CERT_")}
 
     def complaint(url: str, *options: str) -> str:
@@ -85,7 +86,8 @@ def test_complaints_name_what_was_used(tls: TlsServer, ca: Authority, lock_name:
 
 
 def test_all_options_are_in_the_environment(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
-    """Paths hold wherever CMD goes; names and words are as they were given. Without options there are no variables."""
+    """Paths are absolute, as CMD may change its folder. Other values are as they were given. Without options there are
+    no variables."""
     own = ca.certificate("worker", names="DNS:worker")
     (tmp_path / "ca.pem").write_text(ca.file.read_text())
     subprocess.run(["openssl", "rehash", str(tmp_path)], check=True)
@@ -120,7 +122,8 @@ def test_all_options_are_in_the_environment(tls: TlsServer, ca: Authority, lock_
 
 
 def test_relative_paths_of_the_url(tls: TlsServer, ca: Authority, lock_name: str, tmp_path: Path) -> None:
-    """They begin where `run` was started, and its CMD may go elsewhere; a link on the way may lead elsewhere later."""
+    """They are relative to where `run` was started. CMD, which may change its folder, gets absolute paths. Links in
+    them are not resolved, since they may change later."""
     folder = tmp_path / "a folder, 100% & more"
     folder.mkdir()
     (folder / "a ca.pem").symlink_to(ca.file)
@@ -138,7 +141,7 @@ def test_relative_paths_of_the_url(tls: TlsServer, ca: Authority, lock_name: str
 
 
 def test_what_is_given_within_run_wins(tls: TlsServer, ca: Authority, lock_name: str) -> None:
-    """Over what `run` was given."""
+    """It precedes what `run` was given."""
     script = f'"{program()}" show --mine --tls-ca-file /dev/null; echo "$?"; "{program()}" show --mine >&2; echo "$?"'
     done = redlatch(None, "run", "-u", tls.url, "--tls-ca-file", str(ca.file), lock_name, "--", "sh", "-c", script)
     assert done.stdout.splitlines() == ["64", "0"], done.stderr

@@ -26,10 +26,10 @@ def terminal(server: RedisServer) -> Iterator[Terminal]:
 
 
 def run_line(name: str, folder: Path, text: str = UNTIL_END, trap: str = "", options: str = "") -> str:
-    """A line that runs a script which says its process id.
+    """Returns a line that runs a script which writes its process id.
 
-    By bash, as other shells start programs by vfork: a Ctrl-Z just then stops the child, and leaves its parent waiting
-    for it in the kernel, where it cannot be stopped; nobody tells the shell then, with redlatch or without.
+    The script runs in bash, since other shells start programs by vfork. A Ctrl-Z at that moment stops the child. Its
+    parent then waits in the kernel, where it cannot be stopped, and nobody tells the shell, with redlatch or without.
     """
     script = folder / "script"
     script.write_text(script_of(folder, text, trap))
@@ -72,7 +72,7 @@ def test_the_command_reads_the_keys(
 
 
 def stop(terminal: Terminal) -> None:
-    """Presses Ctrl-Z, and waits until the shell says what it did."""
+    """Presses Ctrl-Z, and waits until the shell reports the stop."""
     terminal.keys("C-z")
     wait_until(lambda: "Stopped" in terminal.screen(), TIMEOUT, lambda: "the stop on:\n" + terminal.screen())
 
@@ -83,7 +83,7 @@ def test_control_z_and_fg(server: RedisServer, terminal: Terminal, lock_name: st
     stop(terminal)
     assert fields(server, lock_name) and is_alive(pid_of(tmp_path))
     terminal.enter("fg; echo then $?")
-    # Told to go on only once the terminal is its own: a Ctrl-C before would be the shell's.
+    # CMD continues only once the terminal is its own. A Ctrl-C before that would be the shell's.
     wait_until(lambda: not is_stopped(pid_of(tmp_path)), TIMEOUT, lambda: "fg on:\n" + terminal.screen())
     terminal.keys("C-c")
     terminal.shows("told")
@@ -106,7 +106,7 @@ def test_stopped_beyond_its_lease_fg_finds_it_lost(
 def test_in_a_script_control_c_ends_both(
     server: RedisServer, terminal: Terminal, lock_name: str, tmp_path: Path
 ) -> None:
-    # A bash that runs a program as the key comes goes on if the program ended otherwise: here none is run.
+    # If bash runs a program when the key comes, it goes on unless the signal ended that program. This script runs none.
     script, outer = tmp_path / "script", tmp_path / "outer"
     script.write_text(f"echo $$ >{tmp_path}/pid\nexec sleep 60\n")
     outer.write_text(f"{program()} run {lock_name} -- bash {script}; echo status $?\necho after\n")
@@ -167,7 +167,7 @@ def test_control_c_ends_a_loop_that_waits(
 
 
 def unlock(terminal: Terminal, server: RedisServer, name: str, reply: str) -> None:
-    """Has a lock unlocked by hand, and answers the question."""
+    """Runs `unlock --force` for a lock, and answers its question."""
     terminal.enter("clear")
     wait_until(lambda: "[y/N]" not in terminal.screen(), TIMEOUT, terminal.screen)
     terminal.enter(f"{program()} unlock --force {name}; echo status $?")
@@ -189,7 +189,7 @@ def test_unlock_asks_before_it_deletes(server: RedisServer, terminal: Terminal) 
 
 
 def test_unlock_leaves_a_lock_that_changed_hands_meanwhile(server: RedisServer, terminal: Terminal) -> None:
-    """Only the holder who was shown is meant."""
+    """The answer is about the holder that was shown only."""
     put_hash(server, "x", {f"{UUID}:1": 1})
     terminal.enter(f"{program()} unlock --force x; echo status $?")
     wait_until(lambda: "Delete its lock? [y/N]" in terminal.screen(), TIMEOUT, terminal.screen)

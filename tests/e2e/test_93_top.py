@@ -33,13 +33,13 @@ def begin(terminal: Terminal, *arguments: str) -> None:
 
 
 def finish(terminal: Terminal) -> None:
-    """Ends it by its key. It has ended before the terminal is closed: what is killed at its end says nothing."""
+    """Ends `top` by its key and waits for its end. Killed with its terminal it would print nothing."""
     terminal.keys("q")
     terminal.shows("status 0")
 
 
 def row(terminal: Terminal, name: str) -> List[str]:
-    """The cells of a lock on the screen; empty if it is not there."""
+    """Returns the cells of a lock on the screen, or an empty list if it is not there."""
     for line in terminal.screen().splitlines():
         if line.startswith(f"{name} "):
             return re.split(r"  +", line.strip())
@@ -47,7 +47,7 @@ def row(terminal: Terminal, name: str) -> List[str]:
 
 
 def wait_row(terminal: Terminal, name: str, good: Callable[[List[str]], bool]) -> None:
-    """Waits until a row is as it is to be."""
+    """Waits until `good` is true of the cells of a row."""
     wait_until(lambda: good(row(terminal, name)), TIMEOUT, lambda: f"{name} on:\n{terminal.screen()}")
 
 
@@ -91,13 +91,13 @@ def test_a_pattern_and_a_prefix(server: RedisServer, terminal: Terminal) -> None
 
 
 def test_samples_are_of_keys_with_the_prefix(server: RedisServer, terminal: Terminal) -> None:
-    """Among so many keys a report is rare: a sample of another key would show for long that the lock is free."""
+    """Among so many keys a report is rare. A sample of a wrong key would show the lock as free for a long time."""
     server.admin.eval("for i = 1, 20000 do redis.call('set', 'key:' .. i, 'x') end", 0)
     put_hash(server, "app:one", {f"{UUID}:1": 1})
     begin(terminal, "--prefix", "app:")
     wait_row(terminal, "one", lambda cells: len(cells) == 8)
     shown = []
-    for _ in range(40):  # over several of its refreshes
+    for _ in range(40):  # over several refreshes
         shown.append(row(terminal, "one")[2])
         time.sleep(0.05)
     assert all(owner.startswith(UUID[:8]) for owner in shown), shown
@@ -106,7 +106,7 @@ def test_samples_are_of_keys_with_the_prefix(server: RedisServer, terminal: Term
 
 @pytest.mark.parametrize("kind", ["lock", "fenced_lock"])
 def test_hand_overs_are_counted(server: RedisServer, terminal: Terminal, kind: str) -> None:
-    """What changes hands stands first. Two processes' worth of owners take turns."""
+    """Locks that change hands are listed first. Two clients take turns."""
     put_hash(server, "a:quiet", {f"{UUID}:1": 1})
     over = threading.Event()
 
@@ -122,7 +122,7 @@ def test_hand_overs_are_counted(server: RedisServer, terminal: Terminal, kind: s
         turn.start()
     try:
         begin(terminal)
-        least = 3.0 if kind == "lock" else 10.0  # tokens tell of those, too, that no look has seen
+        least = 3.0 if kind == "lock" else 10.0  # tokens also show hand-overs between two samples
         wait_row(terminal, "z:busy", lambda cells: len(cells) == 8 and float(cells[7]) >= least)
         lines = terminal.screen().splitlines()
         assert lines[3].startswith("z:busy ") and lines[4].startswith("a:quiet ")
@@ -144,7 +144,7 @@ def test_hand_overs_are_counted(server: RedisServer, terminal: Terminal, kind: s
 
 
 def test_a_sample_shows_the_host_of_a_new_holder(server: RedisServer, terminal: Terminal) -> None:
-    """Among so many keys a report of the lock is rare: what stands on the screen is of the samples in between."""
+    """Among so many keys a report of the lock is rare: the screen shows the samples in between."""
     server.admin.eval("for i = 1, 20000 do redis.call('set', 'key:' .. i, 'x') end", 0)
     shown: List[List[str]] = []
 
@@ -178,7 +178,7 @@ def test_a_sample_shows_the_host_of_a_new_holder(server: RedisServer, terminal: 
 
 
 def test_a_refresh_comes_when_it_is_due(server: RedisServer, terminal: Terminal, monitor: Monitor) -> None:
-    """And not with the next sample after it: those come every 100 ms."""
+    """It does not come with the next sample after it is due: samples are 100 ms apart."""
     put_hash(server, "lock", {f"{UUID}:1": 1})
     begin(terminal, "-d", "150ms")
 

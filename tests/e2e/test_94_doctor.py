@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`redlatch doctor`: what of a server will hurt locks is named, each by a server that has just that."""
+"""`redlatch doctor` names what will harm locks. Each problem is tested on a server that has just that problem."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from support.shell import redlatch
 
 MakeServer = Callable[..., RedisServer]
 
-# What is not the subject of a test: a server of the tests keeps nothing on disk.
+# Options of a server without findings. Other servers of the tests keep nothing on disk, which is a finding.
 SOUND = {"appendonly": True}
 
 
 def status_for(server: RedisServer, status: int) -> int:
-    """The exit status with that of an old server in it."""
+    """Returns the exit status, or the one for an old server if it is higher."""
     return max(status, WARNING if server.version < (7, 0, 0) else 0)
 
 
 def login(server: RedisServer, *rules: str) -> List[str]:
-    """The arguments for a user with these rules."""
+    """Makes a user with these rules, and returns the arguments to log in."""
     admin: Any = server.admin
     admin.execute_command("ACL", "SETUSER", "worker", "reset", "on", ">secret", *rules)
     return ["--url", f"redis://worker:secret@127.0.0.1:{server.port}"]
@@ -35,13 +35,13 @@ ALL_CHANNELS = "&*"
 
 
 def everything(server: RedisServer) -> List[str]:
-    """Rules for a user who may do all there is; 6.0 has no rules for channels."""
+    """Returns rules for a user with all rights. Redis 6.0 has no rules for channels."""
     return ["~*", "+@all", *([ALL_CHANNELS] if server.version >= (6, 2, 0) else [])]
 
 
 @pytest.fixture(scope="module")
 def sound(server_binary: List[str]) -> Any:
-    """A server of which nothing hurts."""
+    """A server without findings."""
     with RedisServer(**SOUND) as started:
         yield started
 
@@ -70,7 +70,7 @@ def test_the_version(sound: RedisServer) -> None:
         assert "7.0" in found["advice"]
 
 
-# ------------------------------------------------------------------------------------------------ what it is set to --
+# --------------------------------------------------------------------------------------------------------- settings --
 
 
 def test_no_persistence(server: RedisServer) -> None:
@@ -104,7 +104,7 @@ def test_eviction(make_server: MakeServer) -> None:
 
 def test_memory_that_is_nearly_full(make_server: MakeServer) -> None:
     server = make_server()
-    server.admin.setrange("ballast", 20_000_000, "x")  # whose sender has no buffer of that size
+    server.admin.setrange("ballast", 20_000_000, "x")  # the value is large, the command is not
     for part, level in ((0.9, "warning"), (0.985, "problem")):
         used = int(server.admin.info("memory")["used_memory"])
         server.admin.config_set("maxmemory", int(used / part))
@@ -130,7 +130,7 @@ def test_a_user_who_cannot_release(sound: RedisServer) -> None:
     status, findings = examine(sound, *login(sound, *everything(sound), "-hdel"))
     assert status == PROBLEM and "may not use HDEL" in message(findings, "rights", "problem")
     assert ("lock", "problem") in wrong(findings)
-    sound.admin.flushall()  # the probe's own lease would end it, too
+    sound.admin.flushall()  # the lock of the probe would end with its lease, too
 
 
 def test_a_user_of_some_names(sound: RedisServer) -> None:
@@ -196,7 +196,8 @@ def test_a_url_that_finds_the_master() -> None:
 def make_skewed(
     make_server: MakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[int, int], RedisServer]:
-    """Starts a server whose clock is ahead by so many seconds, and jumps by so many with each look."""
+    """Returns a function that starts a server whose clock is wrong by `wrong_by` seconds and jumps by `step` at each
+    reading."""
 
     def make(wrong_by: int, step: int) -> RedisServer:
         library = tmp_path / f"clock{wrong_by}.so"
@@ -232,7 +233,7 @@ def test_a_slow_way_to_the_server(sound: RedisServer) -> None:
     assert status == WARNING and wrong(findings) == {("latency", "warning")}
 
 
-# ------------------------------------------------------------------------------------------------- when nothing goes --
+# ----------------------------------------------------------------------------------------- when no check is possible --
 
 
 def test_no_server_and_no_entry(make_server: MakeServer) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`redlatch doctor` of a cluster: each master is examined, by a lock in one of its own slots, and so are the slots."""
+"""`redlatch doctor` of a cluster: it examines each master, by a lock in one of its own slots, and the slots."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from support.shell import redlatch
 
 @pytest.fixture(name="cluster", scope="module")
 def cluster_fixture() -> Iterator[Cluster]:
-    """Three masters with a replica each, of which nothing hurts."""
+    """Three masters with a replica each, without findings."""
     with Cluster(replicas=1, appendonly=True, cluster_require_full_coverage="no") as cluster:
         yield cluster
 
 
 def acknowledged(cluster: Cluster) -> str:
-    """Its URL, by which a replica has each grant."""
+    """Returns the cluster's URL, by which a replica has each grant."""
     return f"{cluster.url}?min_replicas=1"
 
 
 def nodes_of(findings: Findings, subject: str, level: str) -> Set[str]:
-    """The nodes that something was found of."""
+    """Returns the nodes with findings of this subject and level."""
     return {node for finding in findings[subject] if finding["level"] == level for node in finding["nodes"]}
 
 
 def address(server: RedisServer) -> str:
-    """As findings have it."""
+    """Returns a server's address as findings show it."""
     return f"127.0.0.1:{server.port}"
 
 
 def test_a_sound_cluster(cluster: Cluster) -> None:
-    """Every check is of every master; what is the same of all is printed once."""
+    """Each check covers each master. What is the same on all masters is printed once."""
     old = cluster.servers[0].version < (7, 0, 0)
     status, findings = examine(None, "--url", acknowledged(cluster))
     assert (status, wrong(findings)) == (WARNING if old else 0, set())
@@ -47,7 +47,7 @@ def test_a_sound_cluster(cluster: Cluster) -> None:
     shown = redlatch(None, "doctor", "--url", acknowledged(cluster)).stdout
     assert "slots        all 16384 slots are served" in shown
     locks = "".join(line for line in shown.splitlines() if ": acquired, extended and released a lock in" in line)
-    assert set(re.findall(r"127\.0\.0\.1:\d+", locks)) == masters  # one line for those that took equally long
+    assert set(re.findall(r"127\.0\.0\.1:\d+", locks)) == masters  # masters that took equally long share a line
     assert sum(master.admin.dbsize() for master in cluster.masters) == 0
 
 
@@ -69,7 +69,7 @@ def test_a_cluster_of_one_node() -> None:
 
 
 def test_a_fault_of_one_master(cluster: Cluster) -> None:
-    """It is named with its node."""
+    """The finding names the node."""
     odd = cluster.masters[1]
     odd.admin.config_set("maxmemory-policy", "allkeys-lru")
     odd.admin.config_set("maxmemory", "100mb")
@@ -83,7 +83,7 @@ def test_a_fault_of_one_master(cluster: Cluster) -> None:
 
 
 def test_rights_that_one_master_does_not_give(cluster: Cluster) -> None:
-    """A cluster does not replicate access rules; messages that stay within a shard have commands of their own."""
+    """A cluster does not replicate access rules. Messages within a shard have commands of their own."""
     sharded = cluster.servers[0].version >= (7, 0, 0)
     subscribe = "ssubscribe" if sharded else "subscribe"
     odd = cluster.masters[2]
@@ -99,7 +99,7 @@ def test_rights_that_one_master_does_not_give(cluster: Cluster) -> None:
     assert nodes_of(findings, "rights", "ok") == {address(each) for each in cluster.others(odd)}
     assert nodes_of(findings, "lock", "problem") == {address(odd)}
     for master in cluster.masters:
-        master.admin.flushall()  # the probe's own lease would end it, too
+        master.admin.flushall()  # the lock of the probe would end with its lease, too
 
 
 def test_slots_that_nobody_serves() -> None:

@@ -64,7 +64,7 @@ def test_a_prefix_is_no_pattern(server: RedisServer) -> None:
 
 
 def slow_commands(server: RedisServer) -> Dict[bytes, int]:
-    """The commands in the server's slow log, and the longest that each took, in microseconds."""
+    """Returns the commands in the server's slow log, and the longest that each took, in microseconds."""
     client: Any = server.admin
     slow: Dict[bytes, int] = {}
     for entry in client.slowlog_get(5000):
@@ -73,7 +73,7 @@ def slow_commands(server: RedisServer) -> Dict[bytes, int]:
 
 
 def memory_of_list(server: RedisServer, out: Path) -> int:
-    """Runs `list` into a file; the most memory it had, in kilobytes. A launcher of its own measures, since a child of
+    """Runs `list` into a file and returns the most memory it had, in kilobytes. A launcher measures, since a child of
     this process would be charged with this process's memory until it becomes the command.
     """
     launcher = (
@@ -87,8 +87,8 @@ def memory_of_list(server: RedisServer, out: Path) -> int:
 
 
 def quietest_us(server: RedisServer, expected: Set[str], out: Path) -> int:
-    """Lists all, into a file; the longest that any command of the server took, each in the quietest of some tries: a
-    command that was put aside for another process counts as slow, too.
+    """Lists all into a file and returns the longest that any command of the server took. Each command counts with its
+    quickest try, since a command that the system interrupts for another process counts as slow, too.
     """
     client: Any = server.admin
     client.config_set("slowlog-max-len", 5000)
@@ -180,7 +180,7 @@ def test_the_table_of_every_form(server: RedisServer) -> None:
 
 
 def in_terminal(server: RedisServer, *arguments: str, columns: int = 60, **more: str) -> str:
-    """What a command prints on a terminal of that width."""
+    """Returns what a command prints on a terminal of that width."""
     parent, child = pty.openpty()
     subprocess.run(["stty", "cols", str(columns)], stdin=child, check=True)
     values = {**environment(server, TERM="xterm", LC_ALL="C.UTF-8"), **more}
@@ -192,7 +192,7 @@ def in_terminal(server: RedisServer, *arguments: str, columns: int = 60, **more:
     try:
         while True:
             printed += os.read(parent, 4096)
-    except OSError:  # the terminal has no other end any more
+    except OSError:  # the other end of the terminal is closed
         os.close(parent)
     assert process.wait(20) == 0
     return printed.decode().replace("\r\n", "\n")
@@ -337,7 +337,8 @@ def test_a_number_may_be_a_semaphore_a_latch_or_anything(server: RedisServer) ->
 
 
 def test_what_is_counted_is_neither_held_nor_free(server: RedisServer) -> None:
-    """Whether of its permits none, some or all are taken: its data look as a latch's before the first, and after."""
+    """None, some or all of its permits are taken. Before the first acquire its data look like a latch's, later they do
+    not."""
     with library.connect(server.url) as client:
         slots = client.permit_semaphore("slots")
         slots.try_set_permits(2)
@@ -351,7 +352,7 @@ def test_what_is_counted_is_neither_held_nor_free(server: RedisServer) -> None:
 
 
 def test_an_owner_is_found_among_very_many(server: RedisServer) -> None:
-    """However many others hold it, and wherever the server's hash has put that owner."""
+    """The owner is found among any number of others, wherever the server's hash has put it."""
     put_hash(server, "read", {"mode": "read", f"{UUID}:7:write": 1, **{f"{UUID}:{one}": 2 for one in range(3000)}})
     until = int(time.time() * 1000) + 60_000
     owners = {f"{one:022d}": f"{UUID}:{one}" for one in range(3000)}
@@ -413,7 +414,7 @@ def test_unlock_wakes_those_who_wait_for_any_kind(server: RedisServer, name: str
 
 
 def test_unlock_names_each_who_holds_it(server: RedisServer) -> None:
-    """Of more than are told of, it says how many."""
+    """If there are more holders than it names, it says how many more."""
     put_every_form(server)
     put_hash(server, "many", {"mode": "read", **{f"{UUID}:{one}": 1 for one in range(300)}})
     expected = {"reading": [f"{UUID}:1, reader, count 1", f"{UUID}:2, reader, count 3"],
@@ -466,7 +467,7 @@ def test_every_command_helps_and_refuses(server: RedisServer, command: str) -> N
 
 
 def test_what_every_command_prints_about_itself_is_what_was_recorded() -> None:
-    """No word of it is lost by a change of something else; usage_texts.py records it again."""
+    """A change of something else must not change these texts. usage_texts.py records them again."""
     assert usage_texts() == RECORDED.read_text(encoding="utf-8")
 
 

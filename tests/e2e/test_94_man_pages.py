@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[2] / "core" / "cli" / "redlatch.1"
 
 
 def examples() -> List[List[str]]:
-    """The words of each call of `redlatch` in the examples, up to the command that it runs."""
+    """Returns the words of each call of `redlatch` in the examples, up to the command that it runs."""
     source = PAGE.read_text(encoding="utf-8").partition(".SH EXAMPLES")[2].partition("\n.SH ")[0]
     text = re.sub(r"\\f[BIR]", "", source).replace("\\-", "-")
     return [call.partition(" -- ")[0].split() for call in re.findall(r"\bredlatch ([a-z]+ [^|;&\n]*)", text)]

@@ -20,7 +20,7 @@ COMMANDS = "run, elect, list, show, wait, unlock, acquire, release, extend, doct
 
 
 def check(server: RedisServer, line: str, status: int, *messages: str) -> None:
-    """Runs a line: its exit status, and exactly these messages. `~` stands for a blank within a word."""
+    """Runs a line, which must end with this status and just these messages. `~` stands for a blank within a word."""
     done = redlatch(server, *(word.replace("~", " ") for word in line.split()))
     assert (done.returncode, done.stdout) == (status, "")
     assert done.stderr.splitlines() == [f"redlatch: {message}" for message in messages]
@@ -118,7 +118,7 @@ def test_a_script_that_may_not_be_executed(server: RedisServer, tmp_path: Path) 
 
 
 def last(server: RedisServer, *arguments: str, **more: str) -> Tuple[int, List[str]]:
-    """The exit status and the messages of `list` for a server."""
+    """Returns the exit status and the messages of `list` for a server."""
     done = redlatch(None, "list", *arguments, **more)
     return done.returncode, [message[len("redlatch: "):] for message in done.stderr.splitlines()]
 
@@ -163,7 +163,7 @@ def test_tls_at_a_plain_port(server: RedisServer) -> None:
 
 @pytest.fixture
 def web_server() -> Iterator[int]:
-    """The port of something that answers as a web server does."""
+    """The port of a server that answers as a web server does."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the access rules refuse is told in the words that were typed: the command, and the name without the prefix."""
+"""A refusal by access rules is reported in the words that were typed: the command, and the name without the prefix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.shell import redlatch
 
 @pytest.fixture
 def url(server: RedisServer) -> Iterator[str]:
-    """The address for a user who may use no key but those that begin with ok:."""
+    """The URL of a user who may use only keys that begin with ok:."""
     server.admin.execute_command("ACL", "SETUSER", "worker", "reset", "on", ">secret", "~ok:*", "+@all",
                                  *(["&*"] if server.version >= (6, 2, 0) else []))
     yield f"redis://worker@127.0.0.1:{server.port}"

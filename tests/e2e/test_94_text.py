@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command prints is fit for a terminal, whatever a server, a key or an argument holds: nothing that moves the
+"""What the command prints is fit for a terminal, whatever a server, a key or an argument contains: nothing moves the
 cursor, changes colours or turns the direction of writing."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNFIT = set("\x1b\x07\x7f\u009b\u202e\u2066\u200b\u2028")
 
 
 def record_of(*parts: object) -> bytes:
-    """What the script `inspect` would answer."""
+    """Returns what the script `inspect` would reply."""
     texts = [str(part).encode() for part in parts]
     inner = b"".join(b"%d:%s" % (len(text), text) for text in texts)
     return b"1:0%d:%s" % (len(inner), inner)
@@ -38,7 +38,7 @@ def test_json_escapes_what_is_not_fit(server: RedisServer) -> None:
 
 @pytest.mark.parametrize("command", ["list", "show", "unlock"])
 def test_what_a_server_says_of_a_lock(command: str) -> None:
-    """Our script tells of no such value, type or owner; a server may."""
+    """redlatch's script reports no such value, type or owner, but a hostile server may."""
     record = record_of(WILD, WILD[:12], 5, 29999, 0, 1, 0, 0, 1, 1, 1, f"{UUID}{WILD}", WILD[:9], -1)
     with ScriptedServer(by_word={"EVALSHA": record}) as hostile:
         done = redlatch(None, command, "--url", hostile.url, *([] if command == "list" else ["x"]))

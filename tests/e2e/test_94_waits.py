@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`redlatch wait`: what it waits for, where it listens, what it says."""
+"""`redlatch wait`: what it waits for, which channel it subscribes to, what it prints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import RedisServer, RedissonShapedPeer, wait_until
 from support.shell import TIMEOUT, redlatch, start
 from support.wire import channel, subscribers
 
-# A wait that missed its message looks after 5 s.
+# A waiter that missed its message rechecks after 5 s.
 RECHECK = 4.0
 
 
@@ -65,7 +65,8 @@ def test_what_is_no_lock_is_not_waited_for(server: RedisServer, lock_name: str) 
 
 @contextmanager
 def listening(server: RedisServer, name: str, notified: str, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """The command, waiting for a name and listening to a channel; at the end a message has ended it."""
+    """Starts the command, which waits for a name and subscribes to a channel. At the end a message must have ended
+    it."""
     admin: Any = server.admin
     waiting = start(server, "wait", *options, name)
     wait_until(lambda: admin.pubsub_numsub(notified)[0][1] == 1, TIMEOUT, f"the command to listen to {notified}")

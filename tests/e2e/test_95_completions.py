@@ -25,7 +25,7 @@ UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
 
 
 def output_of(server: RedisServer, *command: str, **more: str) -> List[str]:
-    """The lines that a shell prints, with `redlatch` in its path; variables of the environment as keywords."""
+    """Returns the lines that a shell prints, with `redlatch` in its path. Keywords are variables of the environment."""
     path = os.pathsep.join([str(Path(program()).parent), os.environ["PATH"]])
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30,
                           env={**environment(server, **more), "PATH": path})
@@ -34,7 +34,7 @@ def output_of(server: RedisServer, *command: str, **more: str) -> List[str]:
 
 
 def in_bash(server: RedisServer, *words: str) -> List[str]:
-    """What bash offers for the last of the words."""
+    """Returns what bash offers for the last of the words."""
     line = " ".join(f"'{word}'" for word in words)
     text = (f"source {FOLDER}/redlatch.bash; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}"
             f"; COMP_LINE='{' '.join(words)}'; COMP_POINT=${{#COMP_LINE}}; _redlatch"
@@ -43,7 +43,7 @@ def in_bash(server: RedisServer, *words: str) -> List[str]:
 
 
 def in_fish(server: RedisServer, line: str) -> List[str]:
-    """What fish offers at the end of a line."""
+    """Returns what fish offers at the end of a line."""
     offered = output_of(server, "fish", "--no-config", "-c", f"source {FOLDER}/redlatch.fish; complete -C '{line}'")
     return [entry.split("\t")[0] for entry in offered]
 
@@ -83,34 +83,34 @@ def test_fish(server: RedisServer, locks: List[str]) -> None:
 
 def test_zsh(server: RedisServer, locks: List[str]) -> None:
     assert output_of(server, "zsh", "-f", "-n", str(FOLDER / "_redlatch")) == []
-    # What is offered as names comes from the function that is asked here.
+    # The names that zsh offers come from the function that is called here.
     text = f"compadd() {{ print -l ${{(P)2}} }}; source {FOLDER}/_redlatch 2>/dev/null; _redlatch_names"
     stubbed = f"_arguments() {{ :; }}; _describe() {{ :; }}; words=(redlatch list); CURRENT=3; {text}"
     assert output_of(server, "zsh", "-f", "-c", stubbed)[-2:] == locks
 
 
-# --------------------------------------------------------------------------------------------- what is asked of whom --
+# --------------------------------------------------------------------------------------------- which server is asked --
 
 
 def offered(server: RedisServer, *words: str, **more: str) -> List[str]:
-    """What `redlatch complete` offers for words as they are typed."""
+    """Returns what `redlatch complete` offers for words as they are typed."""
     done = redlatch(server, "complete", "redlatch", *words, **more)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
 def calls(server: RedisServer, command: str) -> int:
-    """How often the server has carried out a command."""
+    """Returns how often the server has carried out a command."""
     return server.commandstats().get(command, 0)
 
 
 def connections_received(server: RedisServer) -> int:
-    """How many connections the server has had."""
+    """Returns how many connections the server has had."""
     return int(server.admin.info("stats")["total_connections_received"])
 
 
 def test_one_page_of_a_large_server(server: RedisServer, locks: List[str]) -> None:
-    """Whatever is there: one SCAN, whose COUNT is about a hundred."""
+    """However many keys there are, each completion is one SCAN, whose COUNT is about a hundred."""
     server.admin.eval("for i = 1, 20000 do redis.call('set', 'key:' .. i, i) end", 0)
     server.reset_commandstats()
     assert set(offered(server, "show", "ord")) <= set(locks)
@@ -138,7 +138,7 @@ def test_the_server_that_is_typed(server: RedisServer, make_server: MakeServer, 
 
 @pytest.mark.parametrize("url", ["$UNKNOWN", "`url`", "$(url)", "~other/x", "${UNKNOWN:-x}"])
 def test_a_server_that_only_the_shell_knows(server: RedisServer, locks: List[str], url: str) -> None:
-    """Nobody is asked then, least of all another server."""
+    """No server is asked then, least of all another one."""
     before = connections_received(server)
     assert offered(server, "-u", url, "show", "") == []
     assert connections_received(server) == before
@@ -162,7 +162,7 @@ def test_a_configured_pattern(server: RedisServer, locks: List[str]) -> None:
 
 
 def test_a_server_that_does_not_answer(make_server: MakeServer) -> None:
-    """The quickest of some tries: a process may be kept waiting by others of the machine, too."""
+    """The quickest of some tries counts, since other processes may keep one waiting."""
     server = make_server()
     server.sigstop()
     quickest = TIMEOUT
@@ -217,7 +217,7 @@ def terminal(shared_terminal: Terminal) -> Terminal:
 
 
 def press_tab(terminal: Terminal, line: str) -> None:
-    """Press the key again when nothing came: names are completed within 100 ms, which a busy machine may miss."""
+    """Presses Tab, and again if nothing came: names are completed within 100 ms, which a busy machine may miss."""
     for _ in range(10):
         terminal.keys("Tab")
         with suppress(AssertionError):
@@ -238,12 +238,12 @@ def press_tab(terminal: Terminal, line: str) -> None:
      "redlatch run --url redis://127.0.0.1:1 deploy:shop -- printenv"),
 ])
 def test_the_key_tab(server: RedisServer, terminal: Terminal, typed: str, line: str) -> None:
-    """Names with colons, at which bash parts words, and with blanks; the command behind the name."""
+    """Names with colons, at which bash splits words, and with blanks. The command behind the name is completed, too."""
     for name in ("deploy:shop", "two words", "dee\nper"):
         server.admin.hset(name, f"{UUID}:1", 1)
         server.admin.pexpire(name, 60_000)
     terminal.keys("-l", typed)
     press_tab(terminal, line)
-    terminal.keys("-l", "#")  # comes after what the shell has completed, and a blank
+    terminal.keys("-l", "#")  # stands behind what the shell has completed, and a blank
     wait_until(lambda: any(shown.rstrip() in (f"$ {line} #", f"$ {line}#") for shown in terminal.screen().splitlines()),
                TIMEOUT, lambda: f"{line!r} on:\n{terminal.screen()}")

@@ -19,14 +19,14 @@ from loops import World, run
 from support import RedisServer
 
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-# Facts, errors and types: what they are made of is in their text.
+# Errors, types and plain data need no example: their text says what they consist of.
 WITHOUT_EXAMPLE = (BaseException, redlatch.Status, redlatch.LockTimeout, redlatch.Report, redlatch.Party,
                    redlatch.LockState, redlatch.Tuning)
 
 
 def documented(package: ModuleType, of: str) -> Iterator[Any]:
-    """The functions and classes of a package that are to have examples, and the methods that they have from modules
-    whose names begin so."""
+    """Yields the functions and classes of a package that must have examples, and their methods from modules whose names
+    begin with `of`."""
     for name in package.__all__:
         thing = getattr(package, name)
         if not getattr(thing, "__module__", "").startswith("redlatch"):
@@ -47,7 +47,7 @@ FOR_TASKS: Dict[str, Any] = dict(documented(redlatch.aio, "redlatch.aio"))
 
 @pytest.fixture(autouse=True)
 def same_sigterm() -> Iterator[None]:
-    """An example may handle SIGTERM."""
+    """Restores the handler of SIGTERM, which an example may change."""
     before = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, before)
@@ -57,7 +57,7 @@ def same_sigterm() -> Iterator[None]:
 def test_example(server: RedisServer, name: str) -> None:
     server.admin.flushall()
     with redlatch.connect(server.url) as client:
-        names = {"redlatch": redlatch, "client": client}  # which an example need not make
+        names = {"redlatch": redlatch, "client": client}  # an example may use these without making them
         parsed = doctest.DocTestParser().get_doctest(inspect.getdoc(DOCUMENTED[name]) or "", names, name, None, 0)
         assert parsed.examples, f"{name} has no example"
         printed: List[str] = []
@@ -67,7 +67,7 @@ def test_example(server: RedisServer, name: str) -> None:
 
 
 async def outcome_of(example: doctest.Example, names: Dict[str, Any]) -> str:
-    """What an example prints, which may wait."""
+    """Runs an example, which may await, and returns what it prints."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         code = compile(example.source, "<example>", "single", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -99,12 +99,12 @@ def test_example_for_tasks(server: RedisServer, name: str, loop: str) -> None:
 
 
 def test_docstrings_are_in_one_style() -> None:
-    """Arguments stand under Args, as of Google's style, and each one that a call takes is there."""
+    """Arguments are listed under Args, in Google's style, and each argument of the call is listed."""
     for name, thing in [*DOCUMENTED.items(), *FOR_TASKS.items()]:
         text = inspect.getdoc(thing) or ""
         if "Args:" not in text or inspect.isclass(thing):
             continue
         listed = text.split("Args:\n", 1)[1].split("\n\n", 1)[0]
-        # **others are those that are refused.
+        # **others are arguments that are refused.
         taken = [each for each in inspect.signature(thing).parameters if each not in ("self", "others")]
         assert [line.split(":")[0].strip() for line in listed.splitlines() if line[4:5] != " "] == taken, name

@@ -17,7 +17,7 @@ from support.shell import program as command
 from support.wire import build_directory
 
 EXAMPLES = ROOT / "examples"
-# What each prints, in this order.
+# What each example prints, in this order.
 SAYS: Dict[str, Tuple[str, ...]] = {
     "c/lock.c": ("held as", "released"),
     "c/event_loop.c": ("task 0 has the lock", "task 1 has the lock", "done"),
@@ -33,7 +33,7 @@ ARGUMENTS = {"python/leader.py": ["2"], "shell/deploy.sh": ["shop"]}
 
 
 def run(example: str, server: RedisServer, folder: Path, **more: str) -> str:
-    """What an example prints that must succeed."""
+    """Runs an example, which must succeed, and returns what it prints."""
     source, library = EXAMPLES / example, build_directory() / "core"
     start = [str(source)]
     if source.name.startswith("test_"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Lua module, under each Lua: scenes of tests/lua, and what of them can only be seen from outside."""
+"""The Lua module, under each Lua: the scenes of tests/lua, and what can be seen of them from outside only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.wire import fields, subscribers
 ENDS = SOURCES / "ends.lua"
 # Scenes that talk with their test, or end in a way of their own.
 TALKING = ["binary_names", "late_renewal", "program_fails", "waits", "waits_in_coroutine", "waits_without_taking"]
-# Well below the lease of 30 s and the look every 5 s.
+# Well below the lease of 30 s and the recheck every 5 s.
 SOON = 4.0
 
 
@@ -28,7 +28,7 @@ def lua(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("basics") if scene not in TALKING])
 def test_basics(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """Acquire, release, what is answered and what is raised."""
+    """Acquire and release: results and errors."""
     play(lua, "basics", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
 
@@ -45,7 +45,7 @@ def test_binary_names(server: RedisServer, lua: str, lock_name: str) -> None:
 
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("ends") if scene not in TALKING])
 def test_ends(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """However something ends - also the program with locks held - nothing is left on the server."""
+    """However a thing ends, even the program while it holds locks, nothing is left on the server."""
     play(lua, "ends", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
 
@@ -91,7 +91,7 @@ def test_interrupted(server: RedisServer, peer: RedissonShapedPeer, lua: str, sc
 
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("events") if scene not in TALKING])
 def test_events(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """Started calls and what next_event() tells of them."""
+    """Started calls and what next_event() returns about them."""
     play(lua, "events", scene, server.url, lock_name)
     # A holder's lease ends a moment before the server's, and one of the scenes lets a lease run out.
     wait_until(lambda: server.admin.keys("*") == [])
@@ -109,7 +109,7 @@ def test_late_renewal(server: RedisServer, lua: str, lock_name: str) -> None:
 
 @pytest.mark.parametrize("scene", scenes_of("elections"))
 def test_elections(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """One candidate leads, whatever ends it, and nothing is left when it is over."""
+    """One candidate leads at a time, whatever ends the one before it, and nothing is left at the end."""
     play(lua, "elections", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
 
@@ -131,7 +131,8 @@ def test_loops(server: RedisServer, peer: RedissonShapedPeer, lua: str, loop: st
 
 
 def test_every_parameter_is_known() -> None:
-    """What the header hands out, and strings with their sizes, have a typemap: SWIG would pass them on as pointers."""
+    """Output parameters of the header, and strings with their sizes, have a typemap. SWIG would pass them on as
+    pointers."""
     headers = sorted((ROOT / "core" / "include").glob("redlatch*.h"))
     header = "".join(path.read_text(encoding="utf-8") for path in headers)
     handed_out = re.findall(r"\*+(\w+_out)\b", re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL))
@@ -144,13 +145,13 @@ def test_every_parameter_is_known() -> None:
 
 @pytest.mark.parametrize("scene", scenes_of("reports"))
 def test_reports(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """What the server knows of locks."""
+    """Reports of locks."""
     play(lua, "reports", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
 
 
 @pytest.mark.parametrize("scene", scenes_of("answers"))
 def test_answers(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """Started questions and changes, and what their events bring."""
+    """Started inquiries and changes, and the results in their events."""
     play(lua, "answers", scene, server.url, lock_name)
     assert [key for key in server.admin.keys("*") if not key.startswith(b"redlatch_op:")] == []

@@ -20,17 +20,17 @@ WAITS = {
     "waits_for_permit": "redisson_sc:{%s}",
     "waits_for_latch": "redisson_countdownlatch__channel__{%s}",
 }
-# Well below the time after which a waiter would look by itself.
+# Well below the time after which a waiter rechecks by itself.
 SOON = 4.0
 
 
 def keys(server: RedisServer) -> List[bytes]:
-    """What is on the server but records of what was carried out, which stay for a minute."""
+    """Returns the keys on the server without the records of operations, which stay for a minute."""
     return [key for key in server.admin.keys("*") if not key.startswith(b"redlatch_op:")]
 
 
 def waiting(server: RedisServer, scene: str, name: str) -> bool:
-    """Whether the program listens."""
+    """Returns whether the program is subscribed."""
     channel = WAITS[scene] % name
     return bool(server.admin.pubsub_numsub(channel)[0][1] == 1)
 
@@ -38,7 +38,7 @@ def waiting(server: RedisServer, scene: str, name: str) -> bool:
 @pytest.mark.parametrize("lua", LUAS)
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("counts") if scene not in TALKING])
 def test_scenes(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
-    """What is answered, what is raised, and which events come; nothing is left on the server."""
+    """Results, errors and events. Nothing is left on the server."""
     play(lua, "counts", scene, server.url, lock_name)
     assert keys(server) == []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lua: user and password that change under a client, and the event of a refusal."""
+"""Lua: the user and the password of a client change, and a refusal is an event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support import RedisServer
 from support.lua_programs import LUAS
 from support.lua_programs import environment as lua_environment
 
-# Reads passwords from its input, one a line, and says what became of each.
+# Reads passwords from its input, one a line, and prints the result of each.
 LUA = """
 local redlatch = require "redlatch"
 local url, user, first, name = arg[1], arg[2], arg[3], arg[4]
@@ -49,7 +49,7 @@ say(assert(client:inspect(name)).locked, lock:release(), pcall(client.set_creden
 
 @pytest.mark.parametrize("lua", LUAS)
 def test_credentials(server: RedisServer, lock_name: str, tmp_path: Path, lua: str) -> None:
-    """What is held stays held; the server ends all connections before the last call."""
+    """The hold stays held. The server ends all connections before the last call."""
     user = User(server, "rotating")
     script = tmp_path / "credentials.lua"
     script.write_text(LUA)

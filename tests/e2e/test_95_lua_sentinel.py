@@ -13,7 +13,7 @@ from support.sentinels import Watched
 from support.topologies import Replicas
 
 SECRET = "S3CR3T"
-# Holds a lock, says so, and goes on until the event of a move has come.
+# Holds a lock, prints that it does, and goes on until the event of a move has come.
 LUA = """
 local redlatch = require "redlatch"
 local client = assert(redlatch.connect(arg[1], {sentinel_password = arg[3]}))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs on README.md, on the pages of docs/ and in the rock's README are run as they stand there, but for their
-servers' addresses.
+"""The programs on README.md, on the pages of docs/ and in the rock's README are run as they stand there. Only the
+addresses of their servers are replaced.
 
-A page's blocks marked python are one program, as later blocks use the client of the first. Those that import gevent are
-programs of tests/frameworks/test_gevent.py, which has it. Those marked lua are one as well. Each block marked c is a
-program of its own. Blocks marked bash run one after the other. Blocks with another mark, or none, are only shown.
+A page's blocks marked python are one program, as later blocks use the client of the first. Blocks that import gevent
+belong to tests/frameworks/test_gevent.py instead, where gevent is installed. Blocks marked lua are one program, too.
+Each block marked c is a program of its own. Blocks marked bash run one after the other. Blocks with another mark, or
+none, are only shown.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from support.tls_server import TlsServer
 from support.wire import build_directory
 
 PAGES = [ROOT / "README.md", ROOT / "lua-rock" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# Latches that the programs wait for, to be counted down by somebody else.
+# Latches that the programs wait for. A thread of the test counts them down.
 LATCHES = ("batch", "ready", "opened")
 # The password of the user `worker` of a server with TLS.
 TOKEN = "a-token"
-# What the programs of a page must print, beside ending well.
+# What the programs of a page must print. They must also succeed.
 PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
     ("README.md", "python"): ("one process",),
     ("README.md", "lua"): ("only one process at a time is here",),
@@ -83,24 +84,24 @@ PRINTED: Dict[Tuple[str, str], Tuple[str, ...]] = {
 
 
 def name_of(page: Path) -> str:
-    """A page's path in the tree."""
+    """Returns a page's path in the tree."""
     return page.relative_to(ROOT).as_posix()
 
 
 def programs(page: Path, language: str) -> List[str]:
-    """The blocks of a page in one language, without those that import gevent."""
+    """Returns the blocks of a page in one language, without those that import gevent."""
     text = page.read_text(encoding="utf-8")
     found = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     return [program for program in found if not program.startswith("from gevent ")]
 
 
 def pages_with(language: str) -> List[str]:
-    """The pages that have programs in a language."""
+    """Returns the pages that have programs in a language."""
     return [name_of(page) for page in PAGES if programs(page, language)]
 
 
 def run(command: List[str], **options: str) -> str:
-    """What a program prints that must succeed."""
+    """Runs a program, which must succeed, and returns what it prints."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False,
                           env={**os.environ, **options})
     assert done.returncode == 0, f"{command[0]}: status {done.returncode}\n{done.stdout}{done.stderr}"
@@ -108,7 +109,7 @@ def run(command: List[str], **options: str) -> str:
 
 
 def as_one_lua_program(found: List[str], lua: str) -> str:
-    """The first makes client and lock, and the others are blocks of their own that use them."""
+    """Joins the programs. The first makes client and lock, and the others are blocks that use them."""
     reported = [each for each in found if "<close>" not in each or lua == "lua5.4"]
     return "\n".join([reported[0], *(f"do\n{each}end" for each in reported[1:])])
 
@@ -141,8 +142,8 @@ class Runner:
         self._tls: Optional[TlsServer] = None
 
     def with_addresses(self, program: str, down: str = "") -> str:
-        """Puts addresses of servers that are there in the places of those that a program names; nobody listens at that
-        of the one that is `down`."""
+        """Replaces the addresses that a program names with those of running servers. Nobody listens at the address of
+        the server `down`."""
         for place, server in zip("abc", self.servers):
             url = f"redis://127.0.0.1:{free_port()}" if place == down else server.url
             program = program.replace(f"redis://{place}:6379", url)
@@ -151,7 +152,7 @@ class Runner:
         return re.sub(r"redis://127\.0\.0\.1:6379(/0)?", self.servers[0].url, program)
 
     def _with_tls(self, program: str) -> str:
-        """The same for a server with TLS that wants a certificate of its clients if they have one."""
+        """Does the same for a server with TLS, which verifies the certificates of clients that have one."""
         ca = Authority(self.folder / "certificates", "our CA")
         worker = ca.certificate("worker", names="DNS:worker")
         self._tls = TlsServer(ca.certificate(), ca.file, tls_auth_clients="optional")
@@ -169,25 +170,26 @@ class Runner:
             self._tls.server.close()
 
     def write(self, name: str, program: str, down: str) -> str:
-        """The path of a program's file."""
+        """Writes a program's file and returns its path."""
         path = self.folder / name
         path.write_text(self.with_addresses(program, down), encoding="utf-8")
         return str(path)
 
     def python(self, found: List[str], down: str = "") -> str:
-        """What the programs print, as one."""
+        """Runs the programs as one and returns what they print."""
         script = self.write("page.py", "\n".join(found), down)
         package = str(Path(redlatch.__file__).resolve().parents[1])
         return run([sys.executable, script], PYTHONPATH=package, REDIS_URL=self.servers[0].url,
                    TOKEN_FILE=str(self.folder / "token"))
 
     def lua(self, found: List[str], lua: str, down: str = "") -> str:
-        """What the programs print, as one."""
+        """Runs the programs as one and returns what they print."""
         script = self.write("page.lua", as_one_lua_program(found, lua), down)
         return run([lua, script], **{**environment(lua), "REDIS_URL": self.servers[0].url})
 
     def c(self, found: List[str]) -> str:
-        """What each prints, compiled as the pages say, but for where the library is."""
+        """Compiles each program as the pages say, except for the library's folder, and returns what all of them
+        print."""
         program, library = str(self.folder / "program"), build_directory() / "core"
         flags = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT}/core/include", f"-L{library}", "-lredlatch"]
         printed = ""
@@ -197,7 +199,7 @@ class Runner:
         return printed
 
     def bash(self, found: List[str]) -> str:
-        """What the commands print, the first that fails being the last."""
+        """Runs the commands until one fails, and returns what they print."""
         script = self.write("page.sh", "\n".join(found), "")
         path = f"{Path(shell.program()).parent}:{os.environ['PATH']}"
         return run(["bash", "-eu", script], PATH=path, REDIS_URL=self.servers[0].url)
@@ -212,7 +214,7 @@ def runner(servers: List[RedisServer], tmp_path: Path) -> Iterator[Runner]:
 
 
 def check(page: str, language: str, printed: str) -> None:
-    """A program printed what it is to print."""
+    """Checks that a program printed what it must."""
     for words in PRINTED.get((page, language), ()):
         assert words in printed, printed
 

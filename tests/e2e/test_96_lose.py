@@ -16,7 +16,7 @@ from loops import World, run
 from redlatch.testing import Server, lose
 from support import RedisServer
 
-# The default lease is renewed after 10 s: what is noticed earlier was noticed because of lose().
+# The default lease is renewed after 10 s: a loss that is noticed earlier was noticed because of lose().
 AT_MOST = 5.0
 KINDS: Dict[str, Callable[[Any, str], Any]] = {
     "mutex": lambda client, name: client.lock(name),
@@ -60,7 +60,7 @@ def test_a_red_lock(
 
 
 def test_on_lost_was_called(client: redlatch.Client, lock_name: str) -> None:
-    """Whichever thread calls it: it has returned. Of nested locks both have."""
+    """When lose() returns, on_lost has returned, whichever thread calls it. For nested locks both calls have."""
     for attempt in range(30):
         calls: List[str] = []
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_lost(client: redlatch.Client, lock_name: str) -> None:
 
 @pytest.mark.parametrize("thing", [lose, Server])
 def test_examples(client: redlatch.Client, thing: Any) -> None:
-    """Those of the docstrings."""
+    """The examples in the docstrings."""
     names = {"redlatch": redlatch, "client": client, "lose": lose, "Server": Server}
     parsed = doctest.DocTestParser().get_doctest(inspect.getdoc(thing) or "", names, thing.__name__, None, 0)
     printed: List[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""redlatch.testing: its fixtures in runs of pytest of their own, and its server."""
+"""redlatch.testing: its fixtures, in separate runs of pytest, and its server."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def service(redlatch_server):
 def test_beside_a_hold_of_the_module(service, redlatch_client):
     assert redlatch_client.lock("leader").state().locked
 """
-# Each leaves something behind, and what has to be said of it.
+# Tests that each leave something behind, and the lines that must report it.
 BAD: Dict[str, List[str]] = {
     """
 def test_hold(redlatch_client):
@@ -98,7 +98,7 @@ def test_fair_waiter_of_another_client(redlatch_client, redlatch_server):
 
 
 def run(pytester: pytest.Pytester, text: str) -> pytest.RunResult:
-    """A run of pytest over one module, with the plugin."""
+    """Runs pytest over one module, with the plugin."""
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(test_module=START + text)
     return pytester.runpytest_subprocess("-p", "no:xdist", "-p", "no:cacheprovider", timeout=60)
@@ -106,7 +106,7 @@ def run(pytester: pytest.Pytester, text: str) -> pytest.RunResult:
 
 @pytest.fixture(autouse=True)
 def package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The runs find the redlatch that is tested."""
+    """The runs of pytest import the redlatch that is tested."""
     monkeypatch.setenv("PYTHONPATH", str(Path(redlatch.__file__).resolve().parents[1]))
 
 
@@ -123,7 +123,7 @@ def test_the_page(pytester: pytest.Pytester) -> None:
 
 
 def test_what_is_left_behind_is_named(pytester: pytest.Pytester) -> None:
-    """Each test has an error of its own, and what an earlier one left is not held against the next."""
+    """Each test has an error of its own. What an earlier test left is not reported again for the next."""
     clean = "\ndef test_clean(redlatch_client):\n    assert redlatch_client.lock('orders:6').acquire(timeout=1)\n" \
             "    redlatch_client.lock('orders:6').release()\n"
     result = run(pytester, "\n".join([*BAD, clean]))
@@ -159,7 +159,7 @@ def test_a_killed_run_leaves_no_server(pytester: pytest.Pytester) -> None:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended. Nobody may have waited for it yet."""
+    """Returns whether a process has ended, even if nobody has waited for it yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -177,7 +177,7 @@ def test_two_servers_of_which_the_second_first_tries_the_port_of_the_other(monke
                 with client.lock("orders"):
                     assert not other.lock("orders").state().locked
             pid, folder = second._process.pid if second._process else 0, second._folder
-            os.kill(pid, signal.SIGTERM)  # it may end before it is closed
+            os.kill(pid, signal.SIGTERM)  # the server may end before it is closed
     assert gone(pid) and not folder.exists()
     second.close()
 

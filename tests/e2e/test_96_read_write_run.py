@@ -17,7 +17,7 @@ NOT_OBTAINED = 1
 
 @pytest.fixture
 def client(server: RedisServer) -> Iterator[library.Client]:
-    """Another process' client, as far as the command can tell."""
+    """A client of another process than the command's."""
     with library.connect(server.url) as opened:
         yield opened
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of several masters: names in all slots, whatever the nodes say at first."""
+"""A cluster of several masters: names in all slots, and clients that know only some of the nodes at first."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def cluster_fixture() -> Iterator[Cluster]:
 
 @pytest.fixture(name="client")
 def client_fixture(cluster: Cluster) -> Iterator[redlatch.Client]:
-    """One that knows the first node only."""
+    """A client that knows the first node only."""
     with redlatch.connect(cluster.url.partition(",")[0]) as client:
         yield client
 
 
 def on_each_master(cluster: Cluster, stem: str) -> List[str]:
-    """A name that each of the masters serves."""
+    """Returns a name for each of the masters."""
     found = {}
     number = 0
     while len(found) < len(cluster.servers):
@@ -90,7 +90,7 @@ def test_a_release_wakes_who_waits(cluster: Cluster, client: redlatch.Client, lo
 
 @pytest.mark.parametrize("kind", [kind for kind in LOCKS if kind not in ("group", "multi")])
 def test_the_hold_of_another_process(cluster: Cluster, client: redlatch.Client, lock_name: str, kind: str) -> None:
-    """It is extended and released by the owner's id, on whatever node it is; who waits gets a message."""
+    """A hold is extended and released by its owner id, on whatever node it is. A waiter gets a message."""
     for name in on_each_master(cluster, lock_name):
         with redlatch.connect(cluster.url) as holder, redlatch.connect(cluster.url) as other:
             lock, named = LOCKS[kind](holder, name), LOCKS[kind](client, name)
@@ -124,7 +124,7 @@ def test_counts_on_every_node(cluster: Cluster, client: redlatch.Client, lock_na
 
 
 def test_two_multi_locks_take_turns(cluster: Cluster, client: redlatch.Client, lock_name: str) -> None:
-    """Their members overlap in many slots, in another order."""
+    """Their members overlap in many slots and are given in opposite orders."""
     with redlatch.connect(cluster.url) as other:
         names = [f"{lock_name}:{i}" for i in range(16)]
         first = redlatch.multi_lock(*(client.lock(name) for name in names))
@@ -138,7 +138,7 @@ def test_two_multi_locks_take_turns(cluster: Cluster, client: redlatch.Client, l
 
 
 def test_all_are_renewed(cluster: Cluster, lock_name: str) -> None:
-    """By one script for each slot, on each node."""
+    """A script renews the names of one slot."""
     with redlatch.connect(cluster.url, watchdog_lease=3.0) as client, ExitStack() as held:
         names = [f"{lock_name}:{i}" for i in range(100)]
         for name in names:
@@ -149,13 +149,13 @@ def test_all_are_renewed(cluster: Cluster, lock_name: str) -> None:
 
 
 def background_threads() -> int:
-    """How many threads of this process are redlatch's."""
+    """Returns how many threads of this process are redlatch's."""
     return sum(path.read_text(encoding="utf-8") == "redlatch\n" for path in Path("/proc/self/task").glob("*/comm"))
 
 
 def test_connections_are_to_nodes_that_are_used(cluster: Cluster, lock_name: str) -> None:
-    """Two: one for commands, one for messages. The one by which the client was opened ends when another node is used.
-    All nodes share a background thread."""
+    """A used node has two connections: one for commands, one for messages. The connection by which the client was
+    opened ends when another node is used. All nodes share a background thread."""
     names = on_each_master(cluster, lock_name)
 
     def counts() -> List[int]:
@@ -209,7 +209,7 @@ def test_nodes_that_are_down_are_passed_over(cluster: Cluster, lock_name: str) -
 
 
 def test_a_server_that_is_no_cluster(server, lock_name: str) -> None:  # type: ignore[no-untyped-def]
-    """It says so itself."""
+    """The error is the server's own."""
     with pytest.raises(redlatch.RedlatchError, match="cluster support disabled"):
         redlatch.connect(f"redis+cluster://127.0.0.1:{server.port}")
 
@@ -253,7 +253,7 @@ def test_a_password(lock_name: str) -> None:
 
 
 def test_tls(tmp_path_factory: pytest.TempPathFactory, lock_name: str) -> None:
-    """Nodes announce their TLS ports to whoever asks by TLS."""
+    """Nodes announce their TLS ports to clients that ask by TLS."""
     identity = Identity.make(tmp_path_factory.mktemp("certificates"))
     with Cluster(masters=2, tls=identity) as cluster, redlatch.connect(cluster.url) as client:
         assert cluster.url.startswith("rediss+cluster://")
@@ -263,7 +263,8 @@ def test_tls(tmp_path_factory: pytest.TempPathFactory, lock_name: str) -> None:
 
 
 def test_a_user_of_exactly_these_rights(cluster: Cluster, lock_name: str) -> None:
-    """Those of docs/how-to/access-rules.md: of a mutex, and of a cluster. A slot migrates meanwhile."""
+    """The rights are those of docs/how-to/access-rules.md for a mutex and for a cluster. They suffice while a slot
+    migrates."""
     for server in cluster.servers:
         rules = f"~*{lock_name}* &redisson_lock__channel:* -@all {_RIGHTS}".split()
         call(server, "ACL", "SETUSER", "worker", "on", ">secret", *rules)

@@ -39,7 +39,7 @@ def names_fixture(cluster: Cluster) -> Iterator[Dict[str, RedisServer]]:
 
 
 def address(server: RedisServer) -> str:
-    """As the command has it."""
+    """Returns a server's address as the command shows it."""
     return f"127.0.0.1:{server.port}"
 
 
@@ -58,14 +58,14 @@ def holders_fixture(names: Dict[str, RedisServer], tmp_path: Path) -> Iterator[D
 
 
 def place(holder: subprocess.Popen[str]) -> str:
-    """As the command has it."""
+    """Returns the host and the process of a holder as the command shows them."""
     return f"{os.uname().nodename}:{holder.pid}"
 
 
 def test_list_shows_nodes_and_hosts(
     cluster: Cluster, names: Dict[str, RedisServer], holders: Dict[str, subprocess.Popen[str]]
 ) -> None:
-    """A holder need not be connected to the first node, whose list of connections does not have it then."""
+    """A holder need not be connected to the first node. Then the CLIENT LIST of that node lacks it."""
     server = cluster.servers[0]
     away = [name for name in names if f":{holders[name].pid}:" not in call(server, "CLIENT", "LIST")]
     assert away, "a client has connections to the nodes that it uses"
@@ -90,7 +90,7 @@ def test_show_tells_the_node(names: Dict[str, RedisServer], holders: Dict[str, s
 def test_top_sees_all_nodes(
     cluster: Cluster, names: Dict[str, RedisServer], holders: Dict[str, subprocess.Popen[str]]
 ) -> None:
-    """Of each lock the holder and those who wait."""
+    """It shows the holder of each lock and the number of waiters."""
     server = cluster.servers[0]
     waiters = [start(server, "run", name, "--", "true") for name in names]
     terminal = Terminal(server)

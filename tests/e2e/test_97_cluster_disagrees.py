@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of a cluster that do not agree, or are late: made of answers, as real ones say so for a moment only."""
+"""Nodes of a cluster that do not agree, or are late. They are fake nodes, since real ones disagree for a moment
+only."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from support.waiting import wait_until
 from waiters import Waiting
 
 SCRIPTS = ("EVALSHA", "EVAL")
-# What a script replies for a lock that another one holds, in milliseconds; and for one that was free.
+# What a script replies for a lock that somebody else holds, in milliseconds, and for one that was free.
 HELD, FREE = 60_000, None
 
 Nodes = Callable[[Callable[[int, Command], Value]], List[FakeNode]]
@@ -27,7 +28,8 @@ Nodes = Callable[[Callable[[int, Command], Value]], List[FakeNode]]
 
 @pytest.fixture(name="two_nodes")
 def two_nodes_fixture() -> Iterator[Nodes]:
-    """Makes two nodes; answer(0 or 1, command) is what the first or the second one replies."""
+    """Returns a function that makes two nodes. `answer(0 or 1, command)` is the reply of the first or the second
+    one."""
     with ExitStack() as stack:
 
         def make(answer: Callable[[int, Command], Value]) -> List[FakeNode]:
@@ -41,7 +43,7 @@ def two_nodes_fixture() -> Iterator[Nodes]:
 
 @pytest.mark.parametrize("to_itself", [True, False])
 def test_a_loop_of_moved(two_nodes: Nodes, lock_name: str, to_itself: bool) -> None:
-    """Two nodes that redirect to each other, or one to itself: a call ends in its time, and says why."""
+    """Two nodes redirect to each other, or one to itself. A call ends in its time with the reason."""
     slot = key_slot(lock_name.encode())
 
     def answer(node: int, command: Command) -> Value:
@@ -59,7 +61,7 @@ def test_a_loop_of_moved(two_nodes: Nodes, lock_name: str, to_itself: bool) -> N
 
 
 def test_a_loop_of_moved_channels(two_nodes: Nodes, lock_name: str) -> None:
-    """The channel alone is redirected from node to node: it is followed, with pauses."""
+    """Only the channel is redirected from node to node. The client follows it, with pauses."""
     slot = key_slot(lock_name.encode())
 
     def answer(node: int, command: Command) -> Value:
@@ -74,7 +76,7 @@ def test_a_loop_of_moved_channels(two_nodes: Nodes, lock_name: str) -> None:
 
 
 def test_a_topology_that_is_older_than_a_redirection(two_nodes: Nodes, lock_name: str) -> None:
-    """Its reply comes after a redirection that came after its request: the redirection counts."""
+    """A redirection comes after the topology was requested and before it is received. The redirection counts."""
     names = [f"{{{lock_name}{i}}}" for i in range(2)]
     tags = {key_slot(name[1:-1].encode()): name.encode() for name in names}
     late, never = threading.Event(), threading.Event()
@@ -96,7 +98,7 @@ def test_a_topology_that_is_older_than_a_redirection(two_nodes: Nodes, lock_name
     try:
         with redlatch.connect(nodes[0].url) as client:
             assert client.lock(names[0]).acquire(timeout=5)
-            wait_until(lambda: len(searches) == 2)  # as the slot was found to have moved
+            wait_until(lambda: len(searches) == 2)  # requested because the slot was found to have moved
             assert client.lock(names[1]).acquire(timeout=5)
             ended = nodes[0].ended
             late.set()
@@ -108,8 +110,8 @@ def test_a_topology_that_is_older_than_a_redirection(two_nodes: Nodes, lock_name
 
 
 def test_two_nodes_that_claim_a_slot(two_nodes: Nodes, lock_name: str) -> None:
-    """Each says that it serves all slots, and grants locks. The client stays with the one that it reached first,
-    however often it asks for the topology, and goes to the other when that one is gone."""
+    """Each node says that it serves all slots, and grants locks. The client stays with the node that it reached first,
+    however often it asks for the topology, and goes to the other one when that node is gone."""
 
     def answer(node: int, command: Command) -> Value:
         if command.word == "CLUSTER":
@@ -131,8 +133,8 @@ def test_two_nodes_that_claim_a_slot(two_nodes: Nodes, lock_name: str) -> None:
 
 
 def test_a_node_that_claims_a_slot_and_redirects(two_nodes: Nodes, lock_name: str) -> None:
-    """It names itself in the topology, and redirects to another one, which claims the slot, too. Each command goes
-    where the redirection leads, and the calls end as ever."""
+    """The node names itself in the topology, and redirects to another one, which claims the slot, too. Each command
+    goes where the redirection leads, and the calls succeed."""
     slot = key_slot(lock_name.encode())
 
     def answer(node: int, command: Command) -> Value:
@@ -153,8 +155,8 @@ def test_a_node_that_claims_a_slot_and_redirects(two_nodes: Nodes, lock_name: st
 
 
 def test_a_channel_is_left_while_its_connection_is_replaced(two_nodes: Nodes, lock_name: str) -> None:
-    """As the credentials change, a new connection takes the place of the one for messages. The old one was to leave a
-    channel just before, and nobody answers that any more. The new one hears the channel, too, and leaves it."""
+    """The credentials change, so the subscriber gets a successor. The old subscriber was to leave a channel just
+    before, and nobody answers that any more. The successor is subscribed to the channel, too, and leaves it."""
     moves, stays = (f"{lock_name}:{i}" for i in range(2))
     slot = key_slot(moves.encode())
     has_moved, may_replace = threading.Event(), threading.Event()
@@ -195,13 +197,13 @@ def test_a_channel_is_left_while_its_connection_is_replaced(two_nodes: Nodes, lo
 
 
 def data_size() -> int:
-    """How many bytes of data this process has, whether it has touched them or not."""
+    """Returns how many bytes of data this process has, whether it has touched them or not."""
     (line,) = (line for line in Path("/proc/self/status").read_text("utf-8").splitlines() if line.startswith("VmData"))
     return 1024 * int(line.split()[1])
 
 
 def test_nodes_that_come_back_at_other_addresses_take_no_memory(two_nodes: Nodes, lock_name: str) -> None:
-    """Each topology has two hundred masters where none was before. A client has room for those of two."""
+    """Each topology has two hundred masters at new addresses. A client has room for the masters of two topologies."""
     masters, sizes = 200, []
 
     def answer(node: int, command: Command) -> Value:

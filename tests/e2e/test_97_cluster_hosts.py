@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters whose nodes do not say where they are: by host names that they do not have, or by no host at all."""
+"""Clusters whose nodes do not say where they are: they announce a host name, which they lack, or no host at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOON = 2.0
 
 @pytest.fixture(params=["hostname", "unknown-endpoint"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Three masters that announce themselves so, which needs Redis 7."""
+    """Three masters that announce themselves in this way, which needs Redis 7."""
     with Cluster() as started:
         for server in started.servers:
             try:

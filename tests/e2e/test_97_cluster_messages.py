@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a cluster: within the shard of a name where the node has that, else to all nodes; and slots that move."""
+"""Messages in a cluster: within the shard of the name if the node can do that, else to all nodes; slots that move."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from waiters import SOON
 
 HAS_SHARDING = server_version(server_command())[0] >= 7
 needs_sharding = pytest.mark.skipif(not HAS_SHARDING, reason="needs SPUBLISH, which Redis has since 7.0")
-# What a waiter needs at most that was told, where one that was not told looks again after 5 s.
+# How long a call may wait. A waiter that gets no message rechecks after 5 s.
 LONG_S = 20.0
 
 
 class Kind(NamedTuple):
-    """What one client has and another waits for. `channel` may end with the owner id of a waiter."""
+    """What one client takes and another waits for. On the server the owner id of a waiter may follow `channel`."""
 
     make: Callable[[redlatch.Client, str], Any]
     channel: str
@@ -88,30 +88,30 @@ KINDS: Dict[str, Kind] = {
 
 
 def connect(url: str, mode: Any) -> redlatch.Client:
-    """A client with that value of the option."""
+    """Opens a client with this value of sharded_messages."""
     return redlatch.connect(url, tuning=redlatch.Tuning(sharded_messages=mode))
 
 
 @pytest.fixture(name="cluster", scope="module")
 def cluster_fixture(server_binary: List[str]) -> Iterator[Cluster]:
-    """Three masters; slots come and go."""
+    """Three masters, whose slots move."""
     with Cluster(masters=3) as started:
         yield started
 
 
 def channels(server: RedisServer, sharded: bool = True) -> List[str]:
-    """What is listened to at a server."""
+    """Returns the channels of a server that have subscribers."""
     return sorted(call(server, "PUBSUB", "SHARDCHANNELS" if sharded else "CHANNELS"))
 
 
 def messages_of_bus(cluster: Cluster) -> int:
-    """How many messages of channels the nodes have sent each other."""
+    """Returns how many messages of channels the nodes have sent each other."""
     lines = [line for one in cluster.servers for line in call(one, "CLUSTER", "INFO").split()]
     return sum(int(line.split(":")[1]) for line in lines if line.startswith("cluster_stats_messages_publish"))
 
 
 class Wait:
-    """Somebody of one client has what somebody of another waits for, and listens for."""
+    """One client has something, and another one waits for it and is subscribed."""
 
     def __init__(self, kind: str, name: str, holder: redlatch.Client, waiter: redlatch.Client) -> None:
         self.kind = KINDS[kind]
@@ -123,7 +123,7 @@ class Wait:
         self.calm_down()
 
     def calm_down(self) -> None:
-        """The waiter has looked once more since it listens, and now sleeps."""
+        """Waits until the waiter has rechecked after its subscription and sleeps."""
         last = -1
 
         def quiet() -> bool:
@@ -135,7 +135,7 @@ class Wait:
         wait_until(quiet)
 
     def pass_on(self, timeout: float = SOON) -> None:
-        """It is given back, and the waiter has it soon, as it was told."""
+        """Gives the thing back. The waiter must have it soon, by a message."""
         received = self.client.stats()["messages"]
         given_at = time.monotonic()
         self.kind.give(self.thing, self.taken)
@@ -148,7 +148,7 @@ class Wait:
 @pytest.mark.parametrize("kind", KINDS)
 @needs_sharding
 def test_every_kind_wakes_within_its_shard(cluster: Cluster, lock_name: str, kind: str, form: str) -> None:
-    """The channel is known on the node of the slot alone, by SSUBSCRIBE, and nothing crosses nodes."""
+    """Only the node of the slot has the channel, by SSUBSCRIBE, and no message goes from node to node."""
     name = form.format(lock_name) if kind != "multi" else f"{{{lock_name}}}"
     whole = KINDS[kind].channel.format(name if "{" in name and kind != "latch" else f"{{{name}}}")
     before = messages_of_bus(cluster)
@@ -170,7 +170,7 @@ def test_every_kind_wakes_within_its_shard(cluster: Cluster, lock_name: str, kin
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_off_is_publish(cluster: Cluster, lock_name: str, kind: str) -> None:
-    """As Redisson with shardedSubscriptionMode OFF, and as every client with Redis 6."""
+    """Redisson with shardedSubscriptionMode OFF does the same, and every client with Redis 6."""
     name = f"{{{lock_name}}}"
     url = f"{cluster.url}?sharded_messages=off"
     with connect(cluster.url, "off") as holder, redlatch.connect(url) as waiter:
@@ -183,7 +183,7 @@ def test_off_is_publish(cluster: Cluster, lock_name: str, kind: str) -> None:
 
 @needs_sharding
 def test_a_text_is_sent_once(cluster: Cluster, lock_name: str) -> None:
-    """The digest of the second text of a script is its own."""
+    """The second text of a script has a digest of its own."""
     for server in cluster.servers:
         call(server, "SCRIPT", "FLUSH")
     with redlatch.connect(cluster.url) as client:
@@ -204,8 +204,8 @@ def test_on_and_auto_hear_each_other(cluster: Cluster, lock_name: str) -> None:
 @pytest.mark.parametrize("mode", ["auto", "off"])
 @pytest.mark.parametrize("kind", ["mutex", "fair", "read", "semaphore", "permits", "latch", "group", "multi"])
 def test_a_slot_that_moves_takes_its_listeners_along(cluster: Cluster, lock_name: str, kind: str, mode: str) -> None:
-    """The node says that the channel is gone; it is asked for again at once where the slot is. A message to all nodes
-    is heard on the old one, too, which is left then."""
+    """The old node says that the channel is gone, and the client subscribes at once where the slot is. A channel of
+    messages to all nodes stays subscribed on the old node, too, until the client leaves it."""
     name = f"{{{lock_name}}}" if kind == "multi" else lock_name
     with connect(cluster.url, mode) as holder, connect(cluster.url, mode) as waiter:
         wait = Wait(kind, name, holder, waiter)
@@ -222,7 +222,8 @@ def test_a_slot_that_moves_takes_its_listeners_along(cluster: Cluster, lock_name
 @needs_sharding
 @pytest.mark.parametrize("kind", ["mutex", "write", "semaphore", "latch"])
 def test_a_release_while_its_slot_moves(cluster: Cluster, lock_name: str, kind: str) -> None:
-    """The key is at the new node already, and so is the message; the waiter asks as soon as the slot is."""
+    """The key is on the new node already, and the message is sent there. The waiter rechecks as soon as the slot is
+    there."""
     with redlatch.connect(cluster.url) as holder, redlatch.connect(cluster.url) as waiter:
         wait = Wait(kind, lock_name, holder, waiter)
         source = cluster.master_of(lock_name)
@@ -239,7 +240,7 @@ def test_a_release_while_its_slot_moves(cluster: Cluster, lock_name: str, kind: 
 
 @needs_sharding
 def test_many_listeners_of_a_slot_move(cluster: Cluster, lock_name: str) -> None:
-    """Each is refused by the old node, in the order in which it was asked; channels of other slots are not touched."""
+    """All channels of the slot follow it to the new node. Channels of other slots are not touched."""
     names = [f"{{{lock_name}}}:{i}" for i in range(20)]
     other = next(f"{lock_name}:{i}" for i in range(1000)
                  if cluster.master_of(f"{lock_name}:{i}") is cluster.master_of(names[0]))  # fmt: skip
@@ -277,7 +278,7 @@ def test_a_failover_takes_the_listeners_along(server_binary: List[str], lock_nam
 
 @pytest.mark.parametrize("name", ["a{{b{}", "a}}b{}"])
 def test_a_channel_of_another_slot_is_published_to_all(cluster: Cluster, lock_name: str, name: str) -> None:
-    """The server refuses SPUBLISH for it; a release that it would end is whole."""
+    """The server refuses SPUBLISH for it, which would end a release half-way. The release is carried out as a whole."""
     name = name.format(lock_name)
     with redlatch.connect(cluster.url) as holder, redlatch.connect(cluster.url) as waiter:
         for kind in ("mutex", "plain", "group"):
@@ -291,7 +292,8 @@ def test_a_channel_of_another_slot_is_published_to_all(cluster: Cluster, lock_na
 
 @pytest.fixture(name="mixed", scope="module")
 def mixed_fixture(server_binary: List[str]) -> Iterator[Cluster]:
-    """A cluster that is being upgraded: its first node refuses what Redis 6 does not know, by the same words."""
+    """A cluster that is being upgraded: its first node refuses the commands that Redis 6 lacks, with the same
+    errors."""
     renamed = ["SPUBLISH", "", "--rename-command", "SSUBSCRIBE", "", "--rename-command", "PUBSUB", ""]
     with Cluster(masters=2, of_first={"rename_command": renamed}) as started:
         yield started
@@ -312,7 +314,7 @@ def test_each_node_is_used_as_it_is(mixed: Cluster, lock_name: str) -> None:
 
 @needs_sharding
 def test_on_needs_nodes_that_have_it(mixed: Cluster, lock_name: str) -> None:
-    """Else a release would end half-way. What is on other nodes can be used."""
+    """Otherwise a release would end half-way. Names on other nodes can be used."""
     old, new = (next(f"{lock_name}:{i}" for i in range(1000) if mixed.master_of(f"{lock_name}:{i}") is server)
                 for server in mixed.servers)  # fmt: skip
     with connect(mixed.url, "on") as client:
@@ -325,7 +327,7 @@ def test_on_needs_nodes_that_have_it(mixed: Cluster, lock_name: str) -> None:
 
 @needs_sharding
 def test_a_user_who_may_not_ask(cluster: Cluster, lock_name: str) -> None:
-    """INFO and PUBSUB are forbidden: the words of the refusal tell what the node has."""
+    """INFO and PUBSUB are forbidden. The text of the refusal shows what the node has."""
     allowed = [*EVERYBODY, "cluster|slots", *RULES["mutex, spin lock"].commands()]
     allowed = [f"s{word}" if word in ("publish", "subscribe", "unsubscribe") else word for word in allowed]
     for server in cluster.servers:
@@ -359,7 +361,7 @@ def test_a_user_who_may_not_listen_polls(cluster: Cluster, lock_name: str) -> No
 
 @needs_sharding
 def test_new_credentials_take_the_channels_along(cluster: Cluster, lock_name: str) -> None:
-    """The connection for messages is replaced by one that listens before the old one closes."""
+    """The successor of the connection for messages is subscribed before the old one closes."""
     with redlatch.connect(cluster.url, username="default", password="") as holder, redlatch.connect(
         cluster.url, username="default", password=""
     ) as waiter:
@@ -375,7 +377,7 @@ def test_new_credentials_take_the_channels_along(cluster: Cluster, lock_name: st
 
 
 def error_of(do: Callable[[], object]) -> str:
-    """The message of an argument that is refused."""
+    """Returns the message for an argument that is refused."""
     with pytest.raises(redlatch.InvalidArgumentError) as caught:
         do()
     return str(caught.value)

@@ -17,7 +17,7 @@ from waiters import Waiting
 
 # A client asks for the topology this often while anything is held.
 INTERVAL_S = 0.5
-# Far below the lease, 60 s, and the 5 s after which a waiter looks by itself.
+# Far below the lease, 60 s, and the 5 s after which a waiter rechecks by itself.
 SOON = 3.0
 NOWHERE = "no.such.invalid"
 
@@ -28,7 +28,7 @@ def connect(url: str) -> redlatch.Client:
 
 
 def on_each_master(cluster: Cluster, stem: str) -> List[str]:
-    """A name for each master, in their order."""
+    """Returns a name for each master, in their order."""
     return [next(name for name in (f"{stem}:{i}" for i in range(1000)) if cluster.master_of(name) is server)
             for server in cluster.servers]  # fmt: skip
 
@@ -41,7 +41,7 @@ def smaller_fixture() -> Iterator[Cluster]:
 
 
 def forget(cluster: Cluster) -> None:
-    """Has the others forget the second node. The first one takes over its slots, without what is in them."""
+    """Makes the others forget the second node. The first one takes over its slots, without their keys."""
     first, gone, last = cluster.servers
     slots = [(begin, end) for begin, end, port, *_ in call(first, "CLUSTER", "SLOTS") if port[1] == gone.port]
     gone_id = cluster.id_of(gone)
@@ -52,8 +52,8 @@ def forget(cluster: Cluster) -> None:
 
 
 def test_a_hold_on_a_node_that_is_forgotten(smaller: Cluster, lock_name: str) -> None:
-    """The node goes with its keys, while it runs, and another gets its slots. The hold is lost soon, with the reason;
-    who waits gets the lock."""
+    """The node leaves the cluster with its keys, while it runs, and another one gets its slots. The hold is lost soon,
+    with the reason. A waiter gets the lock."""
     first, gone, _ = smaller.servers
     kept, name, _ = on_each_master(smaller, lock_name)
     url = f"redis+cluster://127.0.0.1:{first.port}"
@@ -75,7 +75,7 @@ def test_a_hold_on_a_node_that_is_forgotten(smaller: Cluster, lock_name: str) ->
 
 
 def test_a_hold_that_moved_before_its_node_went(smaller: Cluster, lock_name: str) -> None:
-    """The slot migrates with its keys; then the node is forgotten, and dies. Nothing is lost."""
+    """The slot migrates with its keys. Then the node is forgotten, and dies. Nothing is lost."""
     first, gone, _ = smaller.servers
     name = on_each_master(smaller, lock_name)[1]
     with connect(f"redis+cluster://127.0.0.1:{first.port}") as client, client.lock(name, timeout=5) as held:
@@ -101,7 +101,7 @@ def cluster_fixture() -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("sharded", ["auto", "off"])
 def test_announced_addresses_are_translated(cluster: Cluster, lock_name: str, sharded: str) -> None:
-    """Each node is reached at another port than it announces, also where MOVED and ASK lead, and for messages."""
+    """Each node is reached at another port than it announces, for MOVED, ASK and messages, too."""
     with ExitStack() as stack:
         proxies = [stack.enter_context(Proxy(one.address)) for one in cluster.servers]
         pairs = ",".join(f"127.0.0.1:{one.port}=localhost:{proxy.port}" for one, proxy in zip(cluster.servers, proxies))
@@ -124,7 +124,7 @@ def test_announced_addresses_are_translated(cluster: Cluster, lock_name: str, sh
             pass
         cluster.move_slot(lock_name, target)
         held.release()  # by MOVED
-        # Nothing went by, but what the test asks the servers itself.
+        # All connections of the clients go through the proxies.
         wait_until(
             lambda: [len(one.client_list("redlatch:")) for one in cluster.servers] == [in_use(each) for each in proxies]
         )
@@ -132,7 +132,7 @@ def test_announced_addresses_are_translated(cluster: Cluster, lock_name: str, sh
 
 @pytest.mark.parametrize("how_many", [1, 3])
 def test_host_names_that_do_not_resolve(cluster: Cluster, lock_name: str, how_many: int) -> None:
-    """Calls end in their time, and say which host is meant. Names on other nodes are not concerned."""
+    """Calls end in their time with the host name in the error. Names on other nodes are not affected."""
     names = on_each_master(cluster, lock_name)
     try:
         for number, server in enumerate(cluster.servers):

@@ -15,7 +15,7 @@ RECORDED = Path(__file__).with_suffix(".txt")
 
 
 def usage_texts() -> str:
-    """The text of the program and those of its commands, which it lists."""
+    """Returns the text of the program, and those of the commands that it lists."""
     program = redlatch(None, "--help").stdout
     commands = ", ".join(re.findall(r"^  (\w+(?:, \w+)*) ", program, re.MULTILINE)).split(", ")
     texts = {"redlatch": program}

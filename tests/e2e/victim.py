@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same as programs/victim.c, in Python."""
+"""Makes the calls of programs/victim.c, in Python."""
 
 import sys
 import time
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def say(call: str, function: Callable[[], T]) -> T:
-    """What came of a call, and how long it took."""
+    """Makes a call, and prints its outcome and how long it took."""
     began = time.monotonic()
     outcome = "failed"
     try:
@@ -27,7 +27,7 @@ def say(call: str, function: Callable[[], T]) -> T:
 
 
 def try_to_say(call: str, function: Callable[[], object]) -> bool:
-    """The same of one that may fail; whether it returned what is true."""
+    """Does the same with a call that may fail. Returns whether its result is true."""
     try:
         return bool(say(call, function))
     except redlatch.RedlatchError:
@@ -35,7 +35,7 @@ def try_to_say(call: str, function: Callable[[], object]) -> bool:
 
 
 def main(url: str, name: str) -> None:
-    """One call of each sort."""
+    """Makes one call of each sort."""
     client = say("connect", lambda: redlatch.connect(url))
 
     def take(call: str, lock: redlatch.Lock, timeout: float) -> None:

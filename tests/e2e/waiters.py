@@ -12,7 +12,7 @@ import redlatch
 from support import Monitor, RedisServer, wait_until
 from support.wire import channel, script_of, sent_by, subscribers
 
-# A generous bound on what is a matter of milliseconds, well below the lease and the look of every 5 s.
+# In seconds: a generous bound on what takes milliseconds, well below the lease and the recheck every 5 s.
 SOON = 2.0
 
 
@@ -59,11 +59,12 @@ class Waiting:
 
     @property
     def done(self) -> bool:
-        """Whether acquire() has returned or raised."""
+        """Returns whether acquire() has returned or raised."""
         return self._acquired.is_set()
 
     def result(self, timeout: float = 10.0) -> Optional[bool]:
-        """What acquire() returned; raises what it raised. The thread has ended then, unless it keeps the lock."""
+        """Returns what acquire() returned, or raises what it raised. The thread has ended then, unless it keeps the
+        lock."""
         assert self._acquired.wait(timeout), f"the waiter is not done within {timeout} s"
         if not self._keep or not self.granted:
             self._thread.join(timeout)
@@ -92,7 +93,7 @@ def hold_as_redisson(server: RedisServer, name: str, lease_ms: Optional[int] = 3
 
 
 def release_as_redisson(server: RedisServer, name: str) -> float:
-    """Delete the lock and publish 0, in one step as Redisson's script does. Returns when."""
+    """Delete the lock and publish 0, in one step as Redisson's script does. Returns the time before that."""
     released_at = time.monotonic()
     with server.admin.pipeline(transaction=True) as transaction:
         transaction.delete(name)
@@ -104,7 +105,7 @@ def release_as_redisson(server: RedisServer, name: str) -> float:
 def wait_parked(
     server: RedisServer, monitor: Monitor, name: str, client: redlatch.Client, mark: int, script: str = "acquire"
 ) -> int:
-    """Wait until a waiter that found the lock held has subscribed and looked once more; returns a mark after that."""
+    """Wait until a waiter that found the lock held has subscribed and rechecked. Returns a mark after that."""
 
     def parked() -> bool:
         executed = sent_by(monitor.since(mark), server, client)

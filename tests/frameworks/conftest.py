@@ -44,7 +44,7 @@ def programs(server: RedisServer, tmp_path: Path, request: pytest.FixtureRequest
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests that are to fail without locks are played without them, too."""
+    """Tests marked `excludes` are run without locks, too, where they must notice that."""
     if metafunc.definition.get_closest_marker("excludes"):
         metafunc.parametrize("programs", [True, False], indirect=True, ids=["locked", "unlocked"])
 

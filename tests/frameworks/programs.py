@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs: a recipe in two processes, what they count, and what they say happened.
+"""Programs: a recipe in two processes, what they count, and the events that they report.
 
 A program is called "a" or "b". What it does is in under_test/guarded.py.
 """
@@ -23,7 +23,7 @@ EXAMPLES = ROOT / "examples" / "python"
 UNDER_TEST = Path(__file__).with_name("under_test")
 IMPORTED = [UNDER_TEST, EXAMPLES, EXAMPLES / "frameworks", EXAMPLES / "frameworks" / "django_site",
             Path(redlatch.__file__).resolve().parents[1]]
-START = 30.0  # seconds, of a framework on a busy machine
+START = 30.0  # how many seconds a framework may take to start on a busy machine
 ENDLESS = 7  # as in guarded.py
 
 
@@ -46,7 +46,7 @@ class Programs:
         (folder / "counter").write_text("0" * 12, encoding="ascii")
 
     def environment(self, name: str) -> Dict[str, str]:
-        """That of a program."""
+        """Returns the environment of a program."""
         values = {**os.environ, "REDIS_URL": self._url, "GUARDED_FOLDER": str(self.folder), "GUARDED_PROGRAM": name,
                   "PYTHONPATH": os.pathsep.join(map(str, IMPORTED)), "PYTHONUNBUFFERED": "1"}
         values.pop("GUARDED_UNLOCKED", None)
@@ -63,7 +63,7 @@ class Programs:
         return process
 
     def run(self, text: str) -> None:
-        """Runs a few lines of Python beside the programs, to their end."""
+        """Runs a few lines of Python to their end, in a process beside the programs."""
         subprocess.run([PYTHON, "-c", text], cwd=self.folder, env=self.environment("sender"), check=True, timeout=START)
 
     def let_go(self, *names: str) -> None:
@@ -73,30 +73,31 @@ class Programs:
         (self.folder / "go").touch()
 
     def log(self, name: str) -> Path:
-        """What a program prints."""
+        """Returns the file with the output of a program."""
         return self.folder / f"{name}.log"
 
     def logged(self, name: str, text: str) -> None:
-        """Waits until a program has printed something."""
+        """Waits until a program has printed this text."""
         wait_until(lambda: text in self.log(name).read_text(encoding="utf-8", errors="replace"), START,
                    lambda: f"{text!r} in the log of program {name}")
 
     def events(self, name: str) -> List[str]:
-        """What has happened in a program."""
+        """Returns the events of a program."""
         return [line.partition(" ")[2] for line in self._lines("events") if line.split()[0] == name]
 
     def wait_for(self, name: str, event: str, times: int = 1) -> None:
-        """Waits until it has happened so often."""
+        """Waits until an event has happened so often."""
         wait_until(lambda: self.events(name).count(event) >= times, START, lambda: f"{event!r} of program {name}")
 
     def intervals(self) -> List[Interval]:
-        """When the programs were at work, in order."""
+        """Returns when the programs were at work, in order."""
         words = [line.split() for line in self._lines("intervals")]
         return sorted(Interval(int(begun), int(ended), name) for name, begun, ended in words)
 
     def send_until_both_work(self, send: Callable[[int], object], batch: int) -> int:
-        """Sends batches of work to a queue, each when the one before is done; how many pieces it were. A quick program
-        may be through with a batch before the other one has fetched anything."""
+        """Sends batches of work to a queue, each when the one before is done, until both programs have worked. Returns
+        how many pieces of work were sent. A quick program may finish a batch before the other one has fetched
+        anything."""
         for sent in range(batch, 20 * batch, batch):
             send(batch)
             wait_until(lambda sent=sent: len(self.intervals()) == sent, 2 * START, f"the end of {sent} pieces of work")
@@ -105,12 +106,12 @@ class Programs:
         raise AssertionError(f"one program has done it all: {self.intervals()[0].program}")
 
     def counted(self) -> int:
-        """What the counter has come to."""
+        """Returns the counter."""
         return int((self.folder / "counter").read_text(encoding="ascii"))
 
     def check(self, expected: Optional[int] = None) -> None:
-        """Nobody was at work beside somebody else, and nothing that was counted got lost. Without locks all that is
-        otherwise, or this could not notice it."""
+        """No two programs were at work at the same time, and no increment was lost. Without locks both must have
+        happened, or this check would notice nothing."""
         intervals = self.intervals()
         beside = [pair for pair in zip(intervals, intervals[1:]) if pair[1].begun < pair[0].ended]
         programs: Set[str] = {each.program for each in intervals}
@@ -123,7 +124,7 @@ class Programs:
             assert beside and self.counted() < len(intervals)
 
     def close(self) -> None:
-        """Ends all that is left of the processes and of what they have started."""
+        """Ends the processes, and all that they have started."""
         for process in self._processes.values():
             try:
                 os.killpg(process.pid, 9)
@@ -143,7 +144,7 @@ class Sites:
     """Web servers of one recipe, and requests to them."""
 
     def __init__(self, programs: Programs, *arguments: str, names: Sequence[str] = "ab") -> None:
-        """`{port}` in an argument is the server's. A name of several letters is of as many workers."""
+        """`{port}` in an argument is the server's. A name of several letters is for as many workers."""
         self.ports: List[int] = []
         for name in names:
             port = free_port()
@@ -155,7 +156,7 @@ class Sites:
 
     @staticmethod
     def status(port: int, path: str, method: str = "GET") -> int:
-        """The status of an answer; 0 if there is none."""
+        """Returns the status of an answer, or 0 if there is none."""
         request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
@@ -166,7 +167,7 @@ class Sites:
             return 0
 
     def post(self, path: str, times: int) -> List[int]:
-        """The statuses of requests that come at the same time, to the servers in turn."""
+        """Returns the statuses of requests that are made at the same time, to the servers in turn."""
 
         def post(number: int) -> int:
             return self.status(self.ports[number % len(self.ports)], path, "POST")
@@ -176,5 +177,5 @@ class Sites:
 
 
 def lose_on_the_server(client: redlatch.Client, name: str) -> None:
-    """What an operator does who deletes a lock. The holder notices it with its next renewal."""
+    """Deletes a lock, as an operator may. The holder notices it with its next renewal."""
     assert client.lock(name).force_release()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes for frameworks, with the real frameworks, in processes that exclude each other.
+"""Runs the recipes with the real frameworks, in processes that exclude each other.
 
     run.py [PYTEST ARGUMENT...]
 
-The frameworks are in a virtual environment of their own, build/frameworks-venv: some of them want other versions of
-packages than the tests do. The tests themselves run in the project's.
+The frameworks are in a virtual environment of their own, build/frameworks-venv: some of them need other versions of
+packages than the tests do. The tests themselves run in the project's environment.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 FOLDER = ROOT / "build" / "frameworks-venv"
-OLDEST = (3, 11)  # of FastAPI's present version
+OLDEST = (3, 11)  # for FastAPI's present version
 
 
 def prepare() -> None:
-    """Makes the environment unless it is there, with the versions that are wanted."""
+    """Makes the environment, unless it is there with the required versions."""
     stamp = FOLDER / "requirements.txt"
     if stamp.exists() and stamp.read_bytes() == REQUIREMENTS.read_bytes():
         return
@@ -36,7 +36,7 @@ def prepare() -> None:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     prepare()
     command = [sys.executable, "-m", "pytest", "--timeout=120", "--color=no", "-q", *sys.argv[1:]]
     return subprocess.run([*command, str(Path(__file__).parent)], check=False).returncode

@@ -12,7 +12,7 @@ TASKS = 60
 
 
 def start(programs: Programs, pool: str = "prefork") -> None:
-    """Two workers that are ready."""
+    """Starts two workers, and waits until they are ready."""
     for name in "ab":
         programs.start(name, "-m", "celery", "-A", "celery_counting", "worker", "--concurrency", "2", "--pool", pool,
                        "-n", f"{name}@test", "--loglevel", "info", "--without-gossip", "--without-mingle")
@@ -21,7 +21,7 @@ def start(programs: Programs, pool: str = "prefork") -> None:
 
 
 def send(programs: Programs, account: int, times: int) -> None:
-    """Sends tasks by a third process."""
+    """Sends tasks from a third process."""
     programs.run("from celery_counting import recalculate_account\n"
                  f"for _ in range({times}): recalculate_account.delay({account})")
 
@@ -47,6 +47,6 @@ def test_a_lost_lock_stops_the_work(programs: Programs, client: redlatch.Client)
     send(programs, ENDLESS, 1)
     wait_until(lambda: programs.events("a") + programs.events("b") == ["began"], START, "the work to begin")
     lose_on_the_server(client, f"account:{ENDLESS}")
-    # It is done again, by either.
+    # The task is done again, by either worker.
     expected = ["began", "began", "stopped LockLostError"]
     wait_until(lambda: sorted(programs.events("a") + programs.events("b")) == expected, START, "the second attempt")

@@ -12,7 +12,7 @@ MESSAGES = 20
 
 
 def start(programs: Programs) -> None:
-    """Two workers that are ready."""
+    """Starts two workers, and waits until they are ready."""
     for name in "ab":
         programs.start(name, "-m", "dramatiq", "dramatiq_counting", "--processes", "1", "--threads", "4")
     for name in "ab":
@@ -20,7 +20,7 @@ def start(programs: Programs) -> None:
 
 
 def send(programs: Programs, account: int, times: int) -> None:
-    """Sends messages by a third process."""
+    """Sends messages from a third process."""
     programs.run("from dramatiq_counting import recalculate_account\n"
                  f"for _ in range({times}): recalculate_account.send({account})")
 
@@ -46,4 +46,4 @@ def test_a_lost_lock_stops_the_work(programs: Programs, client: redlatch.Client)
     wait_until(lambda: programs.events("a") + programs.events("b") == ["began"], START, "the work to begin")
     lose_on_the_server(client, f"account:{ENDLESS}")
     wait_until(lambda: "stopped LockLostError" in programs.events("a") + programs.events("b"), START, "its end")
-    client.lock(f"account:{ENDLESS}").acquire(timeout=START)  # the middleware has put up with the loss
+    client.lock(f"account:{ENDLESS}").acquire(timeout=START)  # the middleware has handled the loss

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The FastAPI recipe: both kinds of endpoints."""
+"""The FastAPI recipe: each kind of endpoint."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PATH = "/accounts/1/recalculate"
 @pytest.mark.excludes
 @pytest.mark.parametrize("command", [COMMAND, PRELOADED, GREEN], ids=["flask", "gunicorn", "gunicorn-gevent"])
 def test_requests_follow_each_other(programs: Programs, command: List[str]) -> None:
-    """Below gunicorn the workers have the client that was made before the fork. gevent patches after it."""
+    """With gunicorn the workers have the client that was made before the fork. gevent patches after that."""
     sites = Sites(programs, *command)
     assert sites.post(PATH, 60) == [200] * 60
     programs.check(60)

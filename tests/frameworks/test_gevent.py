@@ -18,12 +18,12 @@ SCENES = ("owners", "exclude", "kinds", "cancel", "release", "permits_given_back
 @pytest.mark.parametrize("order", ["before", "after"])
 @pytest.mark.parametrize("scene", SCENES)
 def test_scene(programs: Programs, scene: str, order: str) -> None:
-    """What is seen is in gevent_scenes.py."""
+    """The scenes and their checks are in gevent_scenes.py."""
     assert programs.start("a", str(UNDER_TEST / "gevent_scenes.py"), scene, order).wait(2 * START) == 0
 
 
 def test_programs_of_the_page(programs: Programs) -> None:
-    """They run as they stand there."""
+    """The programs run as they stand on the page."""
     text = PAGE.read_text(encoding="utf-8")
     found = re.findall(r"^```python\n(from gevent .*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     assert found

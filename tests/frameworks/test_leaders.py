@@ -14,30 +14,30 @@ from support import wait_until
 
 # The lock of each recipe.
 LOCKS = {"apscheduler": "example:scheduler", "worker": "example:worker"}
-LOST = 75  # of worker.py
+LOST = 75  # the status of worker.py after a loss
 
 
 def start(programs: Programs, recipe: str) -> Dict[str, subprocess.Popen[bytes]]:
-    """Two processes that begin at the same time."""
+    """Starts two processes that begin at the same time."""
     started = {name: programs.start(name, str(UNDER_TEST / f"{recipe}_counting.py")) for name in "ab"}
     programs.let_go("a", "b")
     return started
 
 
 def leaders(programs: Programs) -> List[str]:
-    """Who has begun to work."""
+    """Returns the programs that have begun to work."""
     return [name for name in "ab" if "began" in programs.events(name)]
 
 
 def the_leader(programs: Programs) -> str:
-    """The first who works."""
+    """Returns the first program that works."""
     return wait_until(lambda: leaders(programs), START, "one of the two to lead")[0]
 
 
 @pytest.mark.excludes
 @pytest.mark.parametrize("recipe", LOCKS)
 def test_one_works_and_the_other_takes_over(programs: Programs, recipe: str) -> None:
-    """SIGTERM ends the first, which releases the lock: no lease has to end."""
+    """SIGTERM ends the first process, which releases the lock, so the other does not wait for the end of a lease."""
     started = start(programs, recipe)
     first = the_leader(programs)
     wait_until(lambda: len(programs.intervals()) >= 20, START, "the work of the first")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The APScheduler recipe, whose job counts, and comes often."""
+"""The APScheduler recipe. Its job counts, and runs often."""
 
 import apscheduler_leader
 import guarded
@@ -9,7 +9,7 @@ lead = apscheduler_leader.lead
 
 
 def reported_lead(held: redlatch.Hold) -> None:
-    """Tells when this process leads, and when it does not any more."""
+    """Reports when this process begins to lead, and when it stops."""
     with guarded.reported():
         lead(held)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Celery recipe, which counts."""
+"""The Celery recipe. Its work is that of guarded.py, which counts."""
 
 import celery_tasks
 import guarded

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of the Django recipe, which counts."""
+"""The settings of the Django recipe. Its work is that of guarded.py, which counts."""
 
 import guarded
 from shop import work

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dramatiq recipe, which counts."""
+"""The dramatiq recipe. Its work is that of guarded.py, which counts."""
 
 import dramatiq_tasks
 import guarded

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The FastAPI recipe, which counts."""
+"""The FastAPI recipe. Its work is that of guarded.py, which counts."""
 
 import fastapi_app
 import guarded

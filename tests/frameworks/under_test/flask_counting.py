@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Flask recipe, which counts."""
+"""The Flask recipe. Its work is that of guarded.py, which counts."""
 
 import flask_app
 import guarded

@@ -26,7 +26,7 @@ import redlatch  # noqa: E402
 import redlatch.hub  # noqa: E402
 
 MANY = 1000
-BUSY = 0.01  # of a core
+BUSY = 0.01  # the part of a core that all waiting greenlets may use
 LEASE = 1
 
 
@@ -44,7 +44,7 @@ def free(client, name):
 
 
 def halt_server(client, milliseconds):
-    """Has the server answer nothing for so long."""
+    """Makes the server answer nothing for so long."""
     address = urllib.parse.urlsplit(client.url)
     with socket.create_connection((address.hostname, address.port)) as connection:
         connection.sendall(b"CLIENT PAUSE %d ALL\r\n" % milliseconds)
@@ -52,7 +52,7 @@ def halt_server(client, milliseconds):
 
 
 def logged_from_now_on():
-    """What the logger redlatch is given from now on: a list that grows."""
+    """Returns a list to which the messages of the logger redlatch are added from now on."""
     logged = []
     handler = logging.Handler()
     handler.emit = lambda record: logged.append(record.getMessage())
@@ -61,7 +61,7 @@ def logged_from_now_on():
 
 
 def owners(client):
-    """Two greenlets are two owners, and one is one."""
+    """Each greenlet is an owner of its own."""
     lock = client.lock("owners")
     assert lock.acquire() and lock.acquire()
     assert not gevent.spawn(lambda: lock.acquire(blocking=False)).get()
@@ -77,7 +77,7 @@ def owners(client):
 
 
 def exclude(client):
-    """They exclude each other, and the hub runs on while they wait."""
+    """Greenlets exclude each other, and the hub runs on while they wait."""
     inside, done = [], []
 
     def work(_):
@@ -93,7 +93,7 @@ def exclude(client):
 
 
 def kinds(client):
-    """What is no lock waits in the hub, too, and times out there."""
+    """Semaphores, latches and wait_free() wait in the hub, too, and time out there."""
     semaphore = client.semaphore("semaphore", limit=1)
     permits = client.permit_semaphore("permits", limit=1)
     latch = client.latch("latch")
@@ -144,7 +144,7 @@ def cancel(client):
         until(lambda theirs=theirs: not theirs.state().waiters)
         theirs.release()
         free(client, "cancel")
-        for pause in range(60):  # at the moment of the grant, or of its end
+        for pause in range(60):  # at the moment of the grant, or when the greenlet ends
             killed = gevent.spawn(lock.acquire)
             gevent.sleep(pause / 100_000)
             killed.kill()
@@ -203,7 +203,7 @@ def permits_given_back(client):
 
 
 def losses(client):
-    """A loss acts although no thread watches: on_lost is called in a greenlet, which may wait."""
+    """A loss takes effect although no thread watches: on_lost is called in a greenlet, which may wait."""
     logged = logged_from_now_on()
     called = []
 
@@ -236,7 +236,8 @@ def late_renewals(client):
 
 
 def interrupted(client):
-    """What a signal raises in the greenlet that takes events comes out in the main one, and events are taken on."""
+    """What a signal raises in the greenlet that collects events is raised in the main greenlet. Events are still
+    collected."""
     for error in (KeyboardInterrupt, SystemExit):
         handler = logging.Handler()
         handler.emit = lambda record, error=error: throw(error())
@@ -259,12 +260,12 @@ def interrupted(client):
 
 
 def throw(error):
-    """Raises it."""
+    """Raises an exception. A lambda cannot."""
     raise error
 
 
 def one_dispatcher(client):
-    """Two hubs that use a client first at the same time agree on which one it belongs to."""
+    """If two hubs first use a client at the same time, they agree on the one that it belongs to."""
     made = []
 
     class Slow(redlatch.hub.HubDispatcher):
@@ -279,7 +280,7 @@ def one_dispatcher(client):
     def use():
         gevent.get_hub()
         seen.append(client._losses.dispatcher())
-        gevent.sleep(1)  # a lock is handed on by the hub of who had it
+        gevent.sleep(1)  # the hub of the former holder hands the lock on
 
     for _ in range(2):
         monkey.get_original("_thread", "start_new_thread")(use, ())
@@ -303,7 +304,7 @@ def elections(client):
 
 
 def many(client):
-    """1 000 that wait leave the hub idle."""
+    """1 000 waiting greenlets leave the hub idle."""
     held = client.lock("many")
     assert held.acquire()
     got = []
@@ -325,7 +326,7 @@ def many(client):
 
 
 def close(client):
-    """Closing ends the waits."""
+    """Closing a client ends its waits."""
     other = redlatch.connect()
     assert other.lock("close").acquire()
 
@@ -367,7 +368,7 @@ def many_clients(client):
 
 
 def fork(client):
-    """A child waits in its own hub; the copies of its parent's greenlets learn that their waits are the parent's."""
+    """A child waits in its own hub. The copies of the parent's waiting greenlets get an error."""
     held = client.lock("fork")
     assert held.acquire()
     outcome = []
@@ -401,7 +402,7 @@ def fork(client):
 
 
 def threads(client):
-    """A thread of gevent's pool waits in the core; it is an owner of its own."""
+    """A thread of gevent's pool waits in the C library, not in the hub. It is an owner of its own."""
     held = client.lock("threads")
     assert held.acquire()
     pool = gevent.get_hub().threadpool
@@ -413,10 +414,11 @@ def threads(client):
 
 
 def ends(client):
-    """A program that waits for nothing ends, and one that waits alone is not taken for one that does so for ever."""
+    """A program that waits for nothing ends. If its only greenlet waits for a lock, that is not taken for a wait for
+    ever."""
     other = redlatch.connect(watchdog_lease=LEASE)
     assert other.lock("ends", lease=LEASE).acquire()
-    assert client.lock("ends").acquire()  # when the other's lease is over
+    assert client.lock("ends").acquire()  # granted when the other's lease is over
     gevent.get_hub().join()
 
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the recipes do under their locks when they are tested: it shows when two are at it at the same time.
+"""The work that recipes do under their locks in tests. It shows when two do it at the same time.
 
     GUARDED_FOLDER      where the counter, the intervals and the events are
-    GUARDED_PROGRAM     a name for this program; of several letters each worker process takes one
+    GUARDED_PROGRAM     a name for this program; if it has several letters, each worker process takes one
     GUARDED_UNLOCKED=1  locks exclude nobody: the tests must notice that
 
-The counter is read, and a moment later written: who does that beside another one takes back what the other one has
-counted.
+The counter is read, and written a moment later. If two processes do that at the same time, an increment is lost.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ FOLDER = Path(os.environ["GUARDED_FOLDER"])
 
 
 def _name() -> str:
-    """The first letter that no other process has taken."""
+    """Returns the name, or the first of its letters that no other process has taken."""
     letters = os.environ["GUARDED_PROGRAM"]
     if len(letters) == 1:
         return letters
@@ -47,7 +46,7 @@ ENDLESS = 7
 
 
 def event(*words: object) -> None:
-    """Tells the test that something has happened here."""
+    """Reports to the test that something has happened here."""
     _append("events", PROGRAM, *words)
 
 
@@ -72,7 +71,7 @@ async def count_in_task(account: int, held: redlatch.aio.Hold) -> None:
 
 
 def counting() -> Iterator[None]:
-    """Adds one to the counter; what the caller does in between takes its time."""
+    """Adds one to the counter. The caller pauses between the reading and the writing."""
     descriptor = os.open(FOLDER / "counter", os.O_RDWR)
     try:
         begun = time.monotonic_ns()
@@ -85,7 +84,7 @@ def counting() -> Iterator[None]:
 
 
 class reported:
-    """A block whose begin and end are events; the end with the name of its exception."""
+    """A block whose begin and end are events. The end has the name of its exception."""
 
     def __enter__(self) -> None:
         event("began")
@@ -95,7 +94,7 @@ class reported:
 
 
 def _append(name: str, *words: object) -> None:
-    """One line at the end of a file, whole although others write there, too."""
+    """Appends one line to a file. It stays whole although others write there, too."""
     descriptor = os.open(FOLDER / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(descriptor, (" ".join(map(str, words)) + "\n").encode())
@@ -135,7 +134,7 @@ def _switch_locks_off() -> None:
 
 
 def begin() -> None:
-    """Waits for the test to let this program, and others, begin at the same time."""
+    """Waits until the test lets this program, and others, begin at the same time."""
     event("ready")
     while not (FOLDER / "go").exists():
         time.sleep(0.002)

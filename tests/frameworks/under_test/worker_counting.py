@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plain worker, whose steps count, and which has jobs without end."""
+"""The plain worker. Its steps count, and its jobs have no end."""
 
 import sys
 
@@ -10,7 +10,7 @@ work = worker.work
 
 
 def endless(held, jobs):
-    """Tells when this worker works, and when it does not any more."""
+    """Reports when this worker begins to work, and when it stops."""
     with guarded.reported():
         while True:
             work(held, jobs)
