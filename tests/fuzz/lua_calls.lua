@@ -1,6 +1,6 @@
 --- Calls everything public of the Lua module with random values, on a private server.
 --
--- lua_calls.lua SOCKET SECONDS SEED [ROUND]       as many rounds as there is time for, or only one
+--     lua_calls.lua SOCKET SECONDS SEED [ROUND]       as many rounds as there is time for, or only one
 --
 -- With any arguments, a call returns or raises the module's error of a misuse. An error of Lua itself, such as an
 -- attempt to index nil, is a finding, and so is a crash. Every wait has an end, since nothing could interrupt it.

@@ -1,6 +1,6 @@
 """The unit tests, with the sanitizers, so that leaks are noticed. Three groups run without: the tests of scripts, which
-contain no C of the library; the schedule, which is twenty times as fast without; and the tests of broken invariants, on
-which builds with sanitizers abort.
+contain none of the C that mutants change; the schedule, which is twenty times as fast without; and the tests of broken
+invariants, on which builds with sanitizers abort.
 
 SPDX-License-Identifier: Apache-2.0
 """

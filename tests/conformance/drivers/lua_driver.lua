@@ -1,8 +1,8 @@
---- The Lua driver: reads calls as lines of JSON from the standard input and makes them with the public module
---- `redlatch`.
+--- The Lua driver: reads calls as lines of JSON from the standard input and makes them with the public
+-- module `redlatch`.
 --
--- lua lua_driver.lua                 by blocking calls
--- lua lua_driver.lua asynchronous    by started calls and their events, where the module has them
+--     lua lua_driver.lua                 by blocking calls
+--     lua lua_driver.lua asynchronous    by started calls and their events, where the module has them
 --
 -- It only translates. Lua has no threads: an actor is an explicit owner of lock objects, and a call that an actor
 -- starts is a started call in both modes. Misuse, which the module raises, has no code. It counts as "closed" if the
