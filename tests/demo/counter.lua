@@ -1,5 +1,5 @@
 --- One process of the counter race, in Lua. Arguments and behaviour are those of demo_counter.c. Lua has no threads, so
---- this process makes the additions of all threads one after the other.
+-- this process makes the additions of all threads one after the other.
 --
 --   lua counter.lua URL FILE THREADS ADDITIONS locked|unlocked
 -- SPDX-License-Identifier: Apache-2.0
