@@ -1,4 +1,4 @@
-"""Archives of the same bytes on every machine: sorted, of one time and owner, without paths of the builder.
+"""Archives with the same bytes on every machine: sorted, with one time and owner, without paths of the builder.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,12 +13,12 @@ from typing import Dict
 
 
 def mode(path: Path) -> int:
-    """The permissions of a file, but for what the builder's umask has to do with them."""
+    """Returns the permissions of a file, independent of the builder's umask."""
     return 0o755 if path.stat().st_mode & 0o100 else 0o644
 
 
 def tar_gz(archive: Path, files: Dict[str, Path], epoch: int) -> None:
-    """Writes files by their names within the archive."""
+    """Writes files under their names in the archive."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.GNU_FORMAT) as opened:
         for name in sorted(files):
@@ -33,10 +33,10 @@ def tar_gz(archive: Path, files: Dict[str, Path], epoch: int) -> None:
 
 
 def zipped(archive: Path, files: Dict[str, Path], epoch: int) -> None:
-    """The same as a zip file, in the order given."""
+    """Writes a zip file in the given order, otherwise as tar_gz()."""
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
         for name, path in files.items():
-            entry = zipfile.ZipInfo(name, time.gmtime(max(epoch, 315532800))[:6])  # 1980 is the oldest time of a zip
+            entry = zipfile.ZipInfo(name, time.gmtime(max(epoch, 315532800))[:6])  # zip has no time before 1980
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3
             entry.external_attr = (0o100000 | mode(path)) << 16
@@ -44,6 +44,6 @@ def zipped(archive: Path, files: Dict[str, Path], epoch: int) -> None:
 
 
 def tree(folder: Path, within: str = "") -> Dict[str, Path]:
-    """All files below a folder, by their names in an archive."""
+    """Returns all files below a folder, by their names in an archive."""
     return {within + path.relative_to(folder).as_posix(): path for path in folder.rglob("*")
             if path.is_file() and "__pycache__" not in path.parts}

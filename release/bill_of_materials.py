@@ -1,4 +1,4 @@
-"""What a release consists of, in CycloneDX: redlatch, and what is linked into its wheels and static files.
+"""The bill of materials of a release, in CycloneDX: redlatch, and what is linked into its wheels and static files.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,7 +16,7 @@ LINKED_IN = ("hiredis", "openssl")
 
 
 def component(name: str, entry: Dict[str, str]) -> Dict[str, Any]:
-    """One library of core/cmake/third-party.json, with the package that its sources come in."""
+    """Returns one library of core/cmake/third-party.json, with the package that contains its sources."""
     registry, package, version = entry["source"].split()
     carrier = {"pypi": "pypi", "crate": "cargo"}[registry]
     return {
@@ -30,7 +30,7 @@ def component(name: str, entry: Dict[str, str]) -> Dict[str, Any]:
 
 
 def write_bill(version: str, path: Path, epoch: int) -> None:
-    """Writes the file; the same of the same sources, the serial number included."""
+    """Writes the file. The same sources give the same file, even the same serial number."""
     listed: Dict[str, Dict[str, str]] = json.loads(
         (ROOT / "core" / "cmake" / "third-party.json").read_text(encoding="utf-8"))
     components: List[Dict[str, Any]] = [*(component(name, listed[name]) for name in LINKED_IN),

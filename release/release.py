@@ -1,10 +1,9 @@
-"""Everything that is published of one version, into dist/: `./dev release [ARTEFACT...]`.
+"""Makes everything that is published of one version, into dist/: `./dev release [ARTEFACT...]`.
 
-    release.py [--list | ARTEFACT...]    without names all of them
+    release.py [--list | ARTEFACT...]    without names all artefacts
 
-Each artefact is the same bytes on every machine of one Debian, whatever the folder: SOURCE_DATE_EPOCH is the time of
-the last commit, compilers are Zig's at a fixed version, and archives are sorted. What was built is kept in
-build/release.
+Each artefact has the same bytes on every machine with the same Debian, in any folder: SOURCE_DATE_EPOCH is the time of
+the last commit, the compilers are Zig's at a fixed version, and archives are sorted. Builds are kept in build/release.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -27,7 +26,7 @@ BUILD = ROOT / "build" / "release"
 
 
 def version() -> str:
-    """The version that the public header says."""
+    """Returns the version in the public header."""
     header = (ROOT / "core" / "include" / "redlatch.h").read_text(encoding="utf-8")
     found = re.search(r'^#define REDLATCH_VERSION "(.*)"$', header, re.MULTILINE)
     if found is None:
@@ -36,7 +35,7 @@ def version() -> str:
 
 
 def epoch() -> int:
-    """The time of the last commit, unless SOURCE_DATE_EPOCH says another one."""
+    """Returns the time of the last commit, unless SOURCE_DATE_EPOCH is set."""
     return int(os.environ.get("SOURCE_DATE_EPOCH") or run(["git", "log", "-1", "--format=%ct"]))
 
 
@@ -97,14 +96,14 @@ ARTEFACTS: Dict[str, Callable[[], None]] = {
 
 
 def write_checksums() -> None:
-    """SHA256SUMS of all that is in dist/, as sha256sum --check reads it."""
+    """Writes SHA256SUMS of all files in dist/, as sha256sum --check reads it."""
     files = sorted(path for path in DIST.iterdir() if path.is_file() and path.name != "SHA256SUMS")
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     (DIST / "SHA256SUMS").write_text("".join(lines), encoding="ascii")
 
 
 def main(names: List[str]) -> None:
-    """Makes what is named, or all of it in an empty folder."""
+    """Makes the named artefacts, or all of them in an empty folder."""
     if names == ["--list"]:
         print("\n".join(f"{name:<10} {(make.__doc__ or '').strip()}" for name, make in ARTEFACTS.items()))
         return

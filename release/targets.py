@@ -1,4 +1,4 @@
-"""What a release is built for, and the compilers that build it: Zig's, which brings the headers of every libc.
+"""The targets of a release, and their compilers: Zig's, which include the headers of every libc.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,19 +14,19 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Target(NamedTuple):
-    """A processor and a libc: Zig's word for them, and the platform tag of its wheel."""
+    """A processor and a libc: Zig's name for them, and the platform tag of the wheel."""
 
     zig: str
     tag: str
 
     @property
     def processor(self) -> str:
-        """As uname says it."""
+        """The processor's name, as uname prints it."""
         return self.zig.split("-")[0]
 
     @property
     def is_musl(self) -> bool:
-        """Whether its libc is musl."""
+        """Whether the libc is musl."""
         return self.zig.endswith("musl")
 
 
@@ -39,25 +39,25 @@ TARGETS: Dict[str, Target] = {
     )
 }
 
-# The names that the compiler goes by: OpenSSL writes the name into its library.
+# The names of the compiler and its tools. OpenSSL writes the compiler's name into its library.
 WRAPPERS = {"redlatch-cc": "cc -target {zig}", "redlatch-ar": "ar", "redlatch-ranlib": "ranlib",
             "redlatch-ld": "ld.lld"}
 
 
 def zig() -> Path:
-    """The program of the package ziglang of this Python."""
+    """Returns the program of this Python's package ziglang."""
     import ziglang  # type: ignore[import-not-found, unused-ignore]
 
     return Path(ziglang.__file__).with_name("zig")
 
 
 def make_tools(target: Target, folder: Path) -> Path:
-    """Makes the compiler and its tools for a target; the folder that they are in."""
+    """Makes the compiler and its tools for a target, and returns their folder."""
     tools = folder / target.zig
     tools.mkdir(parents=True, exist_ok=True)
     for name, words in WRAPPERS.items():
         lines = ["#!/bin/sh"]
-        if name == "redlatch-cc":  # Clang does not know a libc's version, which Zig takes off when it compiles
+        if name == "redlatch-cc":  # Clang does not know the libc version in Zig's target; Zig drops it when it compiles
             lines.append(f'case "$*" in -dumpmachine) echo {target.zig}; exit ;;')
             lines.append(f'--version) exec "{zig()}" cc --version ;; esac')
         lines.append(f'exec "{zig()}" {words.format(zig=target.zig)} "$@"')
@@ -68,15 +68,15 @@ def make_tools(target: Target, folder: Path) -> Path:
 
 
 def build(target: Target, folder: Path, tls: bool) -> Path:
-    """Builds what is released for a target: the module of Python if it has TLS, the command if its libc is musl, which
-    may be linked in. The build folder."""
+    """Builds the parts of a target: with TLS the Python module, with musl, which may be linked in, the command. Returns
+    the build folder."""
     tools = make_tools(target, ROOT / "build" / "release" / "tools")
     paths = {"C_COMPILER": "redlatch-cc", "AR": "redlatch-ar", "RANLIB": "redlatch-ranlib", "LINKER": "redlatch-ld"}
     targets = [*(["redlatch_python"] if tls else []), *(["redlatch_cli"] if target.is_musl else [])]
     run(["cmake", "-S", ".", "-B", str(folder), "-G", "Ninja", "-DCMAKE_SYSTEM_NAME=Linux",
          f"-DCMAKE_SYSTEM_PROCESSOR={target.processor}", f"-DCMAKE_OBJCOPY={objcopy()}",
          *(f"-DCMAKE_{key}={tools / name}" for key, name in paths.items()),
-         # Linking would make Zig build a libc for each set of flags that CMake tries.
+         # To link, Zig would build a libc for each set of flags that CMake tries.
          "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY",
          f"-DCMAKE_C_FLAGS=-ffile-prefix-map={ROOT}=. -ffile-prefix-map={folder}=.",
          "-DCMAKE_EXE_LINKER_FLAGS=-O2 -static -pie -Wl,--gc-sections", "-DCMAKE_MODULE_LINKER_FLAGS=-O2 -s",
@@ -89,13 +89,14 @@ def build(target: Target, folder: Path, tls: bool) -> Path:
 
 
 def stripped(program: Path, copy: Path) -> Path:
-    """A copy of a program without symbols. The program keeps them: the check of the release looks for some."""
+    """Makes a copy of a program without symbols. The program keeps its symbols, since check_release.py searches for
+    some."""
     run([objcopy(), "--strip-all", str(program), str(copy)])
     return copy
 
 
 def objcopy() -> str:
-    """LLVM's objcopy, which knows every processor."""
+    """Returns LLVM's objcopy, which knows every processor."""
     for folder in os.environ["PATH"].split(os.pathsep):
         for path in sorted(Path(folder).glob("llvm-objcopy*")):
             return str(path)
@@ -103,7 +104,7 @@ def objcopy() -> str:
 
 
 def run(command: List[str], folder: Path = ROOT, **environment: str) -> str:
-    """What a command that must succeed prints; if it fails, that is shown."""
+    """Runs a command that must succeed, and returns its output. If it fails, the output is shown."""
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, **environment})
     if done.returncode != 0:

@@ -1,4 +1,4 @@
-"""What Zig's toolchain itself puts into what it builds: its compiler's run-time functions, and musl into static files.
+"""The parts of Zig's toolchain in its output: its compiler's run-time functions, and musl in static files.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,17 +12,17 @@ from targets import zig
 
 
 def musl_licence() -> Path:
-    """The licence of the musl that static files contain."""
+    """Returns the licence of the musl that static files contain."""
     return zig().with_name("lib") / "libc" / "musl" / "COPYRIGHT"
 
 
 def runtime_licence() -> Path:
-    """The licence of Zig, and so of the functions that its compiler calls, its compiler-rt."""
+    """Returns the licence of Zig, which is also that of its compiler's run-time functions (compiler-rt)."""
     return zig().with_name("LICENSE")
 
 
 def musl_version() -> str:
-    """As musl's sources say."""
+    """Returns the version in musl's sources."""
     header = zig().with_name("lib") / "libc" / "musl" / "src" / "internal" / "version.h"
     found = re.search(r'^#define VERSION "(.+)"$', header.read_text(encoding="ascii"), re.MULTILINE)
     if found is None:
@@ -31,7 +31,7 @@ def musl_version() -> str:
 
 
 def components() -> List[Dict[str, Any]]:
-    """For the bill of materials."""
+    """Returns the entries of the bill of materials."""
     musl, ziglang = musl_version(), version("ziglang")
     return [
         {"type": "library", "bom-ref": f"musl@{musl}", "name": "musl", "version": musl,

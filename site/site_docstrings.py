@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Docstrings as mkdocstrings reads them: an `Example:` is a section of programs, and in sentences a bracket is a
-bracket, as in redis://host[:port]."""
+"""Adapts docstrings to mkdocstrings: an `Example:` becomes a section of programs, and brackets in sentences, as in
+redis://host[:port], stay brackets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXAMPLE = re.compile(r"^(\s*)Example:$", re.MULTILINE)
 
 
 def as_sections(text: str) -> str:
-    """A docstring in the words of mkdocstrings."""
+    """Returns a docstring in mkdocstrings' format."""
     prose, *examples = EXAMPLE.split(text, maxsplit=1)
     prose = "".join(part if part.startswith("`") else part.replace("[", "\\[")
                     for part in re.split(r"(`[^`]*`)", prose))
@@ -21,9 +21,9 @@ def as_sections(text: str) -> str:
 
 
 class Sections(griffe.Extension):
-    """Rewrites each docstring that has been read."""
+    """Rewrites each docstring after it was read."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Is called for each module, class, function and attribute."""
+        """Called for each module, class, function and attribute."""
         if obj.docstring:
             obj.docstring.value = as_sections(obj.docstring.value)

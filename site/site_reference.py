@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of what the sources say: Python's docstrings, the comments of the C headers, the annotations of the Lua
-modules, and the manual pages of the command. Their pages are in reference/api."""
+"""The reference, made from the sources: Python's docstrings, the comments of the C headers, the annotations of the Lua
+modules, and the manual pages of the command. Its pages are in reference/api."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ import make_manual  # noqa: E402  # beside the sources of the library
 MODULES = {"redlatch": "redlatch", "redlatch-aio": "redlatch.aio"}
 OWN_MEMBERS = "    options:\n      inherited_members: false\n"
 COMMANDS = {"redlatch-1": "redlatch.1", "redlatch-run-1": "redlatch-run.1"}
-# A documented function or class of Lua: the lines of its comment, and what the comment is about.
+# A documented function or class of Lua: the lines of its comment, and the function's declaration.
 LUA_ITEM = re.compile(r"((?:^---.*\n)+)(?:^(?:local )?function ([\w.:]+)(\([^)]*\)))?", re.MULTILINE)
 PARAMETER = re.compile(r"^([a-z_]+(?:, [a-z_]+)*): ")
 
 
 def exported(package: str) -> List[str]:
-    """The names in a Python package's __all__, in its order, but for those such as __version__."""
+    """Returns the names in a Python package's __all__, in its order, without those such as __version__."""
     source = ROOT / "python" / package.replace(".", "/") / "__init__.py"
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
@@ -35,7 +35,8 @@ def exported(package: str) -> List[str]:
 
 
 def python_page(package: str) -> str:
-    """A page that mkdocstrings fills: what one begins with, all else, and the errors without what they inherit."""
+    """Returns a page for mkdocstrings: the first names that a user needs, all others, and the errors without inherited
+    members."""
     names = exported(package)
     errors = [name for name in names if name.endswith("Error")]
     first = [name for name in ("connect", "Client", "Lock", "Hold") if name in names]
@@ -45,7 +46,7 @@ def python_page(package: str) -> str:
 
 
 def c_text(comment: str) -> Iterator[str]:
-    """A comment as Markdown: parameters are items of a list."""
+    """Yields a comment as Markdown. Parameters are items of a list."""
     for block in make_manual.blocks_of(comment):
         if block[0].startswith("  "):
             heads, *rows = [f"| {' | '.join(row)} |" for row in make_manual.rows_of(block)]
@@ -55,13 +56,13 @@ def c_text(comment: str) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Text in which Markdown finds no emphasis and no tags, outside of `code`."""
+    """Returns text with Markdown's emphasis and tags escaped, outside of `code`."""
     return "".join(part if part.startswith("`") else re.sub(r"([*_<\[])", r"\\\1", part)
                    for part in re.split(r"(`[^`]*`)", text))
 
 
 def c_name(code: str) -> str:
-    """The name of what a declaration declares."""
+    """Returns the name that a declaration declares."""
     for form in (r"REDLATCH_API [^(]*?(\w+)\(", r"(?:typedef )?(?:enum|struct) (\w+)", r"enum \{\s*(\w+)"):
         found = re.match(form, code)
         if found:
@@ -70,7 +71,7 @@ def c_name(code: str) -> str:
 
 
 def c_page() -> str:
-    """All functions and types of the headers, those of redlatch.h first."""
+    """Returns the page of all functions and types of the headers, those of redlatch.h first."""
     folder = ROOT / "core" / "include"
     parts = ["# C: functions and types\n", "Made of the comments of the headers.\n"]
     for header in [folder / "redlatch.h", *sorted(folder.glob("redlatch_*.h"))]:
@@ -86,7 +87,7 @@ def c_page() -> str:
 
 
 def lua_item(comment: str, name: str, arguments: str) -> Iterator[str]:
-    """A class or a function; empty for what is not documented or private."""
+    """Yields a class or a function. Yields nothing if it is not documented or private."""
     lines = [line.removeprefix("---").removeprefix("-").strip() for line in comment.strip().split("\n")]
     text: List[str] = []
     tags: List[str] = []
@@ -94,7 +95,7 @@ def lua_item(comment: str, name: str, arguments: str) -> Iterator[str]:
         if line.startswith("@"):
             tags.append(line)
         elif tags:
-            tags[-1] += " " + line  # a tag goes on on the next line
+            tags[-1] += " " + line  # a tag may continue on the next line
         else:
             text.append(line)
     if any(tag.startswith(("@package", "@private")) for tag in tags):
@@ -121,7 +122,7 @@ def lua_item(comment: str, name: str, arguments: str) -> Iterator[str]:
 
 
 def lua_page() -> str:
-    """All documented classes and functions of the Lua modules, the module itself first."""
+    """Returns the page of all documented classes and functions of the Lua modules, the module itself first."""
     folder = ROOT / "lua-rock" / "redlatch"
     parts = ["# Lua: functions and classes\n", "Made of the annotations of the modules.\n"]
     for module in [folder / "init.lua", *sorted(set(folder.glob("*.lua")) - {folder / "init.lua"})]:
@@ -131,7 +132,7 @@ def lua_page() -> str:
 
 
 def command_page(name: str) -> str:
-    """A manual page, as mandoc makes HTML of it, with headings that the page's contents list."""
+    """Returns a manual page as mandoc's HTML, with headings that the page's contents list."""
     source = ROOT / "core" / "cli" / name
     made = subprocess.run(["mandoc", "-T", "html", "-O", "fragment", str(source)], check=True, capture_output=True,
                           text=True).stdout
@@ -146,7 +147,7 @@ def command_page(name: str) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages."""
+    """Adds the pages of the reference."""
     pages: Dict[str, str] = {name: python_page(package) for name, package in MODULES.items()}
     pages.update({name: command_page(source) for name, source in COMMANDS.items()})
     pages.update({"c": c_page(), "lua": lua_page()})

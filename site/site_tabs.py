@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tabs: what stands between `<!-- tabs -->` and `<!-- end of tabs -->` on a page is shown as tabs, one for each
-paragraph that is a bold title alone. On GitHub the same text is a sequence of titled blocks."""
+"""Shows the text between `<!-- tabs -->` and `<!-- end of tabs -->` as tabs. Each paragraph that is only a bold title
+begins a tab. GitHub shows the same text as titled blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TITLE = re.compile(r"^\*\*([^*\n]+)\*\*\n", re.MULTILINE)
 
 
 def tabs(match: re.Match[str]) -> str:
-    """The same in the words of pymdownx.tabbed."""
+    """Returns the matched text in pymdownx.tabbed's format."""
     _, *parts = TITLE.split(match[1])
     shown = []
     for title, text in zip(parts[::2], parts[1::2]):
@@ -22,5 +22,5 @@ def tabs(match: re.Match[str]) -> str:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The page with its tabs."""
+    """Returns the page with its tabs."""
     return TABS.sub(tabs, markdown)

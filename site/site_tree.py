@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree as a site: what the pages of docs/ link to outside of it, and what that links to, are pages too.
+"""Adds files of the tree to the site: those outside docs/ that its pages link to, and those that these link to.
 
-A page of docs/ has the same path on the site, without `docs/`. Another file `c/d` is `tree/c/d.md`: a page of Markdown
+A page of docs/ has the same path on the site, without `docs/`. Another file `c/d` has the page `tree/c/d.md`: Markdown
 as it is, any other file as a block of code, a folder as a list of its files.
 """
 
@@ -19,17 +19,17 @@ LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 FENCE = re.compile(r"^(```.*?^```$)", re.DOTALL | re.MULTILINE)
 LANGUAGES = {".c": "c", ".h": "c", ".py": "python", ".lua": "lua", ".sh": "bash", ".json": "json", ".conf": "nginx",
              ".def": "c", ".cmake": "cmake", ".java": "java", ".xml": "xml", ".mjs": "javascript", ".go": "go"}
-MOST_LINES = 700  # of a file that is shown; such are records of tests, which nobody reads
-HEADERS = "core/include/"  # which the reference of C shows
+MOST_LINES = 700  # of a file that is shown; longer ones are records of tests
+HEADERS = "core/include/"  # shown by the reference of C
 
 
 def slug(heading: str, separator: str) -> str:
-    """The anchor of a heading, as GitHub makes it, and tests/lint/links.py."""
+    """Returns the anchor of a heading, as GitHub and tests/lint/links.py derive it."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", separator)
 
 
 def page_of(path: str) -> str:
-    """The site's page of a file or folder of the tree."""
+    """Returns the site's page of a file or folder of the tree."""
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     if path.startswith(HEADERS):
@@ -41,7 +41,8 @@ def page_of(path: str) -> str:
 
 
 def replaced(path: str, text: str, replace: Callable[[str], str]) -> str:
-    """A page's text with other targets for its links to files, which are given from the tree's top."""
+    """Returns a page's text with other targets for its links to files. `replace` gets a path from the top of the
+    tree."""
     def one(match: re.Match[str]) -> str:
         if "://" in match[2] or match[2].startswith("mailto:"):
             return match[0]
@@ -53,7 +54,7 @@ def replaced(path: str, text: str, replace: Callable[[str], str]) -> str:
 
 
 def shown(path: str) -> str:
-    """The page of what is not a page of docs/, with the links that it has in the tree."""
+    """Returns the page of a path outside docs/, with its original links."""
     file = ROOT / path
     if path.endswith(".md"):
         return file.read_text(encoding="utf-8")
@@ -67,19 +68,19 @@ def shown(path: str) -> str:
 
 
 def targets(path: str, text: str) -> List[str]:
-    """The files and folders that a page links to and that are there."""
+    """Returns the existing files and folders that a page links to."""
     found: List[str] = []
     replaced(path, text, lambda target: found.append(target) or "")  # type: ignore[func-returns-value]
     return [readme_of(target) for target in found if (ROOT / target).exists()]
 
 
 def readme_of(path: str) -> str:
-    """What is shown of a folder that has a README; any other path as it is."""
+    """Returns the README of a folder that has one; any other path unchanged."""
     return f"{path}/README.md" if (ROOT / path / "README.md").is_file() else path
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages of what is linked to, and of what they link to."""
+    """Adds the linked files as pages, and the files that they link to."""
     waiting = [f"docs/{file.src_uri}" for file in files if file.src_uri.endswith(".md")]
     reached = set(waiting)
     while waiting:
@@ -95,7 +96,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Lets the links lead to the site's pages."""
+    """Replaces the links by links to the site's pages."""
     uri = page.file.src_uri
     if uri.startswith("tree/"):
         path = uri.removeprefix("tree/")

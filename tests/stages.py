@@ -1,10 +1,11 @@
-"""Everything that `./dev test` runs, stage by stage, several at a time where they do not disturb each other.
+"""Runs everything of `./dev test`, stage by stage. Stages that do not disturb each other run at the same time.
 
-    stages.py [STAGE...]    what CI runs, or those named and what they need; --list names them
-    stages.py --all         with them the dear ones: other servers
+    stages.py [STAGE...]    the stages that CI runs, or those named and what they need; --list names them
+    stages.py --all         also the expensive stages, such as other servers
 
-Each stage has a log in build/logs, shown when it fails; its line says how long it took and how much processor time it
-used. The closing line adds up the tests of all stages; a stage that counts no tests of its own counts as one.
+Each stage has a log in build/logs, which is shown when the stage fails. The line of a stage says how long it took and
+how much processor time it used. The last line adds up the tests of all stages; a stage that counts no tests counts as
+one.
 
 Most tests wait more than they compute. Stages that only compute, and in which no clock is judged, run one at a time at
 a low priority, while an exclusive stage runs or when no other stage is ready.
@@ -26,9 +27,9 @@ ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "logs"
 SLOTS = 2
 SHOWN_LINES = 25
-# What names a failed test or says why it failed, in the logs of pytest, of our own runners and of compilers.
+# Lines that name a failed test or its reason, in the logs of pytest, of the project's own runners and of compilers.
 FAILURE = re.compile(r"FAILED |ERROR |E  |FAIL:|.*\berror: |.*[Aa]ssert.*failed|.*ERROR: \w+Sanitizer|.*violation")
-# Sessions are groups to some schedulers, which share the machine out among groups first.
+# Some schedulers share the machine out among sessions first, so the session's priority is lowered, too.
 YIELD = "renice -n 10 $$ >/dev/null && { echo 10 >/proc/$$/autogroup || true; } 2>/dev/null"
 
 MUTANTS_NOTICED = 85  # per cent
@@ -36,34 +37,35 @@ MUTANTS_NOTICED = 85  # per cent
 PYTHON = "build/venv/bin/python"
 WITH_PYTHON = f"-DREDLATCH_PYTHON=ON -DPython_EXECUTABLE=$PWD/{PYTHON}"
 PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
-# The conformance traces mostly wait, so that several workers share a processor.
+# The conformance traces mostly wait, so several workers share a processor.
 CONFORMANCE = f"{PYTEST} -n 4 --dist worksteal tests/conformance"
-# The traces by the C driver of the build that REDLATCH_BUILD names.
+# The traces with the C driver of the build that REDLATCH_BUILD names.
 C_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and c-'"
-# Those of the drivers that a sanitizer watches: the C core in its own program, in Python and in Lua.
+# The traces with the drivers that run under a sanitizer: the C core in its own program, in Python and in Lua.
 WATCHED_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python- or lua5.1- or lua5.4-)'"
-# The unit tests, and the scenes but for the one that measures memory for half a minute: all that reaches system calls.
+# The tests that reach system calls: the unit tests, and the scenes without the one that measures memory for half a
+# minute.
 SYSTEM_TESTS = sorted(path.stem for folder, names in (("unit", "test_*.c"), ("e2e/programs", "scenes_*.c"))
                       for path in (ROOT / "tests" / folder).glob(names) if path.stem != "scenes_resources")
-# Locks over several servers are simulated with the client layer and what is below it.
+# Locks over several servers are simulated with the client layer and the layers below it.
 SIMULATED_SERVERS = "for kind in redlock multi; do {0}/tests/redlatch_sim --kind $kind --seeds {1} || exit 1; done"
-# What an interpreter that was built without the sanitizers has to load before a module that was built with them.
+# The libraries that an interpreter without sanitizers has to load before a module with sanitizers.
 ADDRESS_LIBRARIES = "$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)"
-# ThreadSanitizer of some compilers cannot live with much address randomisation.
+# Some compilers' ThreadSanitizer does not work with much address randomisation.
 FIXED_ADDRESSES = "$(setarch -R true 2>/dev/null && echo setarch -R)"
-# A source that is gone leaves its notes behind in the build folder; those are passed over.
+# A deleted source leaves its notes in the build folder. These are ignored.
 GCOVR = (f"{PYTHON} -m gcovr --root . --filter core/src/ --merge-mode-functions=separate --print-summary"
          " --gcov-ignore-errors=source_not_found --gcov-ignore-errors=no_working_dir_found --fail-under-line 94")
 
 
 def variant(name: str, definitions: str, targets: str) -> str:
-    """Configures and builds some targets in a folder of their own."""
+    """Returns the command that configures and builds some targets in a folder of their own."""
     return (f"cmake -S . -B build/{name} -G Ninja -DREDLATCH_WERROR=ON -DREDLATCH_BUILD_TESTS=ON {definitions}"
             f" && cmake --build build/{name} --parallel 2 --target {targets}")
 
 
 def unit_tests(build: str) -> str:
-    """Runs the unit tests of one build; without any the stage fails."""
+    """Returns the command that runs the unit tests of a build. Without any test the stage fails."""
     return f"ctest --test-dir {build} --no-tests=error --verbose --parallel 2"
 
 
@@ -80,8 +82,8 @@ class Stage(NamedTuple):
 
 
 def on_server(name: str) -> Stage:
-    """What depends on the server, on one of another version or make: the traces, the end-to-end tests but those of
-    pages, programs and the command, what `redlatch doctor` finds, and the interop tests."""
+    """Returns the tests that depend on the server, with a server of another version or make: the traces, the end-to-end
+    tests without those of pages, programs and the command, the tests of `redlatch doctor`, and the interop tests."""
     command = (f"export REDLATCH_TEST_SERVER && REDLATCH_TEST_SERVER=$({PYTHON} -m support.other_servers {name})"
                f" && {C_TRACES} && {PYTEST} -n 3 tests/e2e/test_[1-8]*.py tests/e2e/test_94_doctor*.py"
                f" && {PYTHON} -m support.build_peers && {PYTEST} -n 3 tests/interop")
@@ -89,14 +91,14 @@ def on_server(name: str) -> Stage:
 
 
 def on_topology(name: str) -> Stage:
-    """The interop tests with Redisson where people run it, and failovers beside it (support/topologies.py)."""
+    """Returns the interop tests with Redisson in another topology, with failovers meanwhile (support/topologies.py)."""
     command = (f"{PYTHON} -m support.build_peers redisson"
                f" && REDLATCH_TEST_TOPOLOGY={name} {PYTEST} -n 3 tests/interop")
     return Stage(f"interop-{name}", command, ("build",), alone=True, dear=True)
 
 
 def with_redisson(peer: str) -> Stage:
-    """The interop tests with another Redisson than the present one (support/build_peers.py)."""
+    """Returns the interop tests with another version of Redisson (support/build_peers.py)."""
     command = f"{PYTHON} -m support.build_peers {peer} && REDLATCH_TEST_REDISSON={peer} {PYTEST} -n 3 tests/interop"
     return Stage(f"interop-{peer}", command, ("build",), alone=True, dear=True)
 
@@ -117,7 +119,7 @@ STAGES = [
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
-    # The system calls of POSIX alone. Asynchronous calls differ most: the background thread reads their replies.
+    # Only the system calls of POSIX. Asynchronous calls differ most: the background thread reads their replies.
     Stage("portable", variant("portable-quick", "-DREDLATCH_PORTABLE=ON -DCMAKE_BUILD_TYPE=Debug",
                               " ".join([*SYSTEM_TESTS, "redlatch_sim", "conformance_c"]))
           + f" && {unit_tests('build/portable-quick')} -R '^({'|'.join(SYSTEM_TESTS)})$'"
@@ -126,21 +128,21 @@ STAGES = [
     Stage("simulation", f"{PYTHON} tests/sim/run.py seeds", ("build",), computes=True),
     Stage("faults", f"{PYTHON} tests/sim/run.py faults && build/tests/test_schedule --faults", ("build",),
           computes=True),
-    # inspect is not in the simulation: it writes nothing, and pages of the model's keys are not Redis' own.
+    # `inspect` is not tested here: it writes nothing, and pages of the model's keys differ from those of Redis.
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
     Stage("conformance", CONFORMANCE, ("build",)),
     Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",)),
-    # The same 20 mutants in every run, of what quick tests have to notice by themselves.
+    # The same 20 mutants in every run, from areas where the fast tests must notice mutants by themselves.
     Stage("mutate", f"{PYTEST} tests/mutate && {PYTHON} tests/mutate/mutate.py --count 20 --areas protocol,scripts"
                     f" --layers unit,simulation --at-least {MUTANTS_NOTICED}", ("build",)),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
-          # What measures, and a thousand turns of it, say nothing more under a sanitizer; they are in e2e.
+          # Under a sanitizer, tests that measure or repeat a thousand times show nothing more; they are in e2e.
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} -n 3"
           + " tests/e2e/test_9[2-4]_*.py tests/e2e/test_95_completions.py tests/e2e/test_96_read_write_run.py"
           + " -k 'not slowest_command and not fifty_processes'"
-          # How long it takes to start is printed, not judged.
+          # The time of a start is printed, not judged.
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("address",)),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua*.py -n 3", ("address",)),
@@ -149,17 +151,17 @@ STAGES = [
           + " && find build/coverage -name '*.gcda' -delete"
           + " && build/coverage/tests/redlatch_sim --seeds 100"
           + f" && {unit_tests('build/coverage')} --exclude-regex '^scenes_resources$'"
-          # Of the end-to-end tests those of what has no other test. All would add a hundredth of the lines, and take
-          # five times as long as all this.
+          # End-to-end tests only of what no other test covers. All of them would add a hundredth of the lines, and take
+          # five times as long as the whole stage.
           + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls*.py"
           " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py"
           " -k 'not lua and not command'"
           + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
           + f" && {GCOVR} build/coverage"),
-    # Always the same seed: what is new in a run is the code.
+    # Always the same seed, so that a new finding is due to the code.
     Stage("fuzz", f"{PYTHON} tests/fuzz/fuzz.py --seed 1", ("build", "address"), alone=True),
     Stage("e2e", f"{PYTEST} tests/e2e -n 6 --dist worksteal", ("build",), alone=True),
-    # The benchmarks' peer is built here, so that it builds when it is needed.
+    # Builds the benchmarks' peer as well, to show that it still builds.
     Stage("interop", f"{PYTHON} -m support.build_peers && {PYTHON} -m support.build_peers redisson-bench"
                      f" && {PYTEST} tests/interop -n 4", ("build",), alone=True),
     Stage("soak", f"{PYTHON} -m support.build_peers redisson && {PYTEST} tests/soak"
@@ -168,24 +170,24 @@ STAGES = [
                   f" && {PYTHON} tests/soak/run.py --topology cluster --seconds 30 --seed 1", ("build",), alone=True),
     Stage("wheel", f"./dev wheel && {PYTHON} tests/package/check_wheel.py dist", ("build",), computes=True),
     Stage("rock", f"./dev rock && {PYTHON} tests/package/check_rock.py dist", ("build",), computes=True),
-    # TLS and failovers with what the address stage has built. Memory that is kept for a while after it was freed would
-    # look like a leak to the test that measures.
+    # TLS and failovers with the build of the address stage. The quarantine of freed memory is small, because the test
+    # that measures would take it for a leak.
     Stage("network", f"LD_PRELOAD=\"{ADDRESS_LIBRARIES}\" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=1"
                      f" PYTHONPATH=build/address/python {PYTEST} -n 2 tests/e2e/test_87_tls*.py"
                      " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py -k 'not lua and not command'",
           ("address",), alone=True, dear=True),
-    # A second opinion on the types of the package.
+    # Checks the types of the package with another type checker.
     Stage("pyright", f"{PYTHON} tests/pyright/run.py", ("build",), computes=True, dear=True),
-    # redis-py's own tests, of its source distribution. They judge how long a wait takes.
+    # redis-py's own tests, from its source distribution. They judge how long a wait takes.
     Stage("redis-py", f"{PYTHON} tests/redis_py/run.py", ("build",), alone=True, dear=True),
     # The recipes of examples/python/frameworks with the real frameworks, in an environment of its own.
     Stage("frameworks", f"{PYTHON} tests/frameworks/run.py -n 2", ("build",), alone=True, dear=True),
     # nginx and its Lua module, unpacked from Debian's packages.
     Stage("openresty", f"export REDLATCH_TEST_NGINX && REDLATCH_TEST_NGINX=$({PYTHON} -m support.nginx)"
                        f" && {PYTEST} -n 2 tests/e2e/openresty.py", ("build",), alone=True, dear=True),
-    # The documentation as a site, as browsers show it; a link or an anchor that leads nowhere is an error.
+    # The documentation as a site, checked in browsers. A link or an anchor that leads nowhere is an error.
     Stage("site", f"./dev docs && {PYTHON} tests/site/run.py", ("build",), alone=True, dear=True),
-    # Peers and the proxies of the traces stay without.
+    # Peers and the proxies of the traces connect without TLS.
     Stage("over-tls", f"export REDLATCH_TEST_TLS=1 && {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/test_84_hostile.py",
           ("build",), alone=True, dear=True),
     Stage("forks", f"REDLATCH_TEST_CHILDREN=200 {PYTEST} tests/e2e/test_70_fork.py -k under_load", ("build",),
@@ -201,12 +203,12 @@ STAGES = [
     Stage("cluster", f"REDLATCH_TEST_CLUSTER=1 {CONFORMANCE} && {PYTEST} -n 3 tests/e2e/cluster_moves.py"
                      " tests/e2e/cluster_halves.py",
           ("build",), alone=True, dear=True),
-    # As root. Each is tried where the project has never been.
+    # Needs root. Each artefact is tried in an environment without the project.
     Stage("packages", f"./dev release && {PYTHON} tests/package/check_release.py dist"
                       f" && {PYTHON} tests/package/try_release.py dist",
           ("build", "wheel", "rock"), alone=True, dear=True),
-    # All tests with the system calls of POSIX alone, as macOS has them, but one: the background thread may have read a
-    # reply before the call is cancelled.
+    # All tests with only the system calls of POSIX, as on macOS. One test is left out: the background thread may have
+    # read a reply before the call is cancelled.
     Stage("portable-all", variant("portable", f"-DREDLATCH_PORTABLE=ON -DREDLATCH_LUA='lua5.1;lua5.2;lua5.3;lua5.4'"
                                   f" {WITH_PYTHON}", "unit_tests redlatch_sim redlatch_lua redlatch_cli redlatch_python"
                                   " redlatch_python_package")
@@ -234,7 +236,7 @@ STAGES = [
 
 
 def counts(log: str, good: bool) -> Tuple[int, int]:
-    """How many tests passed and failed by a stage's log; at least one of either."""
+    """Returns how many tests passed and failed according to a stage's log. A stage counts as at least one of either."""
     passed = failed = 0
     for line in log.splitlines():
         ours = re.search(r"\b(\d+) passed, (\d+) failed$", line)
@@ -249,14 +251,14 @@ def counts(log: str, good: bool) -> Tuple[int, int]:
 
 
 class Seconds(NamedTuple):
-    """How long a stage took, and how much of the processors its processes used; servers that left it do not count."""
+    """How long a stage took, and the processor time of its processes. Servers that it left running do not count."""
 
     passed: float
     computed: float
 
 
 class Runner:
-    """Starts stages when what they need is there, and keeps the totals."""
+    """Starts stages when the stages that they need are done, and keeps the totals."""
 
     def __init__(self, stages: List[Stage]) -> None:
         self.waiting = list(stages)
@@ -270,7 +272,7 @@ class Runner:
         self.changed = threading.Condition()
 
     def run(self) -> int:
-        """Runs all stages; the number of failures."""
+        """Runs all stages and returns the number of failures."""
         with self.changed:
             while self.waiting or self.running:
                 stage = self.next_ready()
@@ -288,18 +290,18 @@ class Runner:
         return self.failed
 
     def next_ready(self) -> "Stage | None":
-        """The first stage that may start now."""
+        """Returns the first stage that may start now, or None."""
         resolved = [stage for stage in self.waiting if all(need in self.good | self.bad for need in stage.needs)]
         beside = [stage for stage in self.running.values() if not stage.computes]
         first = next((stage for stage in resolved if not stage.computes), None)
         if any(stage.alone for stage in beside) or (first is None and not beside):
             free = not any(stage.computes for stage in self.running.values())
             return next((stage for stage in resolved if stage.computes and free), None)
-        # One that wants to be alone and whose turn has come lets nothing slip in before it.
+        # When the next stage runs alone, no later stage starts before it.
         return None if first is None or len(beside) >= SLOTS or (first.alone and beside) else first
 
     def run_stage(self, stage: Stage) -> None:
-        """Runs one stage on its own thread."""
+        """Runs one stage, on a thread of its own."""
         started = time.monotonic()
         log = LOGS / f"{stage.name}.log"
         with log.open("w", encoding="utf-8") as out:
@@ -317,7 +319,7 @@ class Runner:
             self.changed.notify()
 
     def stop(self) -> None:
-        """Ends whatever still runs, each stage with all it has started."""
+        """Ends the running stages, each with all processes that it has started."""
         for process in list(self.processes.values()):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
@@ -342,7 +344,7 @@ class Runner:
 
 
 def selected(names: List[str]) -> List[Stage]:
-    """The stages named and those they need, in the list's order; without names those that CI runs."""
+    """Returns the named stages and those they need, in the list's order. Without names, returns those that CI runs."""
     known = {stage.name: stage for stage in STAGES}
     if names == ["--all"]:
         return STAGES
@@ -357,7 +359,7 @@ def selected(names: List[str]) -> List[Stage]:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     if sys.argv[1:] == ["--list"]:
         print("\n".join(stage.name for stage in STAGES))
         return 0

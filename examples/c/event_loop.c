@@ -1,8 +1,8 @@
-/* Two tasks of one event loop wait for the same lock while the loop goes on. Nothing here blocks but poll().
+/* Two tasks of one event loop wait for the same lock while the loop goes on. Only poll() blocks.
  *
  *     cc event_loop.c $(pkg-config --cflags --libs redlatch) -o event_loop && ./event_loop [NAME]
  *
- * A host with a loop of its own (libuv, libevent, epoll) watches the descriptor there instead of calling poll().
+ * A program with an event loop (libuv, libevent, epoll) watches the descriptor in its loop instead of calling poll().
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <redlatch.h>
@@ -13,7 +13,7 @@
 
 enum { TASKS = 2, WORK_MS = 20 };
 
-/* A task owns its holds by a number, as several tasks share one thread. Its tag is its place in the array. */
+/* Several tasks share one thread, so each task has an owner number. The tag of a task is its index. */
 struct task {
     uint64_t owner;
     int works;
@@ -44,7 +44,7 @@ static void handle(struct task *tasks, const redlatch_event *event) {
     }
 }
 
-/* What the tasks do besides: here one that has worked for a turn of the loop gives the lock back. */
+/* Other work of the tasks. Here a task that has worked for one turn of the loop releases the lock. */
 static void turn(redlatch_lock *lock, struct task *tasks) {
     for (int i = 0; i < TASKS; i++) {
         if (tasks[i].works) {

@@ -1,8 +1,8 @@
-/* Waits 5 s at most for a lock, works under it, and says by its exit status what became of it.
+/* Waits at most 5 s for a lock and works under it. The exit status shows the result.
  *
  *     cc lock.c $(pkg-config --cflags --libs redlatch) -o lock && ./lock [NAME]
  *
- * The server is that of REDIS_URL, or redis://127.0.0.1:6379/0.
+ * The server's URL is REDIS_URL, or redis://127.0.0.1:6379/0.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <redlatch.h>
 #include <stdio.h>

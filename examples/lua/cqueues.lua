@@ -10,7 +10,7 @@ local name = arg[2] or "example"
 local queue = cqueues.new()
 io.stdout:setvbuf("line")
 
--- One coroutine collects the client's events, and tells those who have started the calls.
+-- One coroutine collects the client's events and wakes the coroutines that have started the calls.
 local waiting = {}
 local working, all_done = 2, condition.new()
 queue:wrap(function()
@@ -30,12 +30,12 @@ queue:wrap(function()
             event = client:next_event()
         end
     end
-    cqueues.cancel(readable.pollfd) -- cqueues has to forget a descriptor before it is closed
+    cqueues.cancel(readable.pollfd) -- cqueues must forget a descriptor before it is closed
     client:close()
     print("done")
 end)
 
--- What the blocking call would have returned: to be given what a start_ function returned.
+-- Takes the results of a start_ function, and returns what the blocking call would return.
 local function await(tag, message, code)
     if not tag then
         return nil, message, code
@@ -50,7 +50,7 @@ end
 
 for number = 1, working do
     queue:wrap(function()
-        local lock = client:lock(name, {timeout = 30}) -- an object for each coroutine, as the object is the owner
+        local lock = client:lock(name, {timeout = 30}) -- one object for each coroutine, since the object is the owner
         print("worker " .. number .. " waits")
         assert(await(lock:start_acquire()))
         print("worker " .. number .. " has the lock")

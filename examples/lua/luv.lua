@@ -8,7 +8,7 @@ local client = assert(redlatch.connect(arg[1]))
 local name = arg[2] or "example"
 io.stdout:setvbuf("line")
 
--- One watcher serves the client: an event goes on with the coroutine that has started the call.
+-- One watcher serves the client. An event resumes the coroutine that has started the call.
 local waiting = {}
 local watcher = uv.new_poll(assert(client:event_fd()))
 watcher:start("r", function(problem)
@@ -27,7 +27,7 @@ watcher:start("r", function(problem)
     end
 end)
 
--- What the blocking call would have returned: to be given what a start_ function returned.
+-- Takes the results of a start_ function, and returns what the blocking call would return.
 local function await(tag, message, code)
     if not tag then
         return nil, message, code
@@ -51,7 +51,7 @@ local ticker = uv.new_timer()
 
 local function work(number)
     working = working + 1
-    local lock = client:lock(name, {timeout = 30}) -- an object for each coroutine, as the object is the owner
+    local lock = client:lock(name, {timeout = 30}) -- one object for each coroutine, since the object is the owner
     print("worker " .. number .. " waits")
     assert(await(lock:start_acquire()))
     print("worker " .. number .. " has the lock")

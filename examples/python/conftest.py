@@ -1,4 +1,4 @@
-"""Switches the fixtures of redlatch on for the tests of this folder.
+"""Enables redlatch's fixtures for the tests of this folder.
 
 SPDX-License-Identifier: Apache-2.0
 """

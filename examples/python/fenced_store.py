@@ -1,8 +1,8 @@
-"""A store that checks fencing tokens refuses the write of a holder whose lease is over.
+"""A store that checks fencing tokens rejects the write of a holder whose lease has ended.
 
     python fenced_store.py
 
-Two clients stand for two processes. The first one is paused for longer than its lease, and then goes on to write.
+Two clients play two processes. The first one is paused for longer than its lease and then writes.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -12,7 +12,7 @@ import redlatch
 
 
 class Account:
-    """A row that remembers the largest token it has seen."""
+    """A row that stores the largest token seen."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect(":memory:")
@@ -20,7 +20,7 @@ class Account:
         self._database.execute("INSERT INTO account VALUES (0, 0)")
 
     def write(self, amount: int, token: int) -> bool:
-        """Writes, unless somebody with a larger token has written before. Check and write are one statement."""
+        """Writes unless a larger token has been used. One statement checks and writes."""
         statement = "UPDATE account SET sum = ?, token = ? WHERE token <= ?"
         return self._database.execute(statement, (amount, token, token)).rowcount == 1
 
@@ -32,7 +32,7 @@ def main() -> None:
         slow.acquire()
         hold = slow.held()
         assert hold is not None and hold.token is not None
-        hold.lost_event.wait()  # stands for a pause of the whole process
+        hold.lost_event.wait()  # plays a pause of the whole process
         with second.fenced_lock("example:account") as held:
             assert held.token is not None
             print("the second writes:", account.write(100, held.token))

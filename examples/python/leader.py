@@ -1,8 +1,8 @@
-"""One of many processes leads: it does a periodic job for as long as it holds the lock.
+"""One of many processes leads: it does a periodic job while it holds the lock.
 
     python leader.py [TURNS]
 
-The lock is renewed while the process lives. When the process dies, another one leads a lease later: 10 s here.
+The lock is renewed while the process lives. When the process dies, another one leads one lease later, here 10 s.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -14,7 +14,7 @@ PERIOD = 0.1
 
 
 def lead(held: redlatch.Hold, turns: int) -> None:
-    """Does the job until it was done often enough, or the lock is lost."""
+    """Does the job `turns` times, or until the lock is lost."""
     for turn in range(turns):
         print("turn", turn)
         if held.lost_event.wait(PERIOD):
@@ -22,7 +22,7 @@ def lead(held: redlatch.Hold, turns: int) -> None:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     turns = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     with redlatch.connect(watchdog_lease=10) as client:
         try:

@@ -1,8 +1,8 @@
-"""At most three of many workers run at a time, in whatever process they are.
+"""At most three of many workers run at a time, in all processes together.
 
     python limit.py [WORKERS]
 
-A permit of a permit semaphore has a lease. The permit of a process that died is free again when its lease is over.
+A permit of a permit semaphore has a lease. If a process dies, its permit is free again when the lease ends.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -16,7 +16,7 @@ LIMIT = 3
 
 
 class Meter:
-    """How many are at work, and the most there were at once."""
+    """Counts the workers that work, and the most at a time."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -30,7 +30,7 @@ class Meter:
 
 
 def work(slots: redlatch.PermitSemaphore, meter: Meter) -> None:
-    """What each worker does: it waits for a permit, and gives it back."""
+    """A worker: waits for a permit, works, and releases the permit."""
     with slots:
         meter.add(1)
         time.sleep(0.02)
@@ -47,7 +47,7 @@ def main() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        slots.delete()  # of the example; a real one stays
+        slots.delete()  # only in this example; a real semaphore stays
     print(workers, "workers are done, never more than", LIMIT, "at a time:", meter.most <= LIMIT)
 
 

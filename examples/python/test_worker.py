@@ -1,4 +1,4 @@
-"""Unit tests of worker.py. They start a Redis server of their own.
+"""Unit tests of worker.py. They start a private Redis server.
 
     python -m pytest test_worker.py
 
@@ -35,7 +35,7 @@ def test_it_does_all_jobs(redlatch_client: redlatch.Client, steps: List[Tuple[st
 def test_it_stops_when_the_lock_is_lost(redlatch_client: redlatch.Client, steps: List[Tuple[str, int]]) -> None:
     def jobs(held: redlatch.Hold) -> Iterator[str]:
         yield "a"
-        lose(held)  # as if an operator had deleted the lock between two jobs
+        lose(held)  # as if an operator deleted the lock between two jobs
         yield "b"
 
     with pytest.raises(redlatch.LockLostError):
@@ -47,7 +47,7 @@ def test_it_stops_when_the_lock_is_lost(redlatch_client: redlatch.Client, steps:
 def test_the_program(
     redlatch_server: Server, redlatch_client: redlatch.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The program opens a client of its own, with the URL of the environment. redlatch_client checks what it leaves."""
+    """The program opens its own client, with the URL of the environment. redlatch_client checks what it leaves."""
     monkeypatch.setenv("REDIS_URL", redlatch_server.url)
     monkeypatch.setattr("sys.argv", ["worker.py", "1"])
     assert worker.main() == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers and drivers of the conformance traces: a worker has the same for all of them, without what was before.
+"""The servers and drivers of the conformance traces. All traces of a worker use the same ones, emptied in between.
 With REDLATCH_TEST_TLS=1 clients reach the servers by TLS; with REDLATCH_TEST_CLUSTER=1 each server is a cluster."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from support.tls_server import Identity
 
 @pytest.fixture(scope="session")
 def shared_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """The servers, in whatever state the last trace left them. All programs find the CA in the environment."""
+    """The servers, in the state that the last trace left. All programs find the CA in the environment."""
     tls = None
     if os.environ.get("REDLATCH_TEST_TLS") == "1":
         tls = Identity.make(tmp_path_factory.mktemp("certificates"))
@@ -33,7 +33,7 @@ def servers(shared_servers: Servers) -> Iterator[Servers]:
 
 @pytest.fixture(scope="session")
 def processes() -> Iterator[Processes]:
-    """The drivers that run."""
+    """The running drivers."""
     running = Processes()
     yield running
     running.close()

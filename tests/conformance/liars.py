@@ -14,7 +14,7 @@ Lie = Callable[[Ask, Call], Any]
 
 
 class Liar:
-    """A driver whose answers reach the runner through a lie."""
+    """A driver whose answers are replaced by lies."""
 
     def __init__(self, process: DriverProcess, lie: Lie) -> None:
         self.driver: Driver = process.driver
@@ -22,38 +22,38 @@ class Liar:
         self._lie = lie
 
     def ask(self, call: Call) -> Answer:
-        """The lie."""
+        """Returns the lie."""
         answer: Answer = self._lie(self._process.ask, call)
         return answer
 
     def reset(self) -> None:
-        """That is done truly."""
+        """Resets the driver truthfully."""
         self._process.reset()
 
     def give_up(self) -> None:
-        """The driver itself has made no mistake, so it goes on, unless it was killed."""
+        """Only resets the driver, since it made no mistake itself, unless the driver was killed."""
         if self._process.running:
             self._process.reset()
 
 
 class Idler:
-    """A driver that does nothing at all and is content."""
+    """A driver that does nothing and answers with success."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
 
     def ask(self, call: Call) -> Answer:
-        """What looks good."""
+        """Returns a plausible answer."""
         return says_ok(self.ask, call)
 
     def reset(self) -> None:
-        """There is nothing to end."""
+        """Does nothing."""
 
     give_up = reset
 
 
 def altered(name: str, change: Callable[[Answer], Any]) -> Lie:
-    """The right answer, changed for the calls of one name."""
+    """A lie that changes the answers to the calls of one name."""
 
     def lie(ask: Ask, call: Call) -> Any:
         answer = ask(call)
@@ -63,12 +63,12 @@ def altered(name: str, change: Callable[[Answer], Any]) -> Lie:
 
 
 def altered_failure(name: str, change: Callable[[Answer], Any]) -> Lie:
-    """As altered(), for the calls that fail."""
+    """A lie that changes the failures of the calls of one name."""
     return altered(name, lambda answer: answer if answer["status"] == "ok" else change(answer))
 
 
 def says_ok(_ask: Ask, call: Call) -> Answer:
-    """Does nothing at all and is content."""
+    """Does nothing and answers with success."""
     if "start" in call:
         return {"started": True}
     values: Dict[str, Any] = {
@@ -82,30 +82,30 @@ def says_ok(_ask: Ask, call: Call) -> Answer:
 
 
 def acquires_twice(ask: Ask, call: Call) -> Answer:
-    """Takes two levels where one is asked for."""
+    """Acquires twice for one acquire."""
     if call["call"] == "acquire":
         ask(call)
     return ask(call)
 
 
 def forgets_to_release(ask: Ask, call: Call) -> Answer:
-    """Says that it has released, and has not."""
+    """Answers a release with success, without releasing."""
     return {"status": "ok"} if call["call"] == "release" else ask(call)
 
 
 def elsewhere(answer: Answer, **place: Any) -> Answer:
-    """A report whose only party is in another place."""
+    """Returns a report with its only party changed."""
     (party,) = answer["value"]["parties"]
     return {**answer, "value": {**answer["value"], "parties": [{**party, **place}]}}
 
 
 def reworded(answer: Answer, pattern: str, words: str) -> Answer:
-    """A failure whose message says something else in one place."""
+    """Returns a failure with a part of its message replaced."""
     return {**answer, "message": re.sub(pattern, words, answer["message"])}
 
 
 def another(answer: Answer) -> Dict[str, Any]:
-    """The first report, of another name."""
+    """Returns the first report, under another name."""
     first: Dict[str, Any] = answer["value"][0]
     return {**first, "name": "another"}
 
@@ -140,5 +140,5 @@ LIES: Dict[str, Lie] = {
     "wrong_uuid": altered("open", lambda answer: {**answer, "value": {"uuid": answer["value"]["uuid"][:-1] + "?"}}),
 }
 
-# What looks odd and is allowed: a language may have no uuid to tell.
+# Unusual answers that are allowed: a language may not know the uuid.
 HABITS: Dict[str, Lie] = {"no_uuid": altered("open", lambda answer: {**answer, "value": {"uuid": ""}})}

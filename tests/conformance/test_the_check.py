@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check can fail: a driver that answers wrongly is caught, whatever it gets wrong, and so is a faulty trace."""
+"""Tests of the check itself: it catches a driver that gives any wrong answer, and a faulty trace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from runner import (
 BROKEN = [sys.executable, str(Path(__file__).resolve().parent / "drivers" / "broken_driver.py")]
 (PYTHON,) = [driver for driver in DRIVERS if driver.name == "python"]
 HELD = {"name": "orders", "holders": {"a/first": 1}, "ttl_ms": [20_000, 30_000]}
-# A trace with something in it for every lie to be about.
+# A trace in which every lie below shows.
 STEPS: List[Dict[str, Any]] = [
     {"call": "open", "client": "a"},
     {"call": "lock", "lock": "x", "client": "a", "name": "orders"},
@@ -55,12 +55,12 @@ STEPS: List[Dict[str, Any]] = [
 
 @pytest.fixture
 def python(processes: Processes) -> DriverProcess:
-    """A driver that tells the truth."""
+    """A driver that answers truthfully."""
     return processes.get(PYTHON)
 
 
 def play_with(change: Callable[[Any], None], servers: Servers, process: DriverProcess) -> None:
-    """Plays the trace of this file, changed."""
+    """Plays STEPS after a change."""
     steps = copy.deepcopy(STEPS)
     change(steps)
     play(Trace("of-this-test", "one hold", steps), process, servers, timeout=0.2)
@@ -76,7 +76,7 @@ def test_what_is_odd_but_allowed_passes(habit: str, python: DriverProcess, serve
     play(Trace("of-this-test", "one hold", STEPS), Liar(python, HABITS[habit]), servers)
 
 
-# The same for lies about what is counted.
+# The same for lies about counted objects.
 COUNTED_STEPS: List[Dict[str, Any]] = [
     {"call": "open", "client": "a"},
     {"call": "permit_semaphore", "object": "s", "client": "a", "name": "gate"},
@@ -96,7 +96,7 @@ COUNTED_STEPS: List[Dict[str, Any]] = [
 COUNTING = [driver for driver in DRIVERS if "permit_semaphore" not in driver.cannot]
 COUNTED_LIES = {"wrong_number": "step 6 .*got 1", "same_permit_twice": "step 4 .*2 ids"}
 
-# And for lies about what the server knows.
+# The same for lies in reports.
 HELD_BY_US = {"detected_kind": "mutex", "type": "hash", "ttl_ms": [20_000, 30_000], "holders": 1}
 INSPECTED_STEPS: List[Dict[str, Any]] = [
     *STEPS[:3],
@@ -123,7 +123,7 @@ INSPECTED_LIES = {
     "a_name_too_many": "step 5 .*expected reports of",
 }
 
-# And for lies about who is in the way.
+# The same for lies about the holder that an error names.
 REFUSED_STEPS: List[Dict[str, Any]] = [
     *STEPS[:4],
     {"call": "open", "client": "b"},
@@ -139,7 +139,7 @@ REFUSED_STEPS: List[Dict[str, Any]] = [
 ]
 REFUSED_LIES = ["another_holder", "holder_elsewhere", "no_holder", "no_process"]
 
-# Where each lie is to be noticed.
+# The step at which each lie must be noticed.
 CAUGHT = {
     "says_ok": "step 4 ",
     "acquires_twice": "step 4 ",
@@ -159,7 +159,7 @@ CAUGHT = {
 }
 
 
-# How a program may be no good driver, and what is said of it.
+# How a program may break the rules for drivers, and the complaint.
 BROKEN_WAYS = {
     "ends": "step 4 .*gave no answer",
     "an_error": "step 4 .*unheard of",
@@ -208,7 +208,7 @@ def test_a_lie_about_the_holder_is_caught(lie: str, python: DriverProcess, serve
 @pytest.mark.parametrize("lie", sorted(LIES.keys() - COUNTED_LIES.keys() - INSPECTED_LIES.keys() - {*REFUSED_LIES}))
 @pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
 def test_a_lie_is_caught(driver: Driver, lie: str, processes: Processes, servers: Servers) -> None:
-    # Who cannot take two levels says so, instead of taking them.
+    # A driver that cannot re-enter answers so, instead of acquiring twice.
     place = "step 3 .*a second level" if lie == "acquires_twice" and "reentry" in driver.cannot else CAUGHT[lie]
     with pytest.raises(Mismatch, match=place):
         play(Trace("of-this-test", "one hold", STEPS), Liar(processes.get(driver), LIES[lie]), servers)

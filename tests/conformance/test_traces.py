@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every trace by every driver that knows its words; and the traces themselves against their schema."""
+"""Plays every trace with every driver that knows its words, and checks the traces against their schema."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_a_driver_leaves_out_is_in_the_vocabulary(driver: Driver) -> None:
     assert sum(param.values[1] is driver for param in RUNS) >= FEWEST, "too much is left out"
 
 
-# The rows of the page of features by language, and the words of the traces that play what they are about.
+# The rows of the page of features by language, and the words of the traces that play each feature.
 ROWS = {
     "reentrant mutex": ["lock", "reentry"],
     "non-reentrant mutex": ["lock.reentrant"],
@@ -64,7 +64,7 @@ ROWS = {
     "count-down latch": ["latch"],
     "multi lock, RedLock": ["multi_lock", "redlock"],
 }
-# What the shell has other words for than a trace: tests/e2e/test_92_*.py play it.
+# The shell has other calls for these than a trace has; tests/e2e/test_92_*.py test them.
 NOT_PLAYED_BY_THE_SHELL = {"reentry", "semaphore", "permit_semaphore"}
 
 

@@ -1,5 +1,5 @@
---- One process of the counter race, in Lua: the twin of demo_counter.c, with the same arguments and manners. Lua has no
--- threads, so it makes the additions of all of them itself.
+--- One process of the counter race, in Lua. Arguments and behaviour are those of demo_counter.c. Lua has no threads, so
+-- this process makes the additions of all threads one after the other.
 --
 --   lua counter.lua URL FILE THREADS ADDITIONS locked|unlocked
 -- SPDX-License-Identifier: Apache-2.0
@@ -12,7 +12,7 @@ file:setvbuf("no")
 local client = assert(redlatch.connect(url))
 local lock = client:lock("counter")
 
--- What the lock is there to guard: read, think, write.
+-- Guarded by the lock: read, work, write.
 local function add_one()
     file:seek("set", 0)
     local value = assert(file:read(10))

@@ -1,4 +1,4 @@
-"""One process of the counter race, in Python: the twin of demo_counter.c, with the same arguments and manners.
+"""One process of the counter race, in Python. Arguments and behaviour are those of demo_counter.c.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,7 +14,7 @@ import redlatch
 
 
 def add_one(file: int) -> None:
-    """What the lock is there to guard: read, think, write."""
+    """Guarded by the lock: read, work, write."""
     value = int(os.pread(file, 11, 0))
     time.sleep(20e-6)
     os.pwrite(file, b"%010d\n" % (value + 1), 0)

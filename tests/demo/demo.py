@@ -1,4 +1,4 @@
-"""`./dev demo`: scenes on private redis-servers. Exit status 0 only if each showed what it should.
+"""`./dev demo`: scenes on private redis-servers. The exit status is 0 only if each scene showed what it should.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     with RedisServer() as server, tempfile.TemporaryDirectory() as folder:
         say(f"redlatch {redlatch.__version__} on a private redis-server at {server.url}")
         results = [

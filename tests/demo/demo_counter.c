@@ -1,8 +1,9 @@
-/* One process of the counter race: threads that add to a number in a plain file, with or without the lock around it.
+/* One process of the counter race: its threads add to a number in a plain file, with the lock or without.
  *
  *   demo_counter URL FILE THREADS ADDITIONS locked|unlocked
  *
- * Prints "ready", waits for a line on standard input so that all processes begin together, and ends when all is added.
+ * Prints "ready" and waits for a line on standard input, so that all processes begin together. Ends after all
+ * additions.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
@@ -19,7 +20,7 @@ static int file;
 static long additions;
 static bool locked;
 
-/* What the lock is there to guard: read, think, write. */
+/* Guarded by the lock: read, work, write. */
 static bool add_one(void) {
     char text[32] = "";
     if (pread(file, text, 11, 0) < 1) {

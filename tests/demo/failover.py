@@ -1,4 +1,4 @@
-"""Scene 4: the master dies; sentinels promote a replica, and the client goes there with what it holds.
+"""Scene 4: the master dies. Sentinels promote a replica, and the client moves there with its holds.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,7 +18,7 @@ GRANTED_WITHIN = 5.0
 
 
 def run() -> bool:
-    """The scene; True if it showed what it should."""
+    """Plays the scene. Returns whether it showed what it should."""
     title("4. A failover: a master with two replicas, watched by three sentinels, is killed")
     with Watched() as watched, redlatch.connect(watched.url(), watchdog_lease=LEASE) as client:
         say(f"connected by {client.url}")
@@ -42,7 +42,7 @@ def run() -> bool:
         lock.release()
         released = time.monotonic()
         waiter.join(timeout=30)
-        late = max(0.0, granted[0] - released) if granted else GRANTED_WITHIN  # it may be first to read the clock
+        late = max(0.0, granted[0] - released) if granted else GRANTED_WITHIN  # the waiter may read the clock first
         return verdict(late < GRANTED_WITHIN, f"the waiter had the lock {late:.3f} s after its release there") and kept
 
 

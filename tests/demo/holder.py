@@ -1,8 +1,8 @@
-"""A process that takes a lock, tells when it has it, and tells what becomes of it.
+"""A process that takes a lock and reports the grant, a loss and the release.
 
     holder.py URL NAME LEASE
 
-Prints a line for each thing that happens; releases when it is told to by a line on standard input.
+Prints a line for each event. Releases the lock after a line on standard input.
 SPDX-License-Identifier: Apache-2.0
 """
 

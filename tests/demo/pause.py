@@ -1,4 +1,4 @@
-"""Scene 3: a holder that is stopped for longer than its lease is told that it lost the lock, and harms nobody.
+"""Scene 3: a holder that is stopped for longer than its lease is notified of the loss, and disturbs nobody.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,7 +18,7 @@ LEASE = 1.0
 
 
 def run(url: str) -> bool:
-    """The scene; True if it showed what it should."""
+    """Plays the scene. Returns whether it showed what it should."""
     title(f"3. A pause: a holder is stopped (SIGSTOP) for longer than its lease of {LEASE:.0f} s")
     name = "demo:pause"
     command = [sys.executable, str(HERE / "holder.py"), url, name, str(LEASE)]

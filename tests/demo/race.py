@@ -18,17 +18,17 @@ THREADS = 8
 ADDITIONS = 125
 PROCESSES = 6
 SHELLS = 2
-SHELL_ADDITIONS = 25  # a process for each
+SHELL_ADDITIONS = 25  # each in a process of its own
 TOTAL = PROCESSES * THREADS * ADDITIONS + SHELLS * SHELL_ADDITIONS
 
 
 def environment(program: str) -> Optional[Dict[str, str]]:
-    """What a program needs beside the environment of this one: where Lua finds redlatch."""
+    """Returns the environment that a program needs: for Lua, the paths of redlatch's modules."""
     return lua_environment(program) if program in MODULES else None
 
 
 def race(url: str, programs: Path, file: Path, mode: str) -> Tuple[int, float, int]:
-    """What the file says at the end, the seconds it took, and the hand-overs inside processes."""
+    """Returns the number in the file at the end, the seconds that passed, and the hand-overs inside processes."""
     file.write_text(f"{0:010d}\n")
     arguments = [url, str(file), str(THREADS), str(ADDITIONS), mode]
     commands: List[List[str]] = [
@@ -58,7 +58,7 @@ def race(url: str, programs: Path, file: Path, mode: str) -> Tuple[int, float, i
 
 
 def run(url: str, programs: Path, folder: Path) -> bool:
-    """The scene; True if it showed what it should."""
+    """Plays the scene. Returns whether it showed what it should."""
     title(f"1. A race: {PROCESSES + SHELLS} processes (2 each in C, Python, Lua and sh), {TOTAL} additions to a file")
     file = folder / "counter"
     count, seconds, _ = race(url, programs, file, "unlocked")

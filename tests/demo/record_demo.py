@@ -1,11 +1,11 @@
-"""Records `./dev demo`: docs/demo.cast, in the format of asciinema (version 2), and docs/demo.svg, a moving picture
-of it.
+"""Records `./dev demo` as docs/demo.cast, in the format of asciinema (version 2), and as docs/demo.svg, an animated
+picture of it.
 
-    record_demo.py           runs the demo, and writes both
-    record_demo.py --draw    writes docs/demo.svg anew, of the recorded docs/demo.cast
+    record_demo.py           runs the demo and writes both
+    record_demo.py --draw    draws docs/demo.svg again from docs/demo.cast
 
-The cast has the times as they were. In the picture no pause is longer than 1.5 s. The picture ends with all lines, and
-shows all of them at once to readers who want no motion.
+The cast has the original times. In the picture no pause is longer than 1.5 s. The picture ends with all lines, and
+shows all of them at once to readers who prefer reduced motion.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -36,7 +36,7 @@ g { animation: appear .01s linear both; }
 
 
 def record() -> None:
-    """Runs the demo in a terminal of its own, and writes what it prints with the times."""
+    """Runs the demo in a pseudo-terminal and writes its output with the times."""
     parent, child = pty.openpty()
     begin = time.monotonic()
     events: List[Tuple[float, str, str]] = []
@@ -46,7 +46,7 @@ def record() -> None:
         while True:
             try:
                 text = os.read(parent, 65536).decode("utf-8", "replace")
-            except OSError:  # the terminal of a process that ended
+            except OSError:  # the process has ended
                 break
             events.append((round(time.monotonic() - begin, 3), "o", text))
     if process.returncode != 0:
@@ -56,7 +56,7 @@ def record() -> None:
 
 
 def shown_lines(cast: str) -> List[Tuple[float, str]]:
-    """Each line of a cast with the time when it was complete."""
+    """Returns each line of a cast with the time when it was complete."""
     lines: List[Tuple[float, str]] = []
     rest = ""
     for event in cast.splitlines()[1:]:
@@ -67,7 +67,7 @@ def shown_lines(cast: str) -> List[Tuple[float, str]]:
 
 
 def in_shorter_time(lines: List[Tuple[float, str]]) -> List[Tuple[float, str]]:
-    """The lines without the long pauses between them."""
+    """Returns the lines with long pauses shortened."""
     moved: List[Tuple[float, str]] = []
     now = before = 0.0
     for moment, text in lines:
@@ -78,7 +78,7 @@ def in_shorter_time(lines: List[Tuple[float, str]]) -> List[Tuple[float, str]]:
 
 
 def draw(cast: str) -> str:
-    """The picture of a cast."""
+    """Returns the picture of a cast."""
     lines = in_shorter_time(shown_lines(cast))
     plain = [re.sub(r"\x1b\[[0-9;]*m", "", text) for _, text in lines]
     width = round(2 * EDGE + COLUMN * max(map(len, plain)))
@@ -100,7 +100,7 @@ def draw(cast: str) -> str:
 
 
 def main(words: List[str]) -> None:
-    """Records unless told to draw only, and draws."""
+    """Records the demo, unless called with --draw, and draws it."""
     if words not in ([], ["--draw"]):
         raise SystemExit("usage: record_demo.py [--draw]")
     if not words:

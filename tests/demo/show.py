@@ -1,4 +1,4 @@
-"""How the demonstration speaks: lines with the time, colours on a terminal, children that are read line by line.
+"""Output of the demo: lines with the time, colours on a terminal, child processes that are read line by line.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ _CODES = {"plain": "", "title": "\033[1m", "good": "\033[32m", "bad": "\033[31m"
 
 
 def say(text: str, colour: str = "plain") -> None:
-    """One line, with the seconds since the start."""
+    """Prints a line with the seconds since the start."""
     stamp = f"{time.monotonic() - _START:7.3f} s  "
     if _COLOURS and _CODES[colour]:
         text = f"{_CODES[colour]}{text}\033[0m"
@@ -23,19 +23,20 @@ def say(text: str, colour: str = "plain") -> None:
 
 
 def title(text: str) -> None:
-    """The name of a scene."""
+    """Prints the name of a scene."""
     print(flush=True)
     say(text, "title")
 
 
 def verdict(good: bool, text: str) -> bool:
-    """Says how a check came out, and returns it."""
+    """Prints the result of a check and returns it."""
     say(("shown: " if good else "NOT SHOWN: ") + text, "good" if good else "bad")
     return good
 
 
 class Child:
-    """A process of the demonstration, spoken to by lines; killed at the end of the `with` if it still runs."""
+    """A child process of the demo, which exchanges lines with it. It is killed at the end of the `with` if it still
+    runs."""
 
     def __init__(self, command: List[str], environment: Optional[Dict[str, str]] = None) -> None:
         self.process = subprocess.Popen(
@@ -54,12 +55,12 @@ class Child:
                 stream.close()
 
     def read(self) -> str:
-        """The next line; empty when the process has ended."""
+        """Returns the next line, or "" when the process has ended."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
     def tell(self, text: str = "go") -> None:
-        """A line to the process."""
+        """Sends a line to the process."""
         assert self.process.stdin is not None
         self.process.stdin.write(text + "\n")
         self.process.stdin.flush()

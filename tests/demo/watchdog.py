@@ -1,4 +1,4 @@
-"""Scene 2: a lock without a lease is renewed for as long as its holder lives, and free one lease after its death.
+"""Scene 2: a lock without a lease is renewed while its holder lives, and is free one lease after the holder's death.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -22,7 +22,7 @@ TOLERANCE = 0.2
 
 
 def watch_renewals(server: "redis.Redis", name: str, seconds: float) -> List[int]:
-    """Looks at the lock's TTL on the server; each time it rises, the lease was renewed."""
+    """Polls the lock's TTL on the server. Each time the TTL rises, the lease was renewed."""
     renewals: List[int] = []
     end = time.monotonic() + seconds
     last = server.pttl(name)
@@ -37,7 +37,7 @@ def watch_renewals(server: "redis.Redis", name: str, seconds: float) -> List[int
 
 
 def run(url: str, server: "redis.Redis") -> bool:
-    """The scene; True if it showed what it should."""
+    """Plays the scene. Returns whether it showed what it should."""
     title(f"2. The watchdog: a holder works for three leases of {LEASE:.0f} s, then dies by SIGKILL")
     name = "demo:watchdog"
     command = [sys.executable, str(HERE / "holder.py"), url, name, str(LEASE)]

@@ -1,9 +1,10 @@
-/* Fuzz target: the engine, under any order of calls, answers, broken connections, messages and passing time. After
- * every step its records must be consistent (engine_checks.c). At the end nobody wants anything any more, and all that
- * the engine was given must come back.
+/* Fuzz target: the engine, with calls, replies, broken connections, messages and passing time in any order. After every
+ * step its records must be consistent (engine_checks.c). At the end all calls and holds are ended, and the engine must
+ * give back all its memory.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The input: a byte for the kind of each name, then steps, each a byte that chooses and bytes that say how. */
+ * The input: a byte for the kind of each name, then steps. A step is a byte that chooses it and bytes for its
+ * arguments. */
 #include <stdarg.h>
 
 #include "engine_play.h"
@@ -46,7 +47,7 @@ static void pass(int64_t microseconds) {
     rig.now = end;
 }
 
-/* Time passes; the timers run each at its time, or all late. */
+/* Time passes. Each timer runs at its time, or all run late. */
 static void play_time(void) {
     uint8_t how = input_byte(play.input);
     int64_t next = engine_next_timer(&rig.engine);
@@ -77,7 +78,7 @@ static void play_losses(void) {
     }
 }
 
-/* What is likely is said more than once. */
+/* A step that should be frequent occurs several times. */
 static void (*const steps[])(void) = {
     play_acquire,     play_acquire,       play_acquire,       play_release,         play_release, play_other_call,
     play_acquire_set, play_release_set,   play_abort,         play_claim,           play_send,    play_send,
@@ -146,7 +147,7 @@ static void end_holds(void) {
     check_engine();
 }
 
-/* One after the other; the second one is idle unless there is a cluster. */
+/* Used one after the other. The second is idle unless there is a cluster. */
 static struct server *const servers[] = {&rig.server, &rig.second};
 
 static void resolve_connections(void) {
@@ -162,7 +163,7 @@ static void resolve_connections(void) {
     }
 }
 
-/* Answers whatever is asked, until nothing is left; that comes, as all that is repeated has an end. */
+/* Answers all commands until none is left. This ends, since whatever the engine repeats has an end. */
 static void end_commands(void) {
     for (int round = 0;; round++) {
         MUST(round < ROUNDS_MAX);
@@ -229,7 +230,7 @@ static void play_input(const uint8_t *bytes, size_t size, uint32_t min_replicas,
     }
 }
 
-/* Once as usual, once with grants that a replica must acknowledge, once with a cluster. */
+/* Plays the input three times: as usual, with grants that a replica must acknowledge, and with a cluster. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     play_input(bytes, size, 0, false);
     play_input(bytes, size, 1, false);

@@ -1,10 +1,10 @@
-/* The steps of users: calls, as the client layer makes them, with what it sees to: a thread is in one call at a time,
- * and numbers are in the bounds that the public header sets.
+/* The steps of users: calls, as the client layer makes them. Like the client layer, a step has one call of a thread at
+ * a time, and numbers within the bounds of the public header.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_play.h"
 #include "kinds.h"
 
-/* Owners up to THREADS are threads; the others are named by the host, and may have several calls at once. */
+/* Owners up to THREADS are threads. The others are named by the host and may have several calls at once. */
 static uint64_t an_owner(void) {
     return 1 + input_below(play.input, OWNERS);
 }
@@ -37,7 +37,7 @@ static int64_t a_time(void) {
 static const enum pipeline_role callers[] = {PIPELINE_CALLERS, PIPELINE_CALLERS_SECOND, PIPELINE_CALLERS_THIRD,
                                              PIPELINE_CALLERS};
 
-/* What a call's flags may be, whatever it is. */
+/* Sets the flags of any call. */
 static void set_up(struct call *call, uint8_t how) {
     struct operation *operation = call->operation;
     operation->named_owner = !is_thread(operation->owner);
@@ -65,7 +65,7 @@ static bool has_permits(uint8_t kind) {
     return kind == REDLATCH_SEMAPHORE || kind == REDLATCH_PERMIT_SEMAPHORE;
 }
 
-/* The side of a read-write lock, or the kind itself. */
+/* Returns a mode of a read-write lock, or the kind itself. */
 static uint8_t side(uint8_t kind, uint8_t how) {
     return kind == REDLATCH_READ && (how & 0x10) ? REDLATCH_WRITE : kind;
 }
@@ -97,7 +97,7 @@ void play_acquire(void) {
     start(call, "acquire", name);
 }
 
-/* The owner that a call on what is held speaks of: of a permit its own number. */
+/* Returns the owner of a call about a hold. Each hold of a permit semaphore has an owner number of its own. */
 static uint64_t owner_held(const char *name, uint64_t owner) {
     if (rig.lock_kind != REDLATCH_PERMIT_SEMAPHORE) {
         return owner;
@@ -109,7 +109,7 @@ static uint64_t owner_held(const char *name, uint64_t owner) {
     return hold ? hold->owner : PERMIT_OWNER | 1;
 }
 
-/* What somebody has of a name that is not on its way out, alive or lost; NULL if there is nothing. */
+/* Returns a hold of a name that is alive or lost, not being released. Returns NULL if there is none. */
 static const struct hold *held(const char *name, uint8_t number) {
     const struct hold *found = NULL;
     for (const struct hold *hold = rig_name(name)->holds; hold; hold = hold->next) {
@@ -123,7 +123,7 @@ static const struct hold *held(const char *name, uint8_t number) {
     return found;
 }
 
-/* Mostly of what is held, or was lost; else of anything. */
+/* Mostly releases or extends a hold that is alive or lost; otherwise any owner's. */
 void play_release(void) {
     const char *name = play_name(input_below(play.input, NAMES));
     uint64_t owner = an_owner();
@@ -155,10 +155,10 @@ static enum change a_change(uint8_t kind, uint8_t how) {
 
 static bool take_nothing(struct question *question, const char *text, size_t size) {
     (void)question;
-    return size == 0 || text[0] != '!'; /* which stands for a lack of memory */
+    return size == 0 || text[0] != '!'; /* "!" stands for an allocation failure */
 }
 
-/* The name as each kind that a watch of any kind may find it to be. */
+/* Sets the resources of a watch of any kind: the name as each kind that it may turn out to be. */
 static void set_roles(struct operation *operation, const char *name) {
     static const uint8_t roles[WATCH_ROLES] = {REDLATCH_MUTEX, REDLATCH_READ, REDLATCH_PLAIN, REDLATCH_SEMAPHORE,
                                                REDLATCH_LATCH};
@@ -169,10 +169,10 @@ static void set_roles(struct operation *operation, const char *name) {
         operation->roles[i] = resource_keep(rig_name(name));
     }
     operation->resource = resource_keep(operation->roles[0]);
-    operation->lock_kind = 0; /* which is not known */
+    operation->lock_kind = 0; /* not known yet */
 }
 
-/* Questions, watches, changes of counts, a forced release. */
+/* Queries, inspections, watches, changes of counts, forced releases. */
 void play_other_call(void) {
     static const enum operation_kind kinds[] = {OPERATION_FORCE, OPERATION_QUERY, OPERATION_INSPECT,
                                                 OPERATION_WATCH, OPERATION_WATCH, OPERATION_CHANGE};
@@ -186,7 +186,7 @@ void play_other_call(void) {
     if (kind == OPERATION_FORCE && (how & 0x40) && rig.lock_kind != REDLATCH_GROUP) {
         kind = how & 0x20 ? OPERATION_RELEASE_OWNER : OPERATION_EXTEND_OWNER;
     }
-    struct call *call = rig_call(kind, name, OWNERS); /* no matter whose, as that owner is not a thread */
+    struct call *call = rig_call(kind, name, OWNERS); /* this owner is not a thread, so it may have other calls */
     struct operation *operation = call->operation;
     set_up(call, input_byte(play.input));
     operation->question = kind == OPERATION_INSPECT ? &question : NULL;
@@ -209,7 +209,7 @@ void play_other_call(void) {
     start(call, words[kind], name);
 }
 
-/* Names of the play that may be members, each at most once. */
+/* Makes a call on names of the play that may be members, each at most once. */
 static struct call *set_call(enum operation_kind kind, uint64_t owner) {
     uint8_t chosen = input_byte(play.input);
     char letters[NAMES + 1] = "";
@@ -219,7 +219,7 @@ static struct call *set_call(enum operation_kind kind, uint64_t owner) {
         const char *name = play_name(i);
         uint8_t lock_kind = side(rig.lock_kind, chosen);
         if ((chosen >> i & 1) && kind_of_number(lock_kind)->member_type) {
-            rig_name(name); /* so that it is of its own kind */
+            rig_name(name); /* gives the resource its own kind */
             kinds[count] = lock_kind;
             letters[count++] = name[0];
         }
@@ -272,7 +272,7 @@ void play_release_set(void) {
     play_set(OPERATION_RELEASE);
 }
 
-/* The call of a number among those under way, or that are done and not collected. */
+/* Returns a call by a number: among those in progress, or among those that are done and not collected. */
 static struct call *a_call(bool done) {
     uint8_t number = input_byte(play.input);
     struct call *found = NULL;
@@ -297,7 +297,7 @@ void play_abort(void) {
     }
 }
 
-/* Blocking callers whose deadline is over end their calls; the others are ended by the engine. */
+/* Blocking callers whose deadline has passed end their calls. The engine ends the others. */
 void play_callers_inspect(void) {
     for (struct call *call = rig.calls; call; call = call->next) {
         if (call->operation && !call->done && !call->operation->asynchronous &&
@@ -320,7 +320,7 @@ void play_claim(void) {
     rig_claim(call);
 }
 
-/* The handle that is the owner is freed. */
+/* The handle that owns a hold is freed. */
 void play_give_back(void) {
     const char *name = play_name(input_below(play.input, NAMES));
     uint64_t owner = owner_held(name, an_owner());
@@ -339,7 +339,7 @@ void play_give_back(void) {
 
 void play_owner_end(void) {
     uint64_t owner = an_owner();
-    if (!is_busy(owner)) { /* else the thread is in a call */
+    if (!is_busy(owner)) { /* otherwise the thread is in a call */
         play_tell("owner %d ends", (int)owner);
         engine_owner_end(&rig.engine, owner, rig.now);
         rig_turn();

@@ -1,5 +1,5 @@
-/* What must hold of the engine's records between any two steps: nothing is lost, counted twice or reserved twice,
- * whoever is under way has something that moves it on, and every timer is where it should be.
+/* Invariants of the engine's records between any two steps: nothing is lost, counted twice or reserved twice; every
+ * operation, hold and wait queue has something that moves it on; and every timer is in its place.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_play.h"
 #include "kinds.h"
@@ -7,7 +7,7 @@
 
 enum { RECORDS_MAX = 1 << 16 };
 
-/* What is counted by walking over all that is under way. */
+/* Counts of a walk over all records in use. */
 struct tally {
     uint32_t commands, batches, lines, holds, wait_queues;
     uint32_t reserved_commands, reserved_wait_queues, reserved_holds, reserved_entries;
@@ -19,7 +19,7 @@ struct tally {
 
 static struct tally tally;
 
-/* Walks over a list, whose links must lead forth and back; the number of links. */
+/* Walks over a list, whose links must be consistent in both directions. Returns the number of links. */
 static uint32_t length(const struct list *list) {
     uint32_t count = 0;
     const struct list_link *before = &list->ring;
@@ -68,7 +68,7 @@ static void check_batch(const struct command *command) {
     }
 }
 
-/* A command under way, in a pipeline or until its timer. */
+/* A command in a pipeline or waiting for its timer. */
 static void check_command(const struct command *command) {
     if (command->kind == COMMAND_RENEW) {
         check_batch(command);
@@ -77,7 +77,7 @@ static void check_command(const struct command *command) {
     tally.commands++;
     tally.lines += command->entries != NULL;
     MUST(command->resource && (command->entries || command->entry_count == 0));
-    if (command->operation) { /* which is there, and waits for it */
+    if (command->operation) { /* the operation exists and waits for the command */
         MUST(is_in(&rig.engine.operations, &command->operation->all));
         MUST(command->operation->command == command && command->operation->phase == PHASE_REQUESTING);
     }
@@ -90,7 +90,7 @@ static void check_command(const struct command *command) {
     }
 }
 
-/* Those of the first server, then those of the second one of a cluster. */
+/* The pipelines of the first server, then those of the second server of a cluster. */
 enum { PIPELINES = 2 * PIPELINE_COUNT };
 
 static const struct pipeline *pipeline_number(int number) {
@@ -117,7 +117,7 @@ static void check_pipelines(void) {
     }
 }
 
-/* Whether a command is in a pipeline, or waits to be: one that is given back is in neither. */
+/* Returns whether a command is in a pipeline or waits for its timer. A command that was given back is in neither. */
 static bool is_under_way(const struct command *command) {
     const struct pipeline *pipeline = &command->server->pipelines[command->pipeline];
     return timer_is_armed(&command->timer) || is_in(&pipeline->unsent, &command->link) ||
@@ -182,7 +182,8 @@ static void check_claim(const struct hold *hold) {
     MUST(call && call->done && hold->claim->granted > 0);
 }
 
-/* A thread has one hold of a name. Of an owner with several calls under way a server that forgets may grant each. */
+/* A thread has one hold of a name. An owner with several calls in progress may have more, if a server that forgets
+ * grants each. */
 static void check_only_one(const struct hold *hold) {
     const struct hold *first = resource_hold_of(hold->resource, hold->lock_kind, hold->owner);
     MUST(first == hold || hold->owner > THREADS);
@@ -210,7 +211,7 @@ static void check_hold(const struct hold *hold) {
         check_only_one(hold);
         break;
     case HOLD_RELEASING:
-        MUST(hold->busy && !hold->batch && !timer_is_armed(&hold->timer)); /* else it would stay for ever */
+        MUST(hold->busy && !hold->batch && !timer_is_armed(&hold->timer)); /* otherwise it would stay forever */
         break;
     default:
         MUST(!hold->batch);
@@ -221,10 +222,10 @@ static void check_hold(const struct hold *hold) {
         const struct operation *operation = container_of(link, struct operation, link);
         MUST(operation->phase == PHASE_WAITING && operation->hold == hold);
     }
-    MUST(waiting == 0 || hold->busy || hold->batch); /* else nothing would have them go on */
+    MUST(waiting == 0 || hold->busy || hold->batch); /* otherwise nothing would let them go on */
 }
 
-/* Holds that are kept for the report of their loss alone. */
+/* Checks the queues of losses, and counts the holds that are kept only until their loss is reported. */
 static void check_losses(void) {
     for (int queue = 0; queue < LOSS_QUEUES; queue++) {
         struct hold **end = &rig.engine.losses[queue];
@@ -245,14 +246,14 @@ static void check_parked(const struct operation *operation) {
     const struct wait_queue *queue = operation->resource->queue;
     MUST(queue);
     bool foremost = list_first(&queue->waiters) == &operation->link;
-    if (operation->recheck_at == NEVER) { /* of a fair lock, and refreshed meanwhile */
+    if (operation->recheck_at == NEVER) { /* a waiter of a fair lock, whose position is refreshed */
         MUST(operation->has_position && !foremost && timer_is_armed(&queue->refresh));
     } else {
         MUST(timer_is_armed(&operation->timer) && operation->timer.at <= operation->recheck_at);
     }
 }
 
-/* Something must move it on, whatever phase it is in. */
+/* In every phase something must move the operation on. */
 static void check_operation(const struct operation *operation) {
     const struct wait_queue *queue = operation->resource->queue;
     tally.reserved_commands += operation->reserved_commands;
@@ -334,7 +335,7 @@ static void check_queue(const struct wait_queue *queue) {
     }
     MUST(queue->waiter_count == length(&queue->waiters) && queue->exclusive_count == alone &&
          queue->named_owners == named);
-    if (queue->waiter_count > 0) { /* somebody of them talks to the server, or will */
+    if (queue->waiter_count > 0) { /* the foremost talks to the server, or will */
         MUST(container_of(list_first(&queue->waiters), struct operation, link)->phase != PHASE_QUEUED);
     }
 }
@@ -360,7 +361,7 @@ static void check_wait_queue(const struct wait_queue *queue) {
     if (queue->handing) {
         MUST(is_under_way(queue->handing) && queue->handing->kind == COMMAND_HAND_OVER);
     }
-    if (queue->waiter_count + watchers == 0 && !queue->handing && !calls) { /* else it would stay for ever */
+    if (queue->waiter_count + watchers == 0 && !queue->handing && !calls) { /* otherwise it would stay forever */
         bool leaving = queue->subscription.state == SUBSCRIPTION_LEAVING;
         MUST(leaving || timer_is_armed(&queue->timer));
     }
@@ -442,7 +443,7 @@ static uint32_t contenders_of(const struct resource *resource) {
 
 static void check_resource(const struct resource *resource) {
     MUST(!play.cluster || resource->server == rig.routes[resource->slot]);
-    uint32_t references = 1; /* the rig's own */
+    uint32_t references = 1; /* the one of the rig */
     for (const struct hold *hold = resource->holds; hold; hold = hold->next) {
         MUST(hold->resource == resource);
         check_hold(hold);

@@ -1,5 +1,5 @@
-/* The same play with a cluster of two servers: before a step slots move, commands follow them, or are redirected; a
- * step is about one of the servers. What a byte of the input means without a cluster, it means with one, too.
+/* The same play with a cluster of two servers. Before a step, slots move, commands follow them or commands are
+ * redirected. A step is about one of the servers. Without a cluster, a byte of the input has the same meaning.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_play.h"
 #include "reroute.h"
@@ -27,7 +27,8 @@ void play_reroute(void) {
     check_engine();
 }
 
-/* The oldest command of a pipeline that has one is redirected, for good or for once; too often it gets the error. */
+/* Redirects the oldest command of a pipeline, by MOVED or ASK. After too many redirections the command gets the
+ * error. */
 static void redirect(void) {
     uint8_t how = input_byte(play.input);
     int number = how % PIPELINE_COUNT;

@@ -1,5 +1,5 @@
-/* The parts of the fuzz target `engine`: what an input's steps do to the engine of the unit tests' rig, and what must
- * hold between them.
+/* The parts of the fuzz target `engine`: the steps that an input makes with the engine of the unit tests' rig, and the
+ * checks between steps.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef ENGINE_PLAY_H
 #define ENGINE_PLAY_H
@@ -7,20 +7,20 @@
 #include "engine_fixture.h"
 #include "fuzz.h"
 
-/* The names of a play, each used as one kind of lock; both sides of a read-write lock are one kind. */
+/* The names of a play, each used as one kind of lock. Both modes of a read-write lock are one kind. */
 enum { NAMES = 4, OWNERS = 6, THREADS = 3 };
 
 struct play {
     struct input *input;
     uint8_t kinds[NAMES];
-    struct list unanswered; /* subscriptions that are sent, by their links `sent` */
-    bool tells;             /* each step, in words */
-    bool cluster;           /* of two servers */
+    struct list unanswered; /* sent subscriptions, by their links `sent` */
+    bool tells;             /* prints each step */
+    bool cluster;           /* there are two servers */
 };
 
 extern struct play play;
 
-/* Says a step in words, when an input is replayed. */
+/* Prints a step when an input is replayed. */
 void play_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 const char *play_name(unsigned number);
@@ -44,14 +44,14 @@ void play_round(void);
 void play_connection(void);
 void play_subscriptions(void);
 void play_message(void);
-void play_answer_plainly(enum pipeline_role pipeline); /* so that nothing goes on because of the answer */
+void play_answer_plainly(enum pipeline_role pipeline); /* with a reply that starts nothing new */
 
 /* engine_cluster.c: steps of a cluster */
 void play_cluster(unsigned what);
-void play_reroute(void);                               /* commands go to where their names are */
-void play_import_replied(enum pipeline_role pipeline); /* ASKING is answered, if it comes next */
+void play_reroute(void);                               /* commands go to the servers of their names */
+void play_import_replied(enum pipeline_role pipeline); /* ASKING is answered, if its reply comes next */
 
-/* engine_checks.c: what must hold after every step */
+/* engine_checks.c: invariants after every step */
 void check_engine(void);
 
 #endif

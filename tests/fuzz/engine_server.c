@@ -1,5 +1,5 @@
-/* The steps of the server and of connections: commands are written, answered with what a server says or with anything
- * else, lost with their connection and settled.
+/* The steps of the server and of connections: commands are written, answered with a usual reply or any other, lost with
+ * their connection, and resolved.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_play.h"
 #include "acknowledgement.h"
@@ -19,13 +19,13 @@ static void count_argument(struct argument_sink *sink, const struct argument_par
     struct counting_sink *counting = container_of(sink, struct counting_sink, sink);
     counting->count++;
     for (size_t i = 0; i < part_count; i++) {
-        for (size_t j = 0; j < parts[i].size; j++) { /* each byte is there */
+        for (size_t j = 0; j < parts[i].size; j++) { /* reads each byte */
             counting->bytes += (unsigned char)parts[i].text[j] != 0;
         }
     }
 }
 
-/* The command as it would be written has as many words as it says. */
+/* The command, as it would be written, has as many arguments as command_counts says. */
 static void write_command(const struct command *command) {
     struct counting_sink counting = {.sink = {count_argument}};
     uint32_t keys;
@@ -100,7 +100,7 @@ static void put_number_text(struct answer *answer, struct reply *reply, int64_t 
     put_text(answer, reply, REPLY_STRING, text);
 }
 
-/* The number of somebody who waits or holds, if there is one. */
+/* Returns the number of a recent owner or waiter, or another number. */
 static int64_t an_id(void) {
     uint8_t number = input_byte(play.input);
     uint64_t last = rig.engine.last_id;
@@ -155,7 +155,7 @@ static int64_t a_ttl(void) {
     return times[input_below(play.input, 8)];
 }
 
-/* Granted, or held by others. */
+/* A reply to an acquire: granted, or held by others. */
 static void put_acquired(struct answer *answer, const struct command *command, bool granted) {
     if (command->kind == COMMAND_ACQUIRE_MANY) {
         struct reply *elements = put_array(answer, granted ? 1 : 2);
@@ -178,7 +178,7 @@ static void put_acquired(struct answer *answer, const struct command *command, b
     }
 }
 
-/* What the script of a command answers when all is as it was thought to be, or is not. */
+/* A usual reply of a command's script: the good case, or another. */
 static void put_usual(struct answer *answer, const struct command *command, bool good) {
     struct reply *elements;
     switch (command->kind) {
@@ -246,8 +246,8 @@ static struct command *oldest_sent(enum pipeline_role pipeline) {
     return link ? container_of(link, struct command, link) : NULL;
 }
 
-/* What replicas say of a grant, which follows from its number, so that an input means the same with and without them.
- */
+/* Returns an acknowledgement by replicas, derived from the command, so that an input has the same meaning with and
+ * without replicas. */
 static struct acknowledgement acknowledgement_of(const struct command *command) {
     uint64_t draw = (command->id * 7 + (uint64_t)command->sent_at / MILLISECOND) % 8;
     struct acknowledgement acknowledgement = {.status = draw == 7 ? REDLATCH_NO_PERMISSION : REDLATCH_OK};
@@ -298,7 +298,7 @@ void play_answer(void) {
     answer(a_pipeline(how), choice < 14 ? USUAL_GOOD : choice < 28 ? USUAL_BAD : choice < 35 ? AN_ERROR : ANYTHING);
 }
 
-/* All that is to be sent is sent and answered as usual, but for what the bits of a byte say. */
+/* Sends all commands and answers them with usual replies. The bits of a byte choose the replies other than good. */
 void play_round(void) {
     uint8_t how = input_byte(play.input);
     for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
@@ -337,7 +337,7 @@ void play_connection(void) {
     } else if (choice < 6) {
         enum resolution resolution = choice == 5 ? RESOLVED_BY_KILL : (enum resolution)(choice - 2);
         play_tell("pipeline %d breaks and is there again, settlement %d", (int)pipeline, (int)resolution);
-        rig_lost(pipeline); /* if it was not before */
+        rig_lost(pipeline); /* if it was not lost before */
         check_engine();
         rig_ready(pipeline, resolution);
     } else {
@@ -353,7 +353,7 @@ static struct subscription *next_change(void) {
     return link ? container_of(link, struct subscription, link) : NULL;
 }
 
-/* A change is sent as the client sends it, and said to be so by the server at once, later or never. */
+/* Sends a change of a subscription as the client does. The server confirms it now, later or never. */
 static void send_change(struct subscription *subscription, unsigned choice) {
     char channel[CHANNEL_SIZE_MAX];
     size_t size = channel_text(&rig.engine, subscription, channel);
@@ -374,7 +374,7 @@ static void send_change(struct subscription *subscription, unsigned choice) {
     rig_turn();
 }
 
-/* The server answers in order: an error is about the oldest of what it has not answered. */
+/* The server answers in order, so an error is about the oldest unanswered subscription. */
 static void deny_oldest(void) {
     struct list_link *link = list_pop(&play.unanswered);
     if (link) {
@@ -404,7 +404,7 @@ void play_subscriptions(void) {
     rig_turn();
 }
 
-/* A message, or an answer to a subscription that was sent before, on the channel of a name or of a waiter. */
+/* Delivers a message, or the confirmation of an earlier subscription, on the channel of a name or of a waiter. */
 void play_message(void) {
     const struct resource *resource = rig_name(play_name(input_below(play.input, NAMES)));
     uint8_t how = input_byte(play.input);

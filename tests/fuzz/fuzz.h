@@ -1,8 +1,9 @@
-/* What every fuzz target needs: bytes taken off an input one by one, and claims that end the program when false.
+/* What every fuzz target needs: input bytes taken one by one, and invariants that abort the program when they are
+ * false.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A target is a program with the one function below. libFuzzer calls it with inputs that it invents; without libFuzzer
- * (replay.c) it is called with the inputs of the corpus. */
+ * A target is a program with the function below. libFuzzer calls it with inputs that it generates. Without libFuzzer,
+ * replay.c calls it with the inputs of the corpus. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -15,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* An invariant: the input that breaks it is a finding. */
+/* An invariant. An input that breaks it is a finding. */
 #define MUST(condition) ((condition) ? (void)0 : fuzz_broken(#condition, __FILE__, __LINE__))
 
 static inline _Noreturn void fuzz_broken(const char *condition, const char *file, int line) {
@@ -23,7 +24,7 @@ static inline _Noreturn void fuzz_broken(const char *condition, const char *file
     abort();
 }
 
-/* The rest of an input. An input that is used up gives zeros, so that every input means something. */
+/* The rest of an input. After its end it yields zeros, so that every input has a meaning. */
 struct input {
     const uint8_t *bytes;
     size_t size;
@@ -42,7 +43,7 @@ static inline unsigned input_below(struct input *input, unsigned limit) {
     return input_byte(input) % limit;
 }
 
-/* Any 64 bits; most inputs need the special ones, so a byte chooses between these and eight bytes as they are. */
+/* Any 64 bits. Most findings need special numbers, so a byte chooses between these and eight bytes of the input. */
 static inline int64_t input_number(struct input *input) {
     static const int64_t special[] = {0,
                                       1,
@@ -75,8 +76,8 @@ static inline int64_t input_number(struct input *input) {
     return (int64_t)number;
 }
 
-/* The rest as a C string in memory of exactly its size, so that a sanitizer sees a read beyond its end. It ends at the
- * first NUL byte. The caller frees it. */
+/* Returns the rest, up to the first NUL byte, as a C string in memory of exactly its size, so that a sanitizer sees a
+ * read beyond its end. The caller frees it. */
 static inline char *input_rest_as_text(struct input *input) {
     size_t size = 0;
     while (size < input->size && input->bytes[size] != 0) {

@@ -6,8 +6,8 @@
     fuzz.py TARGET FILE --shrink                    makes a smaller input that ends the same way
     fuzz.py TARGET --merge                          adds to the corpus in the tree what inputs found here add to it
 
-Each target's line says how many inputs it ran and how many edges of the code they reached. A finding fails the run; it
-is kept in build/fuzz/findings. The work corpus in build/fuzz/corpus grows from run to run.
+The line of a target says how many inputs it ran and how many edges of the code they reached. A finding fails the run
+and is kept in build/fuzz/findings. The work corpus in build/fuzz/corpus grows from run to run.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -30,12 +30,12 @@ WORK = ROOT / "build" / "fuzz"
 FINDINGS = WORK / "findings"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 SLOTS = 2
-INPUT_SECONDS = 25  # an input that takes longer hangs, also on a busy machine
+INPUT_SECONDS = 25  # an input that takes longer hangs, even on a busy machine
 MEMORY_MB = 1024
 
 
 class Target(NamedTuple):
-    """A target of libFuzzer: what its share of the time is, and how long its inputs may be."""
+    """A target of libFuzzer, with its share of the time and the maximum size of its inputs."""
 
     name: str
     share: float
@@ -55,14 +55,14 @@ TARGETS = [
 ]
 
 
-# Calls of the wrappers, in a build that gcc's sanitizers watch: a share of the time for each.
+# Calls of the wrappers, built with gcc's sanitizers: a share of the time for each.
 WRAPPERS = {"python": 1.0, "lua": 1.0}
 LUAS = ["5.1", "5.4"]
 ADDRESS = ROOT / "build" / "address"
 
 
 class Outcome(NamedTuple):
-    """What came of one target's time: how many inputs or calls it was given, and what is printed."""
+    """The outcome of one target: its time, the number of its inputs or calls, and the text to print."""
 
     good: bool
     text: str
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
 
 
 def build(folder: Path, configuration: List[str], targets: List[str]) -> None:
-    """Builds in a folder of its own."""
+    """Configures and builds targets in a folder of their own."""
     WORK.mkdir(parents=True, exist_ok=True)
     log = WORK / "build.log"
     commands = [["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *configuration],
@@ -84,7 +84,7 @@ def build(folder: Path, configuration: List[str], targets: List[str]) -> None:
 
 
 def configure() -> None:
-    """Builds all targets with clang; what was built before is left as it is."""
+    """Builds all targets with clang, incrementally."""
     compiler = next((name for name in ("clang", *(f"clang-{number}" for number in range(30, 13, -1)))
                      if shutil.which(name)), None)
     if compiler is None:
@@ -94,25 +94,25 @@ def configure() -> None:
 
 
 def configure_wrappers() -> None:
-    """The same for the modules, as the stage `address` builds them."""
+    """Builds the wrappers' modules, as the stage `address` builds them."""
     configuration = ["-DREDLATCH_WERROR=ON", "-DREDLATCH_BUILD_TESTS=ON", "-DREDLATCH_SANITIZE=address,undefined",
                      "-DREDLATCH_LUA=lua5.1;lua5.4", "-DREDLATCH_PYTHON=ON", f"-DPython_EXECUTABLE={PYTHON}"]
     build(ADDRESS, configuration, ["redlatch_python", "redlatch_python_package", "redlatch_lua"])
 
 
 def program(target: Target) -> str:
-    """The program of a target."""
+    """Returns the path of a target's program."""
     return str(WORK / "tests" / "fuzz" / f"fuzz_{target.name}")
 
 
 def environment() -> Dict[str, str]:
-    """A NULL from malloc for a huge size is for the code to live with; a finding ends the program."""
+    """A malloc of a huge size returns NULL, which the code must handle. A finding ends the program."""
     return {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=1",
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
 
 
 def command_of(target: Target) -> List[str]:
-    """The program with what holds for every run of it."""
+    """Returns the program with the options of every run."""
     words = [program(target), f"-timeout={INPUT_SECONDS}", f"-rss_limit_mb={MEMORY_MB}",
              f"-max_len={target.input_max}", f"-artifact_prefix={FINDINGS}/{target.name}-", "-report_slow_units=60"]
     dictionary = HERE / "dictionaries" / f"{target.name}.dict"
@@ -120,20 +120,20 @@ def command_of(target: Target) -> List[str]:
 
 
 def folders(target: Target) -> List[str]:
-    """The work corpus, which is written to, and the one in the tree."""
+    """Returns the work corpus, which is written to, and the corpus in the tree."""
     work = WORK / "corpus" / target.name
     work.mkdir(parents=True, exist_ok=True)
     return [str(work), str(HERE / "corpus" / target.name)]
 
 
 def number_in(log: str, pattern: str) -> int:
-    """The last number that a pattern finds, or 0."""
+    """Returns the last number that a pattern finds, or 0."""
     found = re.findall(pattern, log, re.MULTILINE)
     return int(found[-1]) if found else 0
 
 
 def judged(target: Target, log: str, status: int, seconds: float) -> Outcome:
-    """The line of a target, and what was found."""
+    """Returns the outcome of a target, with its line and its findings."""
     inputs = number_in(log, r"number_of_executed_units: ([0-9]+)")
     line = (f"{target.name:<10} {seconds:6.1f} s  {inputs:>9} executions"
             f"  {number_in(log, r' cov: ([0-9]+)'):>5} of {number_in(log, r'([0-9]+) inline 8-bit counters'):>5} edges")
@@ -148,7 +148,7 @@ def judged(target: Target, log: str, status: int, seconds: float) -> Outcome:
 
 
 def fuzz(target: Target, seconds: int, seed: int) -> Outcome:
-    """Gives a target its time."""
+    """Runs a target for its time."""
     words = [*command_of(target), f"-max_total_time={seconds}", f"-seed={seed}", "-print_final_stats=1",
              *folders(target)]
     started = time.monotonic()
@@ -161,18 +161,19 @@ def fuzz(target: Target, seconds: int, seed: int) -> Outcome:
 
 
 def wrapper_environment(lua: str) -> Dict[str, str]:
-    """What the interpreters load: the modules of that build, and before them what its sanitizers need."""
+    """Returns the environment of the interpreters: the modules of that build and, preloaded, the sanitizers'
+    libraries."""
     libraries = [subprocess.run(["cc", f"-print-file-name={name}"], capture_output=True, text=True,
                                 check=True).stdout.strip() for name in ("libasan.so", "libubsan.so")]
     rock = ROOT / "lua-rock"
     return {"LD_PRELOAD": " ".join(libraries), "PYTHONPATH": str(ADDRESS / "python"), "PYTHONMALLOC": "malloc",
-            # Interpreters leave memory to the end of the process.
+            # Interpreters free some memory only at the end of the process.
             "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1", "LUA_INIT": "",
             "LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{ADDRESS}/lua/lua{lua}/?.so;;"}
 
 
 def call_wrapper(wrapper: str, lua: str, seconds: float, seed: int, number: Optional[int]) -> Tuple[int, str]:
-    """Runs the program that makes the calls, with a server of its own: how it ended, and what it said."""
+    """Runs the program that makes the calls, on a private server. Returns its exit status and its output."""
     interpreter = f"lua{lua}" if wrapper == "lua" else str(PYTHON)
     words = [interpreter, str(HERE / ("lua_calls.lua" if wrapper == "lua" else "python_calls.py"))]
     variables = [f"{name}={value}" for name, value in wrapper_environment(lua).items()]
@@ -184,7 +185,7 @@ def call_wrapper(wrapper: str, lua: str, seconds: float, seed: int, number: Opti
 
 
 def fuzz_wrapper(wrapper: str, seconds: float, seed: int, number: Optional[int]) -> Outcome:
-    """Gives a wrapper its time, in Lua each version its part."""
+    """Runs a wrapper for its time; in Lua, each version for its part."""
     luas = LUAS if wrapper == "lua" else LUAS[:1]
     runs = [call_wrapper(wrapper, lua, seconds / len(luas), seed, number) for lua in luas]
     text = "".join(reported for _, reported in runs)
@@ -196,7 +197,7 @@ def fuzz_wrapper(wrapper: str, seconds: float, seed: int, number: Optional[int])
 
 
 def fuzz_all(targets: List[Target], wrappers: List[str], options: argparse.Namespace) -> int:
-    """The exit status of a run over some targets and wrappers."""
+    """Runs targets and wrappers, and returns the exit status."""
     seed = options.seed if options.seed is not None else int(time.time()) % 1000000
     if targets:
         configure()
@@ -216,7 +217,7 @@ def fuzz_all(targets: List[Target], wrappers: List[str], options: argparse.Names
         print(outcome.text, flush=True)
         return outcome
 
-    # The longest first.
+    # The longest run first.
     chosen: List[Union[Target, str]] = [*sorted(targets, key=lambda target: -target.share), *wrappers]
     with ThreadPoolExecutor(slots) as pool:
         outcomes = list(pool.map(run, chosen))
@@ -227,21 +228,21 @@ def fuzz_all(targets: List[Target], wrappers: List[str], options: argparse.Names
 
 
 def recorded(chosen: List[Union[Target, str]], outcomes: List[Outcome]) -> Dict[str, Dict[str, Dict[str, float]]]:
-    """What the record of a run says of each target and wrapper."""
+    """Returns the record of a run, for each target and wrapper."""
     names = [what if isinstance(what, str) else what.name for what in chosen]
     return {"targets": {name: {"seconds": round(outcome.seconds, 1), "inputs": outcome.inputs, "passed": outcome.good}
                         for name, outcome in zip(names, outcomes)}}
 
 
 def replay(target: Target, files: List[str]) -> int:
-    """Runs inputs again, in words."""
+    """Runs inputs again and prints their steps."""
     configure()
     return subprocess.run([*command_of(target), *files], check=False,
                           env={**environment(), "REDLATCH_FUZZ_TRACE": "1"}).returncode
 
 
 def shrink(target: Target, path: str) -> int:
-    """Makes an input smaller that ends the program; the outcome stands beside it."""
+    """Makes an input that ends the program smaller. The result is written next to it."""
     configure()
     smaller = f"{path}.small"
     subprocess.run([*command_of(target), "-minimize_crash=1", "-max_total_time=60", f"-exact_artifact_path={smaller}",
@@ -251,15 +252,15 @@ def shrink(target: Target, path: str) -> int:
 
 
 def merge(target: Target) -> int:
-    """Takes into the tree those inputs of the work corpus that reach what the tree's do not."""
+    """Adds to the corpus in the tree those inputs of the work corpus that reach new edges."""
     configure()
     work, kept = folders(target)
-    words = [*command_of(target), "-set_cover_merge=1", "-use_counters=0", kept, work]  # edges, not how often
+    words = [*command_of(target), "-set_cover_merge=1", "-use_counters=0", kept, work]  # edges, without counts
     return subprocess.run(words, check=False, env=environment()).returncode
 
 
 def the_target(name: str) -> Target:
-    """A target by its name."""
+    """Returns a target by its name."""
     found: Optional[Target] = next((target for target in TARGETS if target.name == name), None)
     if found is None:
         raise SystemExit(f"no fuzz target is called '{name}'; expected one of"
@@ -268,7 +269,7 @@ def the_target(name: str) -> Target:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(prog="./dev fuzz")
     parser.add_argument("words", nargs="*", metavar="TARGET or FILE")
     parser.add_argument("--seconds", type=int, default=60, help="over all targets; 60 without it")

@@ -1,5 +1,5 @@
-/* Fuzz target: what a server says on a new connection, in any pieces: the greeting, and replies behind it. A connection
- * becomes ready or is given up with a reason, and so does the one after it, which has to settle the first.
+/* Fuzz target: the bytes of a server on a new connection, in any pieces: the greeting, and replies behind it. The
+ * connection becomes ready or fails with a reason. So does the next connection, which has to resolve what was in doubt.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <sys/un.h>
@@ -18,7 +18,7 @@ static int listener = -1;
 static struct address address;
 static struct uri uri = {.path = "/run/redis.sock"};
 
-/* A listening socket whose address is no file. */
+/* A listening socket in the abstract namespace, which leaves no file. */
 static void listen_once(void) {
     if (listener >= 0) {
         return;
@@ -31,7 +31,7 @@ static void listen_once(void) {
     MUST(listener >= 0 && bind(listener, (struct sockaddr *)&name, address.size) == 0 && listen(listener, 8) == 0);
 }
 
-/* Each byte of it is there. */
+/* Reads each byte of a reply. */
 static void check_reply(const struct reply *reply) {
     size_t zeros = 0;
     for (size_t i = 0; i < reply->size; i++) {
@@ -43,7 +43,7 @@ static void check_reply(const struct reply *reply) {
     }
 }
 
-/* What a connection that is ready makes of bytes; false when it can be used no longer. */
+/* Takes replies from a connection that is ready. Returns false when the connection cannot be used any more. */
 static bool take_replies(struct connection *connection, struct reply_holder *holder) {
     static const struct reply_bounds bounds = {.size_max = REPLY_MAX};
     char bytes[PIECE_MAX];
@@ -56,7 +56,7 @@ static bool take_replies(struct connection *connection, struct reply_holder *hol
     return status == REDLATCH_OK && got >= 0;
 }
 
-/* Whether the connection is as its state says. */
+/* Checks that the connection agrees with its state. */
 static void check_state(const struct connection *connection, int status) {
     MUST(connection->state == CONNECTION_CLOSED ? connection->fd < 0 : connection->fd >= 0);
     MUST(memchr(connection->run_id, '\0', sizeof connection->run_id));
@@ -78,7 +78,7 @@ static void check_state(const struct connection *connection, int status) {
     }
 }
 
-/* A piece of the input, as long as its first byte says; false at the end of the input. */
+/* Sends a piece of the input, whose first byte is its length. Returns false at the end of the input. */
 static bool say_piece(int peer, struct input *input) {
     if (input->size == 0) {
         return false;
@@ -91,7 +91,7 @@ static bool say_piece(int peer, struct input *input) {
     return sent >= 0;
 }
 
-/* One life of the connection; false when the input is at its end. */
+/* Plays one connection from its opening to its end. Returns false at the end of the input. */
 static bool live(struct connection *connection, struct input *input) {
     struct reply_holder *holder = calloc(1, sizeof *holder);
     MUST(holder);
@@ -116,7 +116,7 @@ static bool live(struct connection *connection, struct input *input) {
         }
     }
     close(peer);
-    if (connection->state == CONNECTION_GREETING) { /* what is left of the answers, then the end */
+    if (connection->state == CONNECTION_GREETING) { /* the connection reads the rest, then the end */
         do {
             status = connection_advance(connection, now);
             check_state(connection, status);

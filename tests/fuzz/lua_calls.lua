@@ -1,9 +1,9 @@
 --- Calls everything public of the Lua module with random values, on a private server.
 --
---     lua_calls.lua SOCKET SECONDS SEED [ROUND]       all rounds that there is time for, or one
+--     lua_calls.lua SOCKET SECONDS SEED [ROUND]       as many rounds as there is time for, or only one
 --
--- Whatever a call is given, it returns, or raises what the module says of misuse; an error of Lua itself, such as an
--- attempt to index nil, is a finding, and so is a crash. Waits have an end, since nothing could interrupt them.
+-- With any arguments, a call returns or raises the module's error of a misuse. An error of Lua itself, such as an
+-- attempt to index nil, is a finding, and so is a crash. Every wait has an end, since nothing could interrupt it.
 -- SPDX-License-Identifier: Apache-2.0
 
 local redlatch = require "redlatch"
@@ -13,7 +13,7 @@ local socket, seconds, seed, only = arg[1], tonumber(arg[2]), tonumber(arg[3]), 
 
 local state = seed
 
---- The same in every Lua: a number from 1 to n.
+--- Returns a number from 1 to n, the same in every Lua.
 local function draw(n)
     state = (state * 16807 + 12345) % 2147483647
     return state % n + 1
@@ -29,7 +29,7 @@ local VALUES = {
     "", "a", "b", "a\0b", "{a}", "-1", ("x"):rep(65535), ("x"):rep(70000), "\255\254", "*",
     true, false, print, coroutine.create(function() end), io.stdout, {}, {"a", "b"}, {1, 2, {}},
 }
--- Words of option tables; a wait is never without end.
+-- Keys of option tables. Their waits always have an end.
 local WORDS = {"timeout", "lease", "max_hold", "permits", "wait", "ttl", "reentrant", "owner", "bogus",
                "token_from_time", "key_template", "release_on_close", 1, 2}
 local TIMES = {0, 0.001, 0.02, 1, "0", NAN, -2, {}}
@@ -59,9 +59,9 @@ local function options()
     return given
 end
 
--- What waits without end unless it is told how long: the place of its options.
+-- Methods that wait forever by default: the place of their options among the arguments.
 local WAITS = {acquire = 1, hold = 1, wait = 1, with = 2, acquire_many = 2, wait_free = 2}
--- What makes a lock may say how long all its calls wait; then a call may wait without end.
+-- A lock with this option has a timeout for all its calls, so a call without a timeout ends, too.
 local TIMED = {timeout = 0.02}
 
 local function body(...)

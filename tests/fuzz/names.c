@@ -1,8 +1,8 @@
-/* Fuzz target: names as users write them and as they stand on the server: channels, keys of plain locks, values of
- * groups, ids of permits, numbers, error replies.
+/* Fuzz target: names as users write them and as the server has them: channels, keys of plain locks, values of groups,
+ * ids of permits, numbers, error replies.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The first byte says which of them the rest is; a second one how. */
+ * The first byte chooses the check. Some checks take further bytes as parameters. */
 #include "errors.h"
 #include "fuzz.h"
 #include "group.h"
@@ -21,7 +21,7 @@ static const struct engine_settings settings = {.watchdog_lease_ms = 30000,
 static struct engine engine;
 static struct server server;
 
-/* The rest in memory of exactly its size. */
+/* Returns the rest in memory of exactly its size. */
 static char *rest(struct input *input) {
     char *bytes = malloc(input->size ? input->size : 1);
     MUST(bytes);
@@ -29,7 +29,7 @@ static char *rest(struct input *input) {
     return bytes;
 }
 
-/* The channel of a name leads back to the name, and so does that of a waiter. */
+/* The channel of a name must lead back to the name, and the channel of a waiter to the waiter. */
 static void check_channel(struct input *input) {
     uint8_t how = input_byte(input);
     uint8_t kind = kind_of_names((uint8_t)(1 + how % (KIND_NUMBERS - 1)));
@@ -60,7 +60,7 @@ static void check_channel(struct input *input) {
     free(resource);
 }
 
-/* Any bytes as a channel on which something is heard. */
+/* Any bytes as a channel on which a message arrives. */
 static void check_any_channel(struct input *input) {
     char *channel = rest(input);
     size_t size = input->size;
@@ -75,7 +75,7 @@ static void check_any_channel(struct input *input) {
     free(channel);
 }
 
-/* A template and a name, parted by the byte that says how long the first is. */
+/* A template and a name. The first byte is the size of the template. */
 static void check_template(struct input *input) {
     size_t size = input_byte(input);
     size = size < input->size ? size : input->size;

@@ -1,8 +1,8 @@
-/* Fuzz target: the command line. Any words make the command end with a status of its own. No server is asked: a client
- * can not be opened (--wrap).
+/* Fuzz target: the command line. Any words make the command end with an exit status of its own. It talks to no server:
+ * opening a client always fails (--wrap).
  * SPDX-License-Identifier: Apache-2.0
  *
- * The words are parted by NUL bytes. The first byte chooses the command, or none. */
+ * NUL bytes separate the words. The first byte chooses the subcommand, or none. */
 #define _GNU_SOURCE
 #include <getopt.h>
 
@@ -15,7 +15,7 @@ int command_main(int argc, char **argv); /* of core/cli/main.c */
 int __wrap_redlatch_client_open(const char *url, const redlatch_client_options *options, redlatch_client **client_out);
 
 int __wrap_redlatch_client_open(const char *url, const redlatch_client_options *options, redlatch_client **client_out) {
-    (void)url; /* NULL: what the environment says */
+    (void)url; /* NULL: from the environment */
     MUST(options && client_out);
     MUST(!options->name_prefix || strlen(options->name_prefix) == options->name_prefix_size);
     return REDLATCH_UNREACHABLE;
@@ -36,7 +36,7 @@ static char *copy_of(const char *text) {
     return copy;
 }
 
-/* Up to the next NUL byte. */
+/* Returns the word up to the next NUL byte. */
 static char *next_word(struct input *input) {
     const uint8_t *end = memchr(input->bytes, 0, input->size);
     size_t size = end ? (size_t)(end - input->bytes) : input->size;
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct input input = {bytes, size};
     struct error_text words = {.count = 0};
     split(&words, &input);
-    char **given = malloc(((size_t)words.count + 1) * sizeof *given); /* which getopt changes the order of */
+    char **given = malloc(((size_t)words.count + 1) * sizeof *given); /* getopt reorders words.list */
     MUST(given);
     memcpy(given, words.list, ((size_t)words.count + 1) * sizeof *given);
     char *printed = NULL;
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     FILE *err = stderr;
     stdout = memory;
     stderr = memory;
-    optind = 0; /* it begins anew */
+    optind = 0; /* makes getopt start anew */
     int status = command_main(words.count, words.list);
     stdout = out;
     stderr = err;

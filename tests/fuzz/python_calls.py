@@ -1,10 +1,10 @@
 """Calls everything public of the Python module with random values, on a private server.
 
-    python_calls.py SOCKET SECONDS SEED [ROUND]       all rounds that there is time for, or one
+    python_calls.py SOCKET SECONDS SEED [ROUND]       as many rounds as there is time for, or only one
 
-Whatever a call is given, it returns or raises one of redlatch's own exceptions, a TypeError or a ValueError; an
-election that is entered twice raises a RuntimeError. A round that does otherwise is a finding, and its calls are shown.
-Calls that wait are ended by a signal handler that raises, as one of a user's may. A seed is a sequence of rounds.
+With any arguments, a call returns or raises one of redlatch's own exceptions, a TypeError or a ValueError. An election
+that is entered twice raises a RuntimeError. A round that does otherwise is a finding, and its calls are shown. A signal
+handler that raises, as a user's may, ends calls that wait. A seed determines a sequence of rounds.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -25,16 +25,16 @@ LASTING = {"url", "self"}
 
 
 class Stuck(Exception):
-    """What the signal handler raises in a call that waits."""
+    """Raised by the signal handler in a call that waits."""
 
 
 def interrupt(_number: int, _frame: Optional[FrameType]) -> None:
-    """Ends the call that is under way."""
+    """Ends the current call."""
     raise Stuck
 
 
 class Odd:
-    """An object of no use, whose conversions fail in a way of their own."""
+    """An object whose conversions raise an exception of their own."""
 
     def __str__(self) -> str:
         raise Stuck
@@ -59,7 +59,7 @@ VALUES: List[Callable[[random.Random], Any]] = [
 
 
 class Round:
-    """One server's worth of objects, and the calls made on them."""
+    """The objects of one client, and the calls made on them."""
 
     def __init__(self, url: str, seed: str) -> None:
         self.draw = random.Random(seed)
@@ -74,7 +74,7 @@ class Round:
             self.objects.append(make(self.draw.choice(["a", "b"])))
 
     def value(self, name: str) -> Any:
-        """An argument: mostly one that fits its name."""
+        """Returns an argument, mostly one that fits its name."""
         if self.draw.random() < 0.6:
             if name in ("name", "names", "group", "pattern", "prefix"):
                 return self.draw.choice(["a", "b", b"c"])
@@ -89,7 +89,7 @@ class Round:
         return self.draw.choice(VALUES)(self.draw)
 
     def arguments(self, called: Any) -> Tuple[List[Any], Dict[str, Any]]:
-        """Values for the parameters of something, by place and by name, now and then too few or too many."""
+        """Returns positional and keyword arguments for a callable, now and then too few or too many."""
         try:
             names = [name for name in inspect.signature(called).parameters if name not in LASTING]
         except (TypeError, ValueError):
@@ -102,7 +102,7 @@ class Round:
         return by_place, by_name
 
     def call_one(self) -> None:
-        """Calls one thing with something."""
+        """Calls one method of one object with some arguments."""
         subject = self.draw.choice(self.objects)
         names = [name for name in dir(type(subject)) if not name.startswith("_")]
         name = self.draw.choice([*names, "with", "__repr__", "__hash__", "__iter__"])
@@ -125,7 +125,7 @@ class Round:
             self.objects.append(result)
 
     def play(self) -> int:
-        """All calls of the round; how many there were."""
+        """Makes all calls of the round and returns their number."""
         for _ in range(CALLS_IN_ROUND):
             try:
                 self.call_one()
@@ -143,7 +143,7 @@ class Round:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     socket, seconds, seed = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
     only = int(sys.argv[4]) if len(sys.argv) > 4 else None
     signal.signal(signal.SIGALRM, interrupt)

@@ -1,4 +1,4 @@
-/* Calls a fuzz target with the inputs of files and of folders of files: so any compiler can test what was found once.
+/* Calls a fuzz target with inputs from files and folders, so that earlier findings are tested with any compiler.
  * SPDX-License-Identifier: Apache-2.0
  *
  *     fuzz_TARGET FILE|FOLDER...
@@ -16,7 +16,7 @@ enum { INPUT_MAX = 1 << 20 };
 static const char *current = "";
 static int replayed;
 
-/* Which input it was, when the target aborts. */
+/* Prints which input it was, when the target aborts. */
 static void aborted(int number) {
     ssize_t written = write(STDERR_FILENO, current, strlen(current));
     written += write(STDERR_FILENO, " is the input\n", 14);
@@ -34,7 +34,7 @@ static void replay(const char *path) {
     }
     size_t size = fread(bytes, 1, INPUT_MAX, file);
     fclose(file);
-    uint8_t *input = malloc(size + 1); /* a block of its own size: one byte, since malloc(0) may be NULL */
+    uint8_t *input = malloc(size + 1); /* one byte more, since malloc(0) may be NULL */
     MUST(input);
     memcpy(input + 1, bytes, size);
     free(bytes);

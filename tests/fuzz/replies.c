@@ -1,17 +1,18 @@
-/* Fuzz target: the bytes of a server as replies. However they are cut into pieces, the replies and their end are the
- * same, and what is made of them can be read to its last byte.
+/* Fuzz target: the bytes of a server as replies. However they are cut into pieces, the replies and the final status are
+ * the same, and every byte of a reply can be read.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The first byte says how long the pieces are. */
+ * The first byte is the length of the pieces, less one. */
 #include "replies.h"
 
 #include "fuzz.h"
 #include "parsed.h"
 
-/* One that no input reaches, as it may cut off earlier where the pieces are small; and one that many do. */
+/* Limits of a reply's size. No input reaches LARGE: at a limit, small pieces may end the parsing earlier. Many reach
+ * SMALL. */
 enum { LARGE = 1 << 20, SMALL = 64 };
 
-/* All that was understood, as one number, and how it ended. */
+/* A sum over everything parsed, and how the parsing ended. */
 struct outcome {
     uint64_t sum;
     uint32_t replies;
@@ -35,7 +36,7 @@ static void add_reply(struct outcome *outcome, const struct reply *reply) {
     }
 }
 
-/* Takes what is complete. */
+/* Takes the complete replies. */
 static void take(struct replies *replies, size_t size_max, struct reply_holder *holder, struct outcome *outcome) {
     const struct reply_bounds bounds = {.size_max = size_max, .skips = false};
     void *parsed;

@@ -1,8 +1,8 @@
-/* Fuzz target: the record that the script `inspect` makes. Any bytes are a report or are refused; of a report every
- * part can be read, and stays in its bounds.
+/* Fuzz target: the record that the script `inspect` makes. Any bytes are a valid report or are rejected. Every part of
+ * a report can be read and is within its bounds.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The first byte is the size of the client's prefix, the rest the record. */
+ * The first byte is the size of the client's prefix; the rest is the record. */
 #include "report.h"
 
 #include "fuzz.h"

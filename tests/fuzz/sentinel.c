@@ -1,10 +1,10 @@
-/* Fuzz target: what a sentinel says, to the search for a master and to the listener, and what a candidate says that it
- * has announced. A search ends with a master or with a reason, within its time; whatever is learned is a host with a
- * port; no message shows a password.
+/* Fuzz target: the replies of sentinels, to the search for a master and to the listener, and the replies of an
+ * announced candidate. A search ends with a master or with a reason, within its time. Every address that is learned is
+ * a host with a port. No message shows a password.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The first byte says what is tried and how. Then come pieces: how long one is, less one, and its bytes. A piece goes
- * to the newest connection. At the end of the input all peers hang up. */
+ * The first byte chooses the case. Then come pieces: a byte with the length less one, and the bytes of the piece. A
+ * piece goes to the newest connection. At the end of the input all peers close their connections. */
 #define _GNU_SOURCE
 #include <sys/un.h>
 #include <unistd.h>
@@ -42,11 +42,11 @@ static void listen_once(void) {
     atexit(remove_folder);
 }
 
-/* The other side of the newest connection. */
+/* The other end of the newest connection. */
 struct peer {
     int fd; /* -1: none */
     bool silent;
-    uint8_t *sent; /* all pieces, one behind the other */
+    uint8_t *sent; /* all pieces in a row */
     size_t sent_size;
 };
 
@@ -60,7 +60,7 @@ static void take_newest(struct peer *peer) {
     }
 }
 
-/* Says the next piece; at the end of the input hangs up, or says nothing any more. */
+/* Sends the next piece. At the end of the input, closes the connection or falls silent. */
 static void say_piece(struct peer *peer, struct input *input) {
     take_newest(peer);
     if (peer->fd < 0) {
@@ -76,7 +76,7 @@ static void say_piece(struct peer *peer, struct input *input) {
     size_t size = 1 + (size_t)input_byte(input);
     size = size < input->size ? size : input->size;
     ssize_t sent = send(peer->fd, input->bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)sent; /* it may have gone */
+    (void)sent; /* the peer may have gone */
     memcpy(peer->sent + peer->sent_size, input->bytes, size);
     peer->sent_size += size;
     input->bytes += size;
@@ -108,12 +108,12 @@ static void check_search(const struct search *search, int status) {
     }
 }
 
-/* Whether a message may show the password, since a server sent it. */
+/* Returns whether a message may show the password, because a server sent it. */
 static bool sent_password(const struct peer *peer) {
     return memmem(peer->sent, peer->sent_size, password, strlen(password));
 }
 
-/* Nobody hears any more. */
+/* Closes the newest connection and frees the peer. */
 static void leave(struct peer *peer) {
     take_newest(peer);
     if (peer->fd >= 0) {
@@ -130,7 +130,7 @@ static void search_all(const struct client *client, struct peer *peer, struct in
     struct connection_settings settings = client->connection_settings;
     settings.uri = &client->uri;
     search_init(search, &client->uri, &client->sentinel_credentials, &settings, NULL, &going_on);
-    search->where.path = path; /* whoever is to be asked is here */
+    search->where.path = path; /* all addresses lead to this listener */
     int64_t now = START;
     search_begin(search, now);
     int status = search_step(search, now);
@@ -138,7 +138,7 @@ static void search_all(const struct client *client, struct peer *peer, struct in
         MUST(steps-- > 0);
         bool passes = input->size == 0;
         say_piece(peer, input);
-        if (passes) { /* nothing is said any more: time passes */
+        if (passes) { /* nothing more is sent: time passes */
             int64_t next = search_next_time(search, now);
             MUST(next > now);
             now = next;
@@ -177,7 +177,7 @@ static void listen_all(struct client *client, struct peer *peer, struct input *i
     client->engine.stats.held = 0;
 }
 
-/* A client that has connected to nobody. */
+/* Opens a client that has connected to no server yet. */
 static redlatch_client *open_client(bool service, bool with_password) {
     char url[160];
     const char *rest = !service ? "" : with_password ? "/orders?sentinel_password=S3CR3T" : "/orders";

@@ -1,9 +1,9 @@
-/* Fuzz target: what a cluster says of itself, as the reply to CLUSTER SLOTS and as redirections. Whatever is read has
- * masters at endpoints and slots that are theirs; what is refused changes nothing; a redirection that is written down
- * again reads the same.
+/* Fuzz target: the topology, as the reply to CLUSTER SLOTS and as redirections. Each slot that is read has a master of
+ * the list or none, and each master is a valid endpoint. A reply that is rejected changes nothing. A redirection that
+ * is written out again is read the same.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The first byte says what is read and how. */
+ * The first byte chooses what is read, and with which map. */
 #include "topology.h"
 
 #include "fuzz.h"
@@ -41,7 +41,7 @@ static void check_equal(const struct topology *one, const struct topology *other
     }
 }
 
-/* Reads a reply twice: into a topology that has been read before, and into one that has not. */
+/* Reads a reply twice: into a topology that was read before, and into a new one. */
 static void read_reply(const void *parsed, struct topology *topology, const struct address_map *map) {
     const struct topology before = *topology;
     struct topology *fresh = calloc(1, sizeof *fresh);

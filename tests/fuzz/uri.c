@@ -1,8 +1,8 @@
-/* Fuzz target: URLs. Any text is parsed or refused with a reason; what is parsed is in its bounds and means the same
- * when it is written out again; no message shows a password.
+/* Fuzz target: URLs. Any text is parsed or rejected with a reason. A parsed URL is within its bounds and keeps its
+ * meaning when it is written out again. No message shows a password.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The first byte says how the rest is used: as a whole URL, or as what follows a user and a password. */
+ * The first byte chooses how the rest is used: as a whole URL, or as the part after a user and a password. */
 #include "uri.h"
 
 #include "fuzz.h"
@@ -118,13 +118,13 @@ static void check_parts(const struct uri *uri) {
     }
 }
 
-/* What was parsed is written out and parsed again. */
+/* Writes a parsed URL out and parses it again. */
 static void check_again(const struct uri *uri) {
     static char url[URL_SIZE];
     url[0] = '\0';
     write_url(url, uri);
     if (strlen(url) > 4096) {
-        return; /* longer than a URL may be, with all its bytes escaped */
+        return; /* longer than a URL may be, since all bytes are escaped */
     }
     struct uri again;
     char why[WHY_SIZE] = "";
@@ -173,7 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     char *text = input_rest_as_text(&input);
     if (form != '@') {
         check(text, form == '!' ? 1 : WHY_SIZE, false);
-    } else if (!strstr(text, secret)) { /* else it is no password that a message shows */
+    } else if (!strstr(text, secret)) { /* otherwise the message may show it as another part */
         size_t url_size = strlen(text) + 40;
         char *url = malloc(url_size);
         MUST(url);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the interop tests: a private server, a Java process that all tests share, and clients of one test.
 
-REDLATCH_TEST_TOPOLOGY says what stands behind `server` (support/topologies.py): it is the master then, and its URL
-leads both sides to it. REDLATCH_TEST_REDISSON says which Redisson is played (support/redisson.py). A test that kills
-or stops its Java process starts one of its own (make_redisson).
+REDLATCH_TEST_TOPOLOGY chooses the servers behind the fixture `server` (support/topologies.py). `server` is then the
+master, and its URL leads both sides to it. REDLATCH_TEST_REDISSON chooses the version of Redisson
+(support/redisson.py). A test that kills or stops its Java process starts one of its own (make_redisson).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from support import Monitor, RedisServer, topologies
 from support.redisson import OLDER, Redisson, RedissonClient
 from support.topologies import Topology
 
-# Seconds from a release to the other side's waiter, as the median of a run with as many of them as make one.
+# The largest allowed median, in seconds from a release to the other side's grant, and how many wake-ups a median needs.
 WOKEN_WITHIN = 0.2
 ENOUGH_WAKES = 10
-# What a busy machine may keep a server from answering, without the sentinels' changing the master below a test.
+# How long a busy machine may keep a server from answering before the sentinels change the master.
 CALM_MS = 10_000
 
-# What has nothing to do with Redisson is played once; its peers know single servers only.
+# Tests without Redisson run in one configuration only. Their peers can use single servers only.
 collect_ignore = [] if topologies.NAME == "single" and not OLDER else ["test_plain.py", "test_plain_peers.py"]
 if topologies.NAME not in topologies.CHANGING:
     collect_ignore.append("test_failover.py")
@@ -37,13 +37,13 @@ if not topologies.NAME.startswith("cluster"):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known."""
+    """Registers the markers."""
     config.addinivalue_line("markers", "older(played): with the older Redisson only, or only with the present one")
     config.addinivalue_line("markers", "kinds_with(**values): only rows of the table of kinds with these values")
 
 
 def is_for_this_redisson(item: pytest.Item) -> bool:
-    """Whether a test is about what the Redisson of this run does; an older one has no locks that are not reentrant."""
+    """Returns whether a test is about the Redisson of this run. The older Redisson has no non-reentrant locks."""
     marker = item.get_closest_marker("older")
     if marker:
         return bool(marker.args[0]) == OLDER
@@ -51,7 +51,7 @@ def is_for_this_redisson(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    """Leave out what another Redisson does."""
+    """Deselects the tests for the other Redisson."""
     others = [item for item in items if not is_for_this_redisson(item)]
     if others:
         config.hook.pytest_deselected(items=others)
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes `kind_name` is played with every row of the table, or those that it is marked for."""
+    """Runs a test that takes `kind_name` with every row of the table, or with the rows that its marker selects."""
     if "kind_name" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("kinds_with")
         wanted = marker.kwargs.items() if marker else ()
@@ -68,25 +68,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def figures(reporter: pytest.TerminalReporter) -> List[Tuple[str, float]]:
-    """What tests have noted."""
+    """Returns the figures that tests have noted."""
     return [figure for report in reporter.getreports("passed") for figure in report.user_properties]
 
 
 def middle_wake(reporter: pytest.TerminalReporter) -> float:
-    """The median of all wake-ups in seconds; 0.0 of so few that one slow moment of the machine would show in it."""
+    """Returns the median of all wake-ups in seconds. Returns 0.0 if there are so few that one slow moment of the
+    machine would decide."""
     times = [seconds for what, seconds in figures(reporter) if "wakes" in what or "from their release" in what]
     return statistics.median(times) if len(times) >= ENOUGH_WAKES else 0.0
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail if wake-ups take too long. A single test knows only that no look was waited for, which comes after 5 s."""
+    """Fails the run if wake-ups take too long. A single test can only show that no waiter waited for its recheck after
+    5 s."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter and middle_wake(reporter) > WOKEN_WITHIN:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show how long wake-ups took."""
+    """Prints how long wake-ups took."""
     for what, seconds in figures(terminalreporter):
         terminalreporter.write_line(f"{what:<50} {seconds * 1000:6.1f} ms")
     middle = middle_wake(terminalreporter)
@@ -96,13 +98,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def note_seconds(record_property: Callable[[str, object], None]) -> Callable[[str, float], None]:
-    """Notes a figure for the end of the run."""
+    """Notes a figure, which is printed at the end of the run."""
     return record_property
 
 
 @pytest.fixture(scope="session")
 def shared_topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
-    """The servers, in whatever state the last test left them."""
+    """The servers, in the state that the last test left."""
     with topologies.make(topologies.NAME, tmp_path_factory.mktemp("servers"), CALM_MS) as started:
         yield started
 
@@ -118,14 +120,14 @@ def server(shared_topology: Topology) -> Iterator[RedisServer]:
 
 @pytest.fixture
 def make_server() -> Iterator[Callable[..., RedisServer]]:
-    """Starts servers of the test's own."""
+    """Starts servers for one test."""
     with ExitStack() as stack:
         yield lambda **options: stack.enter_context(RedisServer(**options))
 
 
 @pytest.fixture
 def monitor(server: RedisServer) -> Iterator[Monitor]:
-    """A record of what `server` executes."""
+    """Records the commands that `server` executes."""
     with Monitor(server) as started:
         yield started
 
@@ -139,7 +141,7 @@ def java() -> Iterator[Redisson]:
 
 @pytest.fixture
 def make_redisson() -> Iterator[Callable[[], Redisson]]:
-    """Starts Java processes of the test's own."""
+    """Starts Java processes for one test."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(Redisson(topologies.SEVERAL))
 
@@ -178,7 +180,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def our_party(kind_name: str, ours: redlatch.Client, name: str) -> Iterator[Callable[..., OurParty]]:
-    """Makes threads of ours with a lock of the test's kind: our_party(name, client)."""
+    """Makes redlatch threads with a lock of the test's kind: our_party(name, client)."""
     with ExitStack() as stack:
 
         def make(lock_name: str = name, client: redlatch.Client = ours) -> OurParty:

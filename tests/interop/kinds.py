@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of lock that both sides have, one row each: test_exclusion.py and test_ends.py play all scenarios with all.
+"""The kinds of lock that both libraries have, one row each. test_exclusion.py and test_ends.py play all scenarios with
+all.
 
-A row says what our side takes and what Redisson's takes: two locks that exclude each other. Those of the read-write
-lock are therefore several rows. A kind that both clients make by a method of the same name has its row from the table
-of kinds. What only one kind has is tested in a file of its own.
+A row has redlatch's and Redisson's lock of a kind, which exclude each other. So the read-write lock has several rows. A
+kind that both clients make by a method of the same name takes its row from the table of kinds. What only one kind has
+is tested in a file of its own.
 """
 
 from __future__ import annotations
@@ -18,54 +19,56 @@ from support.redisson import RedissonClient, RedissonObject
 
 
 def hash_counts(server: RedisServer, name: str) -> List[int]:
-    """The hold counts in the hash of a lock, whoever holds it; empty when it is free."""
+    """Returns the hold counts in the hash of a lock, for all owners; [] if the lock is free."""
     fields: Dict[bytes, bytes] = server.admin.hgetall(name)  # type: ignore[assignment]
     return [int(value) for field, value in fields.items() if field != b"mode"]
 
 
 def group_counts(server: RedisServer, name: str) -> List[int]:
-    """The hold counts of the values of a group, each once."""
+    """Returns the hold counts of a group's values, without duplicates."""
     fields: Dict[bytes, bytes] = server.admin.hgetall(name)  # type: ignore[assignment]
     return sorted({int(value) for field, value in fields.items() if field.endswith(b":lock_count")})
 
 
 def multi_counts(server: RedisServer, name: str) -> List[int]:
-    """The hold counts of the members of a multi lock, each once."""
+    """Returns the hold counts of a multi lock's members, without duplicates."""
     return sorted({count for member in members(name) for count in hash_counts(server, member)})
 
 
 def members(name: str) -> List[str]:
-    """The names that a multi lock is about."""
+    """Returns the names of a multi lock's members."""
     return [f"{name}:1", f"{name}:2"]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How both sides make a lock of one kind, and which scenarios it has."""
+    """How both libraries make a lock of one kind, and which scenarios the kind has."""
 
     ours: Callable[[redlatch.Client, str], Any]
     theirs: Callable[[RedissonClient, str], RedissonObject]
     counts: Callable[[RedisServer, str], List[int]] = hash_counts
     reentrant: bool = True
-    # Whether a waiter is woken by a message; else it asks again and again by itself.
+    # Whether a message wakes a waiter. Otherwise the waiter polls.
     pushes: bool = True
     # Whether Redisson has forceUnlock() and delete() for it.
     forced: bool = True
     # Whether Redisson has isLocked() and getHoldCount() for it.
     requested: bool = True
-    # Whether holds of one side go together, as those of readers: scenarios with two rivals of one side are left out.
+    # Whether several owners of one library may hold at the same time, as readers. Scenarios with two rivals of one
+    # library are then left out.
     shared: bool = False
-    # Whether a waiter of ours looks once more when it listens, although its own process holds the lock: not where it
-    # stands in the server's queue by then.
+    # Whether a redlatch waiter rechecks after its subscription although its own process holds the lock. A waiter that
+    # is in the server queue by then does not.
     rechecks_at_own: bool = True
-    # Whether our multi locks have it as a member.
+    # Whether redlatch's multi locks can have it as a member.
     joins: bool = True
-    # Whether Redisson's gets its turn among many: its multi lock waits for one member, and gives up the others.
+    # Whether Redisson's lock gets its turn among many. Its multi lock waits for one member, and gives up the others.
     turns: bool = True
 
 
 def kind(core: str, **own: Any) -> Kind:
-    """The row of a kind of core/src/protocol/kinds.def, by what is said there; `own` is what only its row here says."""
+    """Returns the row of a kind in core/src/protocol/kinds.def, with its properties there. `own` has what only this
+    table states."""
     properties = ROWS[core].properties
     method = method_of(core)
     return Kind(
@@ -82,7 +85,7 @@ def kind(core: str, **own: Any) -> Kind:
 
 
 def method_of(core: str) -> str:
-    """By which a client makes a lock of a kind."""
+    """Returns the method by which a client makes a lock of a kind."""
     return "lock" if core == "mutex" else f"{core}_lock"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process of ours that holds a lock until it is killed.
+"""A redlatch process that holds a lock until it is killed.
 
     our_holder.py URL KIND NAME WATCHDOG_LEASE      prints "held" when it has the lock
 """
@@ -13,7 +13,7 @@ from kinds import KINDS
 
 
 def main() -> None:
-    """Hold the lock as long as there is input."""
+    """Holds the lock as long as the input is open."""
     url, kind, name, lease = sys.argv[1:]
     lock = KINDS[kind].ours(redlatch.connect(url, watchdog_lease=float(lease)), name)
     lock.acquire()

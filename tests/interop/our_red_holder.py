@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process of ours that holds a RedLock until it is killed.
+"""A redlatch process that holds a RedLock until it is killed.
 
     our_red_holder.py NAME WATCHDOG_LEASE URL URL URL      prints "held" when it has the lock
 """
@@ -12,7 +12,7 @@ import redlatch
 
 
 def main() -> None:
-    """Hold the lock as long as there is input."""
+    """Holds the lock as long as the input is open."""
     name, lease, *urls = sys.argv[1:]
     clients = [redlatch.connect(url, watchdog_lease=float(lease)) for url in urls]
     redlatch.redlock(*(client.lock(name) for client in clients)).acquire()

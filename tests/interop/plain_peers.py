@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other people's plain locks, SET NX PX and compare-and-delete, under one interface: two libraries in Go, one in Node,
-two in Python, which run in this process.
+"""Plain locks of other libraries, with SET NX PX and compare-and-delete, under one interface: two libraries in Go, one
+in Node, and two in Python, which run in this process.
 
-PLAIN_PEERS makes one by its name: PLAIN_PEERS["redsync"](url, name); MAJORITY_PEERS one over several servers:
-MAJORITY_PEERS["redsync"](urls, name). Seconds in, booleans out.
+PLAIN_PEERS makes a lock by its library: PLAIN_PEERS["redsync"](url, name). MAJORITY_PEERS makes one over several
+servers: MAJORITY_PEERS["redsync"](urls, name). Times are in seconds; the methods return booleans.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from support.peers import Peer
 
 
 class PlainPeer(Protocol):
-    """One handle of a lock."""
+    """A handle of a lock."""
 
     key: str
     """Where the lock stands on the server."""
 
     def acquire(self, wait: float, lease: float) -> bool:
-        """Take the lock, trying for `wait` seconds."""
+        """Acquires the lock, trying for `wait` seconds."""
 
     def extend(self, lease: float) -> bool:
-        """Let the lease end `lease` seconds from now; whether the lock was still held."""
+        """Sets the lease to end `lease` seconds from now. Returns whether the lock was still held."""
 
     def release(self) -> bool:
-        """Give the lock back; whether it was still held."""
+        """Releases the lock. Returns whether it was still held."""
 
     def close(self) -> None:
-        """Close the connections; what is held is left."""
+        """Closes the connections. The lock stays held."""
 
 
 def go_command() -> List[str]:
-    """The program with redsync and bsm/redislock."""
+    """Returns the program with redsync and bsm/redislock."""
     return [str(BUILD / "go" / "peer")]
 
 
 def node_command() -> List[str]:
-    """The program with node-redlock."""
+    """Returns the program with node-redlock."""
     return [shutil.which("node") or "node", str(BUILD / "node" / "main.mjs")]
 
 
 class ForeignLock:
-    """A lock of a peer program, which is started for it."""
+    """A lock of a peer program, which is started for this lock."""
 
     _handles = itertools.count(1)
 
@@ -66,19 +66,19 @@ class ForeignLock:
         return self._peer.send({"call": call, "handle": self._handle, **values}).result()
 
     def acquire(self, wait: float, lease: float) -> bool:
-        """As PlainPeer says; the programs try every 10 ms."""
+        """See PlainPeer. The programs try every 10 ms."""
         return bool(self._call("acquire", wait_ms=round(wait * 1000), lease_ms=round(lease * 1000)))
 
     def extend(self, lease: float) -> bool:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         return bool(self._call("extend", lease_ms=round(lease * 1000)))
 
     def release(self) -> bool:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         return bool(self._call("release"))
 
     def close(self) -> None:
-        """End the program."""
+        """Ends the program."""
         self._peer.close()
 
 
@@ -91,7 +91,7 @@ class RedisPyLock:
         self._lock: Optional[Lock] = None
 
     def acquire(self, wait: float, lease: float) -> bool:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         lock = self._redis.lock(self.key, timeout=lease, sleep=0.01, thread_local=False)
         if not lock.acquire(blocking=wait > 0, blocking_timeout=wait or None):
             return False
@@ -99,7 +99,7 @@ class RedisPyLock:
         return True
 
     def extend(self, lease: float) -> bool:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         assert self._lock is not None
         try:
             return bool(self._lock.extend(lease, replace_ttl=True))
@@ -107,7 +107,7 @@ class RedisPyLock:
             return False
 
     def release(self) -> bool:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         assert self._lock is not None
         try:
             self._lock.release()
@@ -116,12 +116,12 @@ class RedisPyLock:
         return True
 
     def close(self) -> None:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         self._redis.close()
 
 
 class PythonRedisLock:
-    """python-redis-lock's Lock, whose leases and waits are whole seconds, and which wakes waiters by a list."""
+    """python-redis-lock's Lock. Its leases and waits are whole seconds, and it wakes waiters through a list."""
 
     def __init__(self, url: str, name: str) -> None:
         self.key = f"lock:{name}"
@@ -130,7 +130,7 @@ class PythonRedisLock:
         self._lock: Optional[redis_lock.Lock] = None
 
     def acquire(self, wait: float, lease: float) -> bool:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         lock = redis_lock.Lock(self._redis, self._name, expire=round(lease))
         if not lock.acquire(blocking=wait > 0, timeout=math.ceil(wait) or None):
             return False
@@ -138,7 +138,7 @@ class PythonRedisLock:
         return True
 
     def extend(self, lease: float) -> bool:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         assert self._lock is not None
         try:
             self._lock.extend(round(lease))
@@ -147,7 +147,7 @@ class PythonRedisLock:
         return True
 
     def release(self) -> bool:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         assert self._lock is not None
         try:
             self._lock.release()
@@ -156,7 +156,7 @@ class PythonRedisLock:
         return True
 
     def close(self) -> None:
-        """As PlainPeer says."""
+        """See PlainPeer."""
         self._redis.close()
 
 

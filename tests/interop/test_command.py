@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `redlatch` and keys of every kind that a real Redisson made: `show`, `list`, `wait` and `unlock`."""
+"""The command `redlatch` with keys of every kind that a real Redisson made: `show`, `list`, `wait` and `unlock`."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ PERMITS_CHANNEL, LATCH_CHANNEL = "redisson_sc:{{{}}}", "redisson_countdownlatch_
 
 @dataclass(frozen=True)
 class Row:
-    """How Redisson makes a lock of a kind, what its key is called, where its release is told of."""
+    """How Redisson makes a lock of a kind, how redlatch calls the kind, and the channel of its releases."""
 
     make: Callable[[RedissonClient, str], RedissonObject]
     kind: str = "mutex"
     channel: str = LOCK_CHANNEL
     rival: Callable[[RedissonClient, str], RedissonObject] = RedissonClient.lock
     role: str = "holder"
-    # Whether Redisson tells of a release that nobody queues for: not of a spin lock or a fair lock.
+    # Whether Redisson publishes a release without waiters. It does not for spin locks and fair locks.
     tells: bool = True
 
 
 def multi(client: RedissonClient, name: str) -> RedissonObject:
-    """A multi lock with another member behind it."""
+    """Returns a multi lock with a second member."""
     return client.multi_lock(client.lock(name), client.lock(f"{name}:other"))
 
 
 def group(client: RedissonClient, name: str) -> RedissonObject:
-    """Two values of a group."""
+    """Returns two values of a group."""
     return client.group_lock(name, ["a", "b"])
 
 
@@ -62,12 +62,12 @@ def row(request: pytest.FixtureRequest) -> Row:
 
 
 def is_queue_of(server: RedisServer, name: str, size: int) -> bool:
-    """Whether so many queue for a fair lock."""
+    """Returns whether that many waiters are in the queue of a fair lock."""
     return bool(server.admin.llen(f"redisson_lock_queue:{{{name}}}") == size)
 
 
 class Waiting:
-    """`redlatch wait` for a name, which listens to a channel; woken() when it is to have ended."""
+    """A `redlatch wait` for a name, which is subscribed to a channel. woken() is called when it must end."""
 
     def __init__(self, server: RedisServer, name: str, channel: str) -> None:
         before = listeners_of(server, channel)
@@ -75,7 +75,7 @@ class Waiting:
         wait_until(lambda: listeners_of(server, channel) > before, TIMEOUT, f"the command to listen to {channel}")
 
     def woken(self, within: float = WOKEN) -> None:
-        """The name was freed just now: a message ends the wait."""
+        """Called right after the name was freed. A message must end the wait."""
         freed = time.monotonic()
         assert self._process.wait(10) == 0 and time.monotonic() - freed < within
         self._process.communicate()
@@ -113,7 +113,7 @@ def test_a_lock_is_shown_listed_and_waited_for(
 def test_a_release_that_redisson_does_not_tell_of_is_noticed_soon(
     java: Redisson, theirs: RedissonClient, server: RedisServer, name: str, waiting: Callable[[str, str], Waiting]
 ) -> None:
-    """By the look that comes after 5 s."""
+    """The recheck after 5 s ends the wait."""
     locks = {kind: row.make(theirs, f"{name}:{kind}").on(java.thread()) for kind, row in ROWS.items() if not row.tells}
     for lock in locks.values():
         lock.lock()
@@ -134,7 +134,7 @@ def test_a_lock_is_unlocked_and_its_waiters_are_woken(
     pending = rival.start(other, "tryLock", ms(20_000), ms(10_000))
     channel = row.channel.format(name)
     wait_until(lambda: listeners_of(server, channel) or is_queue_of(server, name, 1), message="Redisson to wait")
-    if row.channel == SIDES_CHANNEL:  # where a message wakes only who sleeps by then
+    if row.channel == SIDES_CHANNEL:  # a message wakes only threads that sleep already
         wait_until(lambda: java.sleeps(other), message="its thread to sleep")
     refused = redlatch(server, "unlock", name)
     assert refused.returncode == 64 and owner in refused.stderr
@@ -246,7 +246,7 @@ def test_a_latch(
 
 
 def test_redisson_is_kept_out_by_run(java: Redisson, theirs: RedissonClient, server: RedisServer, name: str) -> None:
-    """Several names at once, while Redisson's multi lock wants them in another order."""
+    """`run` of several names, while Redisson's multi lock acquires them in another order."""
     both = theirs.multi_lock(theirs.lock(f"{name}:b"), theirs.lock(f"{name}:a"))
     go = server.directory / "go"
     script = f"echo runs; while ! [ -e {go} ]; do sleep 0.02; done"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind, both directions: how a hold ends otherwise than by its release, and what the other side makes of it."""
+"""Every kind, both directions: a hold ends without its release, and the other side gets the lock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import Monitor, RedisServer, bound
 from support.redisson import Redisson
 from test_exclusion import start_waiting
 
-# The watchdog's lease of those that are killed.
+# The watchdog lease of processes that are killed.
 LEASE = 1.0
 
 MakeOurs = Callable[..., OurParty]
@@ -26,7 +26,7 @@ MakeTheirs = Callable[..., TheirParty]
 def test_we_force_theirs(
     kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, monitor: Monitor, name: str
 ) -> None:
-    """Our force release takes the lock from Redisson, which is told so when it releases, and wakes waiters."""
+    """A force release of ours takes the lock from Redisson, whose release then reports it, and wakes waiters."""
     kind = KINDS[kind_name]
     holder, us, waiter = their_party(), our_party(), their_party()
     assert holder.acquire()
@@ -44,7 +44,7 @@ def test_we_force_theirs(
 def test_they_force_ours(
     kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, monitor: Monitor, name: str
 ) -> None:
-    """Redisson's forceUnlock takes the lock from us; we are told so when we release, and our waiter is woken."""
+    """Redisson's forceUnlock takes the lock from us. Our release reports it, and our waiter is woken."""
     kind = KINDS[kind_name]
     holder, them, waiter = our_party(), their_party(), our_party()
     assert holder.acquire()
@@ -60,7 +60,7 @@ def test_they_force_ours(
 
 @pytest.mark.kinds_with(forced=True, shared=False)
 def test_they_delete_ours(kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, name: str) -> None:
-    """delete() of Redisson takes the lock from us, and a waiter of ours gets it, at the latest by its next look."""
+    """Redisson's delete() takes the lock from us, and our waiter gets it, by its recheck at the latest."""
     holder, them, waiter = our_party(), their_party(), our_party()
     assert holder.acquire()
     attempt = waiter.start()
@@ -75,7 +75,7 @@ def test_they_delete_ours(kind_name: str, our_party: MakeOurs, their_party: Make
 def test_the_key_is_deleted(
     kind_name: str, our_party: MakeOurs, their_party: MakeTheirs, server: RedisServer, name: str
 ) -> None:
-    """A lock that vanished, as in FLUSHALL, is free for both sides, and is not released by who had it."""
+    """A lock that vanished, as by FLUSHALL, is free for both sides, and its former holder cannot release it."""
     us, them = our_party(), their_party()
     for holder, other in ((us, them), (them, us)):
         assert holder.acquire()
@@ -89,7 +89,7 @@ def test_the_key_is_deleted(
 def test_our_process_dies(
     kind_name: str, their_party: MakeTheirs, server: RedisServer, monitor: Monitor, name: str
 ) -> None:
-    """What a killed process of ours held is Redisson's when the lease has run out."""
+    """When the lease has ended, Redisson gets what a killed process of ours held."""
     waiter = their_party()
     program = str(Path(__file__).with_name("our_holder.py"))
     command = [sys.executable, program, server.url, kind_name, name, str(LEASE)]
@@ -111,7 +111,7 @@ def test_their_process_dies(
     monitor: Monitor,
     name: str,
 ) -> None:
-    """What a killed Redisson held is ours when the lease has run out."""
+    """When the lease has ended, we get what a killed Redisson held."""
     waiter = our_party()
     doomed = make_redisson()
     client = doomed.connect(server.url, lockWatchdogTimeout=round(LEASE * 1000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind, both directions: one side holds, the other waits, and is woken, or gives up."""
+"""Every kind, both directions: one side holds; the other waits and is woken, or gives up."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from support import Monitor, RedisServer
 from support.redisson import Redisson, RedissonClient
 from support.wire import addresses
 
-# How long a parked waiter is watched for commands that it should not send.
+# How long a parked waiter must send nothing.
 SILENCE = 1.0
 LEASE = 3.0
 TURNS = 20
-# A thread of Redisson that is about to sleep when a writer's message comes sleeps until the lease ends.
+# If a thread of Redisson is about to sleep when a writer's message comes, it sleeps until the lease ends.
 TURNS_LEASE = 10.0
 
 MakeOurs = Callable[..., OurParty]
@@ -27,7 +27,7 @@ MakeTheirs = Callable[..., TheirParty]
 
 
 def start_waiting(waiter: Party, kind: Kind, monitor: Monitor, name: str, rechecks: bool = True) -> Attempt:
-    """Let a party wait; it is parked when this returns, if its kind parks at all."""
+    """Lets a party wait. The party is parked on return, if waiters of its kind park."""
     mark = monitor.mark()
     attempt = waiter.start()
     if kind.pushes:
@@ -38,7 +38,7 @@ def start_waiting(waiter: Party, kind: Kind, monitor: Monitor, name: str, rechec
 
 
 def release_and_wake(holder: Party, attempt: Attempt) -> float:
-    """Release what is held and waited for; how long the waiter took to have it."""
+    """Releases a lock with a waiter. Returns how long the waiter took to get it."""
     assert not attempt.done
     released_at = time.monotonic()
     holder.release()
@@ -55,7 +55,7 @@ def test_ours_holds_and_theirs_waits(
     note_seconds: Callable[[str, float], None],
     name: str,
 ) -> None:
-    """Redisson is refused, waits, and our release wakes it."""
+    """Redisson is refused and waits, and our release wakes it."""
     kind = KINDS[kind_name]
     holder, waiter = our_party(), their_party()
     assert holder.acquire()
@@ -78,7 +78,7 @@ def test_theirs_holds_and_ours_waits(
     note_seconds: Callable[[str, float], None],
     name: str,
 ) -> None:
-    """We are refused, wait without a command, and Redisson's release wakes us."""
+    """We are refused and wait without a command, and Redisson's release wakes us."""
     kind = KINDS[kind_name]
     holder, waiter = their_party(), our_party()
     assert holder.acquire()
@@ -87,7 +87,7 @@ def test_theirs_holds_and_ours_waits(
     attempt = start_waiting(waiter, kind, monitor, name)
     if kind.pushes:
         parked, known = monitor.mark(), addresses(server, ours)
-        time.sleep(SILENCE)  # the time in which nothing may happen
+        time.sleep(SILENCE)  # nothing may be sent in this time
         reported = [entry.arguments for entry in monitor.top_level(parked) if entry.client in known]
         assert reported == [], "a parked waiter sends nothing"
     note_seconds(f"{kind_name}: Redisson's release wakes us", release_and_wake(holder, attempt))
@@ -101,7 +101,7 @@ def test_theirs_holds_and_ours_waits(
 def test_reentry(
     kind_name: str, ours_first: bool, our_party: MakeOurs, their_party: MakeTheirs, server: RedisServer, name: str
 ) -> None:
-    """The count of levels stands on the wire; the other side is kept out until the last one is released."""
+    """The hold count is on the server, and the other side is excluded until the last release."""
     kind = KINDS[kind_name]
     holder: Party = our_party() if ours_first else their_party()
     other: Party = their_party() if ours_first else our_party()
@@ -125,7 +125,7 @@ def test_reentry(
 @pytest.mark.kinds_with(reentrant=False)
 @pytest.mark.parametrize("ours_first", [True, False], ids=["ours-holds", "theirs-holds"])
 def test_no_reentry(kind_name: str, ours_first: bool, our_party: MakeOurs, their_party: MakeTheirs) -> None:
-    """A second acquire by the owner is an error, which leaves the hold as it is; one release frees the lock."""
+    """A second acquire by the owner is an error and leaves the hold unchanged. One release frees the lock."""
     holder: Party = our_party() if ours_first else their_party()
     other: Party = their_party() if ours_first else our_party()
     assert holder.acquire()
@@ -147,7 +147,7 @@ def test_watchdogs_and_timeouts(
     server: RedisServer,
     name: str,
 ) -> None:
-    """Each side's watchdog keeps a lock while the other side waits for more than two leases, and gives up."""
+    """Each side's watchdog keeps a lock while the other side waits for more than two leases and gives up."""
     our_client = make_ours(watchdog_lease=LEASE)
     their_client = java.connect(server.url, lockWatchdogTimeout=round(LEASE * 1000))
     held_by_us, held_by_them = f"{name}:1", f"{name}:2"
@@ -168,7 +168,7 @@ def test_watchdogs_and_timeouts(
 
 
 def test_a_short_wait(kind_name: str, our_party: MakeOurs, their_party: MakeTheirs) -> None:
-    """Who gives up leaves nothing behind that keeps the other side, or itself, from the lock."""
+    """A waiter that gives up leaves nothing behind that excludes the other side or itself."""
     our_side, their_side = our_party(), their_party()
     for holder, waiter in ((our_side, their_side), (their_side, our_side)):
         assert holder.acquire()
@@ -190,7 +190,7 @@ def test_many_turns(
     server: RedisServer,
     name: str,
 ) -> None:
-    """Three threads of each side take turns; nobody meets anybody inside, and nobody is left out."""
+    """Three threads of each side take turns. Never are two inside, and all get their turns."""
     our_client = make_ours(watchdog_lease=TURNS_LEASE)
     their_client = java.connect(server.url, lockWatchdogTimeout=round(TURNS_LEASE * 1000))
     inside: List[Party] = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another server becomes the master while one side holds and the other waits: the hold is respected there by both and
-renewed, and each side's release wakes the other.
+"""Another server becomes the master while one side holds and the other waits. Both respect the hold on the new master,
+it is renewed there, and each side's release wakes the other.
 
-All that is held was replicated before. Played on those topologies whose clients find the new master.
+All that is held was replicated before. Played on the topologies whose clients find the new master.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from test_fair import line_up, queue
 
 KIND_NAMES = ["mutex", "fenced", "fair", "write", "we-read-they-write", "we-write-they-read", "spin", "group", "multi",
               *([] if OLDER else ["non-reentrant"])]
-# Renewed every 6 s, which is often enough to wait for, and long enough to outlive the time without a master.
+# Renewed every 6 s: often enough for a test to wait for it. Longer than the time without a master.
 LEASE = 18.0
-# From the killing of a master until clients of both sides have found the next one, on a busy machine.
+# From the end of a master until clients of both sides have found the next one, on a busy machine.
 MOVED = 45.0
-# When our waiters give up, so that a test that has failed ends.
+# The timeout of our waiters, so that a failed test ends.
 GIVEN_UP = 90.0
 DOWN_AFTER_MS = 1_000
 
@@ -41,7 +41,7 @@ in_each_way = pytest.mark.parametrize("way", topologies.WAYS)
 
 @pytest.fixture
 def topology(tmp_path: Path) -> Iterator[Topology]:
-    """Servers of the test's own."""
+    """Servers for one test."""
     with topologies.make(topologies.NAME, tmp_path, DOWN_AFTER_MS) as started:
         yield started
 
@@ -55,13 +55,13 @@ def ours(topology: Topology) -> Iterator[redlatch.Client]:
 
 @pytest.fixture
 def theirs(topology: Topology, java: Redisson) -> Iterator[RedissonClient]:
-    """Redisson's."""
+    """Redisson's client."""
     with closing(java.connect(topology.master.url, lockWatchdogTimeout=round(LEASE * 1000))) as client:
         yield client
 
 
 class Clients:
-    """Both sides, and whether they have reached a server."""
+    """Both sides' clients, with probes that show whether they have moved to a server."""
 
     def __init__(self, stack: ExitStack, ours: redlatch.Client, theirs: RedissonClient) -> None:
         self.ours, self.theirs, self._stack = ours, theirs, stack
@@ -69,19 +69,20 @@ class Clients:
                                          "theirs": self.party("mutex", "theirs", False)}
 
     def party(self, kind: str, name: str, of_ours: bool) -> Party:
-        """A thread of one side with a lock."""
+        """Returns a thread of one side with a lock."""
         if of_ours:
             return self._stack.enter_context(closing(OurParty(KINDS[kind].ours(self.ours, name))))
         return TheirParty(self.theirs.java, KINDS[kind].theirs(self.theirs, name))
 
     def wait_for_move(self, master: RedisServer) -> None:
-        """Until what either side acquires is on a server."""
+        """Waits until the locks that either side acquires are on the new master."""
         for side, probe in self._probes.items():
             wait_until(lambda side=side, probe=probe: acquires_there(probe, master, side), MOVED, f"{side} to move")
 
 
 def acquires_there(probe: Party, server: RedisServer, name: str) -> bool:
-    """Whether a free lock is acquired on a server; errors, and losses, are those of a time without one master."""
+    """Returns whether a free lock is acquired on a server. Errors and losses count as no: there may be no single master
+    at the time."""
     try:
         if not probe.acquire(wait=0):
             return False
@@ -94,24 +95,24 @@ def acquires_there(probe: Party, server: RedisServer, name: str) -> bool:
 
 @pytest.fixture
 def clients(ours: redlatch.Client, theirs: RedissonClient) -> Iterator[Clients]:
-    """Both sides."""
+    """Both sides' clients."""
     with ExitStack() as stack:
         yield Clients(stack, ours, theirs)
 
 
 def wait_listening(server: RedisServer, names: List[str]) -> None:
-    """Until somebody waits for messages about each name."""
+    """Waits until each name has a subscriber."""
     wait_until(lambda: all(channels_about(server, name) for name in names), MOVED,
                lambda: f"waiters for {[name for name in names if not channels_about(server, name)]} to listen")
 
 
 class Scene:
-    """One kind: who holds, and who of the other side waits, or only tries."""
+    """One kind: a holder, and of the other side a waiter and a rival that only tries."""
 
     def __init__(self, kind: str, name: str, clients: Clients, ours_holds: bool) -> None:
         self.name = f"{name}:{kind}"
         self.keys = members(self.name) if kind == "multi" else [self.name]
-        # Channels that whoever waits listens to; who waits for a multi lock listens to that of one member.
+        # The channels that the waiter is subscribed to. A waiter for a multi lock is subscribed to that of one member.
         self.channels = [self.name] if KINDS[kind].pushes and kind != "multi" else []
         self.holder = clients.party(kind, self.name, ours_holds)
         self.waiter, self.rival = (clients.party(kind, self.name, not ours_holds) for _ in range(2))
@@ -120,14 +121,14 @@ class Scene:
         self.attempt = self._start(self.waiter)
 
     def _start(self, waiter: Party) -> Attempt:
-        """Let a party wait; one of Redisson's sleeps when this returns, unless it tries again and again."""
+        """Lets a party wait. A Redisson thread sleeps on return, unless waiters of its kind poll."""
         attempt = waiter.start()
         if isinstance(waiter, TheirParty) and self._pushes:
             waiter.wait_asleep()
         return attempt
 
     def is_held(self, master: RedisServer) -> bool:
-        """Whether a master has all of it, it is waited for, and refused to whoever only tries."""
+        """Returns whether a master has all keys, the waiter waits, and the rival is refused."""
         there = all(master.admin.exists(key) for key in self.keys)
         return there and not self.attempt.done and not self.rival.acquire(wait=0)
 
@@ -137,7 +138,7 @@ class Scene:
         self.hand_back(master)
 
     def hand_back(self, master: RedisServer) -> None:
-        """Who has waited holds now: its release wakes the other, and all is free in the end."""
+        """Now the former waiter holds. Its release wakes the other side, and everything is free at the end."""
         assert not self.holder.acquire(wait=0)
         attempt = self._start(self.holder)
         wait_listening(master, self.channels)
@@ -149,7 +150,7 @@ class Scene:
 
 
 def wait_renewed(server: RedisServer, names: List[str]) -> None:
-    """Until each lease has grown."""
+    """Waits until each lease has been renewed."""
     lowest: Dict[str, int] = {}
     renewed: List[str] = []
 
@@ -190,7 +191,7 @@ def test_holds_are_respected_and_waiters_go_on(
 def test_permits_and_counts_go_on(
     topology: Topology, clients: Clients, java: Redisson, name: str, way: str
 ) -> None:
-    """Semaphores and latches of either side, for which the other waits: each side's release or count-down wakes it."""
+    """Semaphores and latches of either side, with a waiter of the other. Each side's release or count-down wakes it."""
     names = [f"{name}:{what}" for what in ("our-permit", "their-permit", "our-count", "their-count", "our-lease",
                                            "their-lease")]
     our_permit, their_permit = (clients.ours.semaphore(each) for each in names[:2])
@@ -226,7 +227,7 @@ def test_permits_and_counts_go_on(
         for give, task in zip(gives, woken):
             given_at = time.monotonic()
             give()
-            assert task.result() is not False  # acquire() and await() of Java return nothing, or an id
+            assert task.result() is not False  # Java's acquire() and await() return nothing, or an id
             assert task.ended_at - given_at < WOKEN
     assert [our_permit.available(), their_permit.available()] == [0, 0]
     woken[5].result().release()
@@ -235,7 +236,7 @@ def test_permits_and_counts_go_on(
 
 @in_each_way
 def test_a_mixed_queue_keeps_its_order(topology: Topology, clients: Clients, name: str, way: str) -> None:
-    """Waiters of both sides have a fair lock in the order of their arrival, each when the one before releases."""
+    """Waiters of both sides get a fair lock in the order of their arrival, each when the one before releases."""
     before = clients.party("fair", name, True)
     assert before.acquire()
     waiters = [clients.party("fair", name, of_ours) for of_ours in (False, True, False, True)]
@@ -257,7 +258,7 @@ def test_a_mixed_queue_keeps_its_order(topology: Topology, clients: Clients, nam
 def test_tokens_go_on_rising(
     topology: Topology, clients: Clients, java: Redisson, name: str, way: str
 ) -> None:
-    """The counter of a fenced lock is one for both, also on the new master."""
+    """A fenced lock has one counter for both sides, on the new master, too."""
     lock, java_lock = clients.ours.fenced_lock(name), clients.theirs.fenced_lock(name).on(java.thread())
 
     def tokens() -> List[int]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fair locks beside Redisson's RFairLock: order of arrival across the line, waiters that die, and scenarios of
+"""Fair locks with Redisson's RFairLock: order of arrival across both sides, waiters that die, and scenarios of
 Redisson's own RedissonFairLockTest that no other test plays.
 
-docs/proof/redisson.md says which test of theirs each stands for.
+docs/proof/redisson.md names Redisson's test for each of these.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ MakeParty = Callable[[bool], Party]
 
 
 def queue(server: RedisServer, name: str) -> List[str]:
-    """The waiters' owner ids, the head first."""
+    """Returns the waiters' owner ids, the first waiter first."""
     found: Any = server.admin.lrange(f"redisson_lock_queue:{{{name}}}", 0, -1)
     return [owner.decode() for owner in found]
 
 
 def timeouts_in(server: RedisServer, name: str) -> List[float]:
-    """In how many seconds each waiter may be taken off the head, in the order of the queue."""
+    """Returns for each waiter, in the order of the queue, the seconds after which it may be removed from the front."""
     seconds, microseconds = server.admin.time()
     key = f"redisson_lock_timeout:{{{name}}}"
     found: Any = [server.admin.zscore(key, owner) for owner in queue(server, name)]
@@ -45,7 +45,7 @@ def timeouts_in(server: RedisServer, name: str) -> List[float]:
 def party(
     request: pytest.FixtureRequest, ours: redlatch.Client, theirs: RedissonClient, java: Redisson, name: str
 ) -> Iterator[MakeParty]:
-    """Makes threads with the test's lock: of ours, or Redisson's."""
+    """Makes threads with the test's lock, of redlatch or of Redisson."""
     reentrant: bool = request.param
     with ExitStack() as stack:
 
@@ -58,7 +58,7 @@ def party(
 
 
 def line_up(server: RedisServer, name: str, waiters: List[Party]) -> List[Attempt]:
-    """Let parties wait, one after the other."""
+    """Lets parties wait, one after the other."""
     attempts = []
     already = len(queue(server, name))
     for length, waiter in enumerate(waiters, already + 1):
@@ -71,7 +71,8 @@ def line_up(server: RedisServer, name: str, waiters: List[Party]) -> List[Attemp
 def test_six_waiters_are_served_in_order_of_arrival(
     ours_first: bool, party: MakeParty, server: RedisServer, name: str
 ) -> None:
-    """Alternately Redisson's and ours, five rounds: each has the lock when the one before it releases, no sooner."""
+    """Waiters of Redisson and of redlatch alternate, in five rounds. Each gets the lock when the one before it
+    releases, not sooner."""
     holder: Party = party(not ours_first)
     waiters = [party((number % 2 == 0) == ours_first) for number in range(6)]
     for _ in range(ROUNDS):
@@ -91,13 +92,13 @@ def test_six_waiters_are_served_in_order_of_arrival(
 
 
 def test_waiters_that_leave_disturb_nobody(party: MakeParty, server: RedisServer, name: str) -> None:
-    """Timed waits of both sides end in the middle of the queue; the others keep their order."""
+    """Timed waits of both sides end in the middle of the queue. The others keep their order."""
     holder = party(True)
     assert holder.acquire()
     staying = [party(number % 2 == 0) for number in range(4)]
     attempts = line_up(server, name, staying[:2])
     leaving = [party(True), party(False)]
-    left = [leaver.start(wait=3.0) for leaver in leaving]  # by then the last two stand behind them
+    left = [leaver.start(wait=3.0) for leaver in leaving]  # the last two are behind them by then
     wait_until(lambda: len(queue(server, name)) == 4)
     attempts += line_up(server, name, staying[2:])
     assert [attempt.result() for attempt in left] == [False, False]
@@ -114,7 +115,7 @@ def test_waiters_that_leave_disturb_nobody(party: MakeParty, server: RedisServer
 def test_a_redisson_that_died_at_the_head(
     make_redisson: Callable[[], Redisson], ours: redlatch.Client, server: RedisServer, name: str
 ) -> None:
-    """Its place is ours when its time is over, which it chose itself."""
+    """We get its position when the timeout that it chose is over."""
     dying = make_redisson()
     client = dying.connect(server.url, fairLockWaitTimeout=1500)
     with closing(OurParty(ours.fair_lock(name))) as holder, closing(OurParty(ours.fair_lock(name))) as waiter:
@@ -134,7 +135,7 @@ def test_a_redisson_that_died_at_the_head(
 def test_ours_that_died_at_the_head(
     make_ours: MakeOurs, java: Redisson, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """A Redisson behind it has the lock when one of our scripts has found out, and called it."""
+    """A Redisson thread behind it gets the lock when one of our scripts has removed it and notified the next."""
     client = make_ours(fair_timeout=1.0)
     dead = f"{str(uuid.uuid4())[:14]}8{str(uuid.uuid4())[15:]}:1"
     them = TheirParty(java, theirs.fair_lock(name))
@@ -153,7 +154,8 @@ def test_ours_that_died_at_the_head(
 def test_release_after_the_lease_says_so(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str
 ) -> None:
-    """Who waited holds by then. Ours is told that its lease is over, where Redisson's of a free lock succeeds."""
+    """The waiter holds when the lease has ended. Our release reports the end of the lease; Redisson's release of a free
+    lock succeeds."""
     us, them = OurParty(ours.fair_lock(name)), TheirParty(java, theirs.fair_lock(name))
     with closing(us):
         for holder, waiter in ((us, them), (them, us)):
@@ -165,7 +167,7 @@ def test_release_after_the_lease_says_so(
                 holder.release()
             waiter.release()
         assert us.acquire(lease=0.5)
-        time.sleep(0.6)  # the lease
+        time.sleep(0.6)  # until the lease has ended
         with pytest.raises(NotHeld):
             us.release()
 
@@ -174,7 +176,7 @@ def test_release_after_the_lease_says_so(
 
 
 def start_in_order(count: int, call: Callable[[int], None], arrived: Callable[[], int]) -> None:
-    """Threads each of which starts when those before it have arrived; returns when all have ended."""
+    """Starts threads, each when the earlier ones have arrived. Returns when all have ended."""
     with ThreadPoolExecutor(count) as pool:
         under_way = []
         for number in range(count):
@@ -185,9 +187,9 @@ def start_in_order(count: int, call: Callable[[int], None], arrived: Callable[[]
 
 
 def test_leases_that_nobody_releases(ours: redlatch.Client, server: RedisServer, name: str) -> None:
-    """Eight threads, each with a lease of 1 s: all have the lock in the order of their start within 11 s."""
+    """Eight threads, each with a lease of 1 s. All get the lock in the order of their start within 11 s."""
     taken: List[int] = []
-    # The handles are kept until the end: freeing the owner would release.
+    # The handles are kept until the end: freeing one that owns a hold would release it.
     started = time.monotonic()
     locks = [ours.fair_lock(name, owner="handle") for _ in range(8)]
 
@@ -201,7 +203,7 @@ def test_leases_that_nobody_releases(ours: redlatch.Client, server: RedisServer,
 
 
 def test_five_hundred_threads(make_ours: MakeOurs, name: str) -> None:
-    """All of them have it, once each, with leases of their own."""
+    """All of them get the lock once, with leases of their own."""
     client = make_ours()
     inside: List[int] = []
     taken: List[int] = []
@@ -222,8 +224,9 @@ def test_five_hundred_threads(make_ours: MakeOurs, name: str) -> None:
 
 
 def test_scores_do_not_drift(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
-    """After many waits that were given up, and beside a dead waiter, no score lies further ahead than the lease and the
-    share of each place before it. Redisson's bound is one share for the first; ours leaves room for its shifting."""
+    """After many waits that gave up, and with a dead waiter, no score is further ahead than the lease and one share for
+    each position before it. Redisson's bound is one share for the first position; redlatch's leaves room for Redisson's
+    shifts."""
     client, other = make_ours(), make_ours()
     holder = other.fair_lock(name)
     holder.acquire(lease=30)
@@ -231,7 +234,7 @@ def test_scores_do_not_drift(make_ours: MakeOurs, server: RedisServer, name: str
     server.admin.rpush(f"redisson_lock_queue:{{{name}}}", dead)
     server.admin.zadd(f"redisson_lock_timeout:{{{name}}}", {dead: time.time() * 1000 + 330_000})
     for _ in range(50):
-        with suppress(redlatch.UnreachableError):  # no answer within that time, on a busy machine
+        with suppress(redlatch.UnreachableError):  # no reply within that time, on a busy machine
             assert not client.fair_lock(name).acquire(timeout=0.01)
     wait_until(lambda: queue(server, name) == [dead], message="those who gave up to leave")
     with closing(OurParty(client.fair_lock(name))) as waiter:
@@ -247,8 +250,8 @@ def test_scores_do_not_drift(make_ours: MakeOurs, server: RedisServer, name: str
 
 
 def test_nobody_behind_moves_when_one_leaves(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
-    """Scores of four waiters, the second of which gives up: ours leaves the others as they are, and the first takes the
-    lock when it is released. Redisson subtracts the wait of the one that left."""
+    """Of four waiters the second gives up. redlatch leaves the scores of the others unchanged, and the first gets the
+    lock when it is released. Redisson would subtract the wait of the one that left."""
     client, other = make_ours(), make_ours()
     holder = other.fair_lock(name)
     holder.acquire(lease=30)
@@ -273,7 +276,7 @@ def test_nobody_behind_moves_when_one_leaves(make_ours: MakeOurs, server: RedisS
 
 
 def test_a_try_leaves_no_position(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
-    """A try, and a wait of 200 ms, against a holder; a try after its release succeeds at once."""
+    """A try, and a wait of 500 ms, while another client holds, leave no position."""
     holder, other = make_ours().fair_lock(name), make_ours().fair_lock(name)
     assert holder.acquire(blocking=False)
     assert not other.acquire(blocking=False)
@@ -285,10 +288,10 @@ def test_a_try_leaves_no_position(make_ours: MakeOurs, server: RedisServer, name
 
 
 def test_arrival_order_of_many_clients(make_ours: MakeOurs, name: str) -> None:
-    """Clients that start 10 ms apart have the lock in that order."""
+    """Clients that start one after the other get the lock in that order."""
     taken: List[int] = []
     locks = [make_ours().fair_lock(name) for _ in range(6)]
-    for lock in locks:  # scripts and connections are there
+    for lock in locks:  # opens connections and loads scripts
         with lock:
             pass
     opener = make_ours().fair_lock(name)
@@ -297,7 +300,7 @@ def test_arrival_order_of_many_clients(make_ours: MakeOurs, name: str) -> None:
     def take(number: int) -> None:
         with locks[number]:
             taken.append(number)
-            time.sleep(0.05)  # so that the next ones have to wait
+            time.sleep(0.05)  # makes the next ones wait
 
     with ThreadPoolExecutor(6) as pool:
         under_way = []
@@ -311,7 +314,7 @@ def test_arrival_order_of_many_clients(make_ours: MakeOurs, name: str) -> None:
 
 
 def test_concurrency(make_ours: MakeOurs, name: str) -> None:
-    """Fifteen threads of one client; sixteen clients a hundred times; a hundred clients once."""
+    """Fifteen threads of one client; sixteen clients, a hundred times each; a hundred clients, once each."""
     client = make_ours()
     assert count_under([client.fair_lock(name) for _ in range(15)], 1, 0.001) == 15
     assert count_under([make_ours().fair_lock(name) for _ in range(16)], 100, 0.0002) == 1600
@@ -319,7 +322,7 @@ def test_concurrency(make_ours: MakeOurs, name: str) -> None:
 
 
 def test_a_paused_server_leaves_nobody_behind(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
-    """Writes are paused for longer than a command may take; who waits goes on waiting, and the queue is empty in the
+    """Writes are paused for longer than the command timeout. A waiter goes on waiting, and the queue is empty at the
     end."""
     client, other = make_ours(command_timeout=0.5), make_ours()
     holder = other.fair_lock(name)
@@ -327,7 +330,7 @@ def test_a_paused_server_leaves_nobody_behind(make_ours: MakeOurs, server: Redis
     with closing(OurParty(client.fair_lock(name))) as waiter:
         server.admin.execute_command("CLIENT", "PAUSE", 2000, "WRITE")
         attempt = waiter.start(wait=20.0)
-        time.sleep(1.0)  # twice what a command may take
+        time.sleep(1.0)  # twice the command timeout
         assert not attempt.done
         holder.release()
         assert attempt.result() is True
@@ -336,14 +339,14 @@ def test_a_paused_server_leaves_nobody_behind(make_ours: MakeOurs, server: Redis
 
 
 def test_a_holder_that_is_forced_out(ours: redlatch.Client, name: str) -> None:
-    """Lock, force release, free."""
+    """After a force release the lock is free."""
     lock = ours.fair_lock(name)
     lock.acquire()
     assert lock.force_release() and not lock.state().locked
 
 
 def test_prefixed_names_reach_every_key(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
-    """As Redisson's NameMapper: the queue is named after the full name."""
+    """As with Redisson's NameMapper, the queue is named after the full name."""
     client, other = make_ours(name_prefix="shop:"), make_ours(name_prefix="shop:")
     with client.fair_lock(name), closing(OurParty(other.fair_lock(name))) as waiter:
         attempt = waiter.start(wait=1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fenced lock beside Redisson's RFencedLock: one counter of tokens for both, which only rises."""
+"""The fenced lock with Redisson's RFencedLock: both have one counter of tokens, which only grows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.redisson import Redisson, RedissonClient, ms
 
 
 def test_tokens_rise_across_both(java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str) -> None:
-    """Each hold of either side has a greater token than all before; either reads the other's."""
+    """Each hold of either side has a larger token than all before. Either side reads the other's token."""
     lock, java_lock = ours.fenced_lock(name), theirs.fenced_lock(name).on(java.thread())
     tokens: List[int] = []
     for _ in range(5):
@@ -26,7 +26,7 @@ def test_tokens_rise_across_both(java: Redisson, ours: redlatch.Client, theirs: 
 
 
 def test_token_of_every_way_to_acquire(ours: redlatch.Client, name: str) -> None:
-    """With and without a lease, waiting or not; a re-entry keeps the token of its hold."""
+    """With and without a lease, waiting or not. A re-entry keeps the token of its hold."""
     lock = ours.fenced_lock(name)
     seen: List[int] = []
     for arguments in ({}, {"lease": 10}, {"blocking": False}, {"timeout": 1, "lease": 10}):
@@ -42,7 +42,7 @@ def test_token_of_every_way_to_acquire(ours: redlatch.Client, name: str) -> None
 def test_a_released_lock_keeps_its_counter(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """Neither release nor force release of ours touches the counter, and it never expires, whoever made it."""
+    """Neither our release nor our force release changes the counter. It never expires, whichever side made it."""
     lock, java_lock = ours.fenced_lock(name), theirs.fenced_lock(name).on(java.thread())
     counter = f"redisson_lock_token:{{{name}}}"
     assert java_lock.lockAndGetToken() == 1
@@ -57,7 +57,8 @@ def test_a_released_lock_keeps_its_counter(
 def test_their_holder_without_a_lease_is_respected(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """A held lock whose key lost its lease is no grant to us, as it is to Redisson's own lockAndGetToken."""
+    """A held lock whose key has lost its expiry is not granted to us, as it would be to Redisson's own
+    lockAndGetToken."""
     java_lock = theirs.fenced_lock(name).on(java.thread())
     java_lock.lock(ms(20_000))
     server.admin.persist(name)
@@ -72,7 +73,8 @@ def test_their_holder_without_a_lease_is_respected(
 def test_a_lease_that_a_multi_lock_gave_the_counter(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """W-19: Redisson's multi lock lets the counter expire; with our next acquire it stays, and tokens go on rising."""
+    """W-19: Redisson's multi lock lets the counter expire. Our next acquire removes the expiry, and tokens go on
+    growing."""
     thread, counter = java.thread(), f"redisson_lock_token:{{{name}}}"
     multi = theirs.multi_lock(theirs.fenced_lock(name), theirs.lock(f"{name}:other"))
     assert multi.call(thread, "tryLock", ms(5_000), ms(30_000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count-down latches beside Redisson's RCountDownLatch: each side counts down the other's."""
+"""Count-down latches with Redisson's RCountDownLatch: each side counts down the other's."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from support.wire import listeners_of, sent_by
 
 
 def listeners(server: RedisServer, name: str) -> int:
-    """How many connections listen for the latch."""
+    """Returns how many connections are subscribed to the latch's channel."""
     return listeners_of(server, f"redisson_countdownlatch__channel__{{{name}}}")
 
 
 def rechecks_since(monitor: Monitor, mark: int) -> int:
-    """How many scripts were called after somebody had subscribed."""
+    """Returns how many scripts were called after a subscription."""
     words = monitor.top_level(mark).verbs()
     return words[words.index("SUBSCRIBE") :].count("EVALSHA") if "SUBSCRIBE" in words else 0
 
 
 @pytest.fixture
 def latch(ours: redlatch.Client, name: str) -> redlatch.Latch:
-    """Our side."""
+    """redlatch's latch."""
     return ours.latch(name)
 
 
 @pytest.fixture
 def rival(java: Redisson, theirs: RedissonClient, name: str) -> OnThread:
-    """Their side, as a thread of its own."""
+    """Redisson's latch, on a thread of its own."""
     return theirs.latch(name).on(java.thread())
 
 
@@ -58,7 +58,7 @@ def test_counts_are_the_same(latch: redlatch.Latch, rival: OnThread) -> None:
 def test_we_let_them_through(
     latch: redlatch.Latch, rival: OnThread, server: RedisServer, name: str, note_seconds: Callable[[str, float], None]
 ) -> None:
-    """Our last count-down wakes their waiter."""
+    """Our last count-down wakes Redisson's waiter."""
     latch.try_set_count(2)
     waiting = rival.start("await")
     wait_until(lambda: listeners(server, name) == 1)
@@ -76,7 +76,7 @@ def test_they_let_us_through(
     ours: redlatch.Client, latch: redlatch.Latch, rival: OnThread, server: RedisServer, monitor: Monitor, name: str,
     note_seconds: Callable[[str, float], None],
 ) -> None:
-    """Their last count-down wakes all our waiters, who send nothing before."""
+    """Redisson's last count-down wakes all our waiters, which send nothing before."""
     rival.trySetCount(2)
     with ThreadPoolExecutor(5) as pool:
         tasks: List[Task] = [Task(latch.wait) for _ in range(5)]
@@ -101,7 +101,7 @@ def test_they_let_us_through(
 def test_our_waiter_of_their_deleted_latch(
     latch: redlatch.Latch, rival: OnThread, server: RedisServer, name: str
 ) -> None:
-    """W-22: a latch that is gone is open, for our waiters at once."""
+    """W-22: a deleted latch is open, and our waiters return at once."""
     rival.trySetCount(2)
     with ThreadPoolExecutor(1) as pool:
         task = Task(latch.wait)
@@ -112,7 +112,7 @@ def test_our_waiter_of_their_deleted_latch(
 
 
 def test_a_latch_that_is_set_again_closes_their_gate(latch: redlatch.Latch, rival: OnThread) -> None:
-    """What Redisson hears when a latch is set."""
+    """Redisson's waiters are notified when a latch is set."""
     latch.try_set_count(1)
     latch.count_down()
     assert rival.await_(ms(200)) is True
@@ -123,13 +123,13 @@ def test_a_latch_that_is_set_again_closes_their_gate(latch: redlatch.Latch, riva
 
 
 def test_waits_that_end(latch: redlatch.Latch, rival: OnThread) -> None:
-    """Either side gives up."""
+    """Waits of either side end by their timeout."""
     latch.try_set_count(1)
     assert rival.await_(ms(200)) is False and latch.wait(timeout=0.5) is False
 
 
 def test_many_count_down(ours: redlatch.Client, java: Redisson, theirs: RedissonClient, name: str) -> None:
-    """Threads of both sides, and waiters of both."""
+    """Threads of both sides count down, and waiters of both sides wait."""
     latch = ours.latch(name)
     counts = 24
     latch.try_set_count(counts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multi locks and RedLocks beside Redisson's: on the wire both are locks of single names, held at the same time."""
+"""Multi locks and RedLocks with Redisson's. On the server both are locks of single names, held at the same time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from support.peers import PeerError
 from support.redisson import OLDER, Redisson, RedissonClient, RedissonObject, ms
 
 MakeServer = Callable[..., RedisServer]
-# Redisson's multi lock waits for its first member only, and a round of it may fail: it has no bound but its own wait.
+# Redisson's multi lock waits for its first member only, and its rounds may fail, so only its own timeout bounds its
+# wait.
 THEIRS = 5.0
 
 
@@ -35,7 +36,7 @@ def servers(make_server: MakeServer) -> List[RedisServer]:
 
 @pytest.fixture
 def open_ours() -> Iterator[Callable[..., List[redlatch.Client]]]:
-    """Opens a client of ours for each of several servers."""
+    """Opens a redlatch client for each of several servers."""
     with ExitStack() as stack:
         yield lambda servers, **options: [
             stack.enter_context(redlatch.connect(server.url, **options)) for server in servers
@@ -44,7 +45,7 @@ def open_ours() -> Iterator[Callable[..., List[redlatch.Client]]]:
 
 @pytest.fixture
 def open_theirs(java: Redisson) -> Iterator[Callable[..., List[RedissonClient]]]:
-    """Opens a client of Redisson for each of several servers."""
+    """Opens a Redisson client for each of several servers."""
     with ExitStack() as stack:
         yield lambda servers, **options: [
             stack.enter_context(closing(java.connect(server.url, **options))) for server in servers
@@ -52,29 +53,30 @@ def open_theirs(java: Redisson) -> Iterator[Callable[..., List[RedissonClient]]]
 
 
 def our_multi(client: redlatch.Client, names: List[str], **options: Any) -> redlatch.MultiLock:
-    """Ours, of one client."""
+    """Returns redlatch's multi lock, of one client."""
     return redlatch.multi_lock(*(client.lock(each) for each in names), **options)
 
 
 def their_multi(client: RedissonClient, names: List[str]) -> RedissonObject:
-    """Redisson's, of one client."""
+    """Returns Redisson's multi lock, of one client."""
     return client.multi_lock(*(client.lock(each) for each in names))
 
 
 def held_by_nobody(server: RedisServer, names: List[str]) -> bool:
-    """Whether all are free."""
+    """Returns whether all names are free."""
     return count_held(server, names) == 0
 
 
 def count_held(server: RedisServer, names: List[str]) -> int:
-    """How many are not free; of a cluster they are asked for one by one."""
+    """Returns how many names are held. One command for each name, as a cluster needs it."""
     return sum(int(server.admin.exists(each)) for each in names)  # type: ignore[arg-type]
 
 
 def test_lock_and_unlock(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
 ) -> None:
-    """What one side holds with a lease of 10 s the other does not get, as a whole or by any of the names."""
+    """While one side holds with a lease of 10 s, the other does not get the multi lock, nor a lock of any of the
+    names."""
     mine, other = our_multi(ours, names, lease=10), their_multi(theirs, names).on(java.thread())
     with mine:
         assert mine.owned() and not other.tryLock()
@@ -96,7 +98,7 @@ def test_lock_and_unlock(
 def test_exactly_one_wins(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, names: List[str]
 ) -> None:
-    """Of ten callers of both sides that try once with a lease of 10 s, one has it."""
+    """Ten callers of both sides try once, with a lease of 10 s. One gets the lock."""
     results = [their_multi(theirs, names).start(java.thread(), "tryLock", ms(-1), ms(10_000)) for _ in range(5)]
     parties = [OurParty(our_multi(ours, names)) for _ in range(5)]
     attempts = [party.start(0, 10) for party in parties]
@@ -108,7 +110,7 @@ def test_exactly_one_wins(
 def test_waiting_for_a_holder_of_three_seconds(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
 ) -> None:
-    """The lease of one side ends, and the other has all, neither sooner nor much later."""
+    """When the lease of one side ends, the other gets all names, neither sooner nor much later."""
     mine, other = our_multi(ours, names), their_multi(theirs, names).on(java.thread())
     started = time.monotonic()
     other.lock(ms(3_000))
@@ -135,7 +137,7 @@ def test_each_wakes_the_other(
     names: List[str],
     note_seconds: Callable[[str, float], None],
 ) -> None:
-    """A release of one of the names wakes the other side's multi lock, whichever it is."""
+    """A release of any one of the names wakes the other side's multi lock."""
     single, thread = theirs.lock(names[held]), java.thread()
     single.call(thread, "lock")
     party = OurParty(our_multi(ours, names))
@@ -161,7 +163,7 @@ def test_the_watchdog_of_each_keeps_all(
     server: RedisServer,
     names: List[str],
 ) -> None:
-    """Without a lease all names live on, while the other side waits."""
+    """Without a lease all names are renewed while the other side waits."""
     client = make_ours(watchdog_lease=3.0)
     mine = our_multi(client, names)
     other = their_multi(open_theirs([server], lockWatchdogTimeout=3_000)[0], names).on(java.thread())
@@ -178,7 +180,8 @@ def test_the_watchdog_of_each_keeps_all(
 def test_their_multi_lock_leaves_a_counter_that_expires_and_ours_mends_it(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
 ) -> None:
-    """Redisson's multi lock lets the fencing counter of a member expire (W-19). Ours never does, and undoes it."""
+    """Redisson's multi lock lets the fencing counter of a member expire (W-19). Ours never does, and removes the
+    expiry."""
     counter = f"redisson_lock_token:{{{names[0]}}}"
     other = theirs.multi_lock(theirs.fenced_lock(names[0]), theirs.lock(names[1])).on(java.thread())
     other.lock(ms(10_000))
@@ -189,7 +192,7 @@ def test_their_multi_lock_leaves_a_counter_that_expires_and_ours_mends_it(
         assert hold.token == issued + 1 and server.admin.pttl(counter) == -1
 
 
-# What our multi locks may have as members: neither who queues on the server nor another of their own sort.
+# What redlatch's multi locks accept as members: no lock with a server queue, and no other composite lock.
 JOINABLE = [name for name, kind in KINDS.items() if kind.joins]
 
 
@@ -203,7 +206,8 @@ def test_a_member_of_each_kind(
     name: str,
     note_seconds: Callable[[str, float], None],
 ) -> None:
-    """Redisson's lock keeps our multi lock out and wakes it; and the reverse, whatever kind the member is."""
+    """Redisson's lock of each kind excludes our multi lock with a member of that kind, and wakes it; and the
+    reverse."""
     kind, other = KINDS[member], f"{name}:other"
     party = OurParty(redlatch.multi_lock(ours.lock(other), kind.ours(ours, name)))
     them = TheirParty(java, kind.theirs(theirs, name))
@@ -233,7 +237,8 @@ def test_a_member_of_each_kind(
 def test_any_mix_of_kinds(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
 ) -> None:
-    """Multi locks of both sides over the same names as different kinds exclude each other, and leave nothing."""
+    """Multi locks of both sides with members of different kinds on the same names exclude each other, and leave nothing
+    behind."""
     readers, writers = f"{names[0]}:rw", f"{names[1]}:rw"
     mine = redlatch.multi_lock(
         ours.fenced_lock(names[0]),
@@ -268,7 +273,7 @@ def test_any_mix_of_kinds(
 def test_a_read_lock_that_their_multi_lock_extended_alone(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, names: List[str]
 ) -> None:
-    """Redisson's multi lock sets the lease of a member's key and no other: our writer waits for that, too."""
+    """Redisson's multi lock sets only the lease of a member's key. Our writer waits for its end, too."""
     other = theirs.multi_lock(theirs.read_lock(names[0]), theirs.lock(names[1])).on(java.thread())
     mine = redlatch.multi_lock(ours.lock(names[2]), ours.read_write_lock(names[0]).write)
     other.lock(ms(10_000))
@@ -292,7 +297,7 @@ def test_three_servers(
     open_theirs: Callable[..., List[RedissonClient]],
     name: str,
 ) -> None:
-    """A multi lock over three servers is not had while any one of them is held by the other side."""
+    """A multi lock over three servers is not granted while the other side holds any one of them."""
     clients, peers = open_ours(servers), open_theirs(servers)
     mine = redlatch.multi_lock(*(client.lock(name) for client in clients))
     other = peers[0].multi_lock(*(peer.lock(name) for peer in peers)).on(java.thread())
@@ -317,7 +322,8 @@ def test_red_locks(
     open_theirs: Callable[..., List[RedissonClient]],
     name: str,
 ) -> None:
-    """Two of three taken by the other side: refused; one of three: granted; and neither is had while the other is."""
+    """Two of three servers held by the other side: refused. One of three: granted. Neither RedLock is granted while the
+    other is held."""
     clients, peers = open_ours(servers), open_theirs(servers)
     mine = redlatch.redlock(*(client.lock(name) for client in clients))
     other = peers[0].red_lock(*(peer.lock(name) for peer in peers)).on(java.thread())
@@ -345,7 +351,7 @@ def test_a_red_lock_with_one_of_three_servers_down(
     open_theirs: Callable[..., List[RedissonClient]],
     name: str,
 ) -> None:
-    """It still locks, and still excludes the other side."""
+    """With one server down, it still locks and still excludes the other side."""
     clients, peers = open_ours(servers), open_theirs(servers, timeout=500, retryAttempts=0)
     mine = redlatch.redlock(*(client.lock(name) for client in clients))
     other = peers[0].red_lock(*(peer.lock(name) for peer in peers)).on(java.thread())
@@ -364,10 +370,11 @@ def test_a_hundred_turns_beside_redisson(
     name: str,
     note_seconds: Callable[[str, float], None],
 ) -> None:
-    """Twice eight clients of ours with opposite orders, and two multi locks of Redisson that share one: no stall.
+    """Sixteen redlatch clients, half of them in the opposite order, and two multi locks of Redisson on one name: no
+    deadlock.
 
-    Redisson's keep what they have while they wait for the rest and never pause, so most turns are theirs, and how many
-    is chance. Both sides have a number of turns to make, and the limit of time is for those who make none.
+    Redisson's multi locks keep their members while they wait for the rest, and never pause. So they get most turns, and
+    their share is chance. Both sides have a number of turns to make; the time limit is for a side that makes none.
     """
     orders = [servers] * 8 + [servers[::-1]] * 8
     ours, theirs = [0] * len(orders), [0, 0]
@@ -389,7 +396,7 @@ def test_a_hundred_turns_beside_redisson(
                     theirs[index] += 1
                     lock.unlock()
             except PeerError:
-                continue  # an unlock of what its own rounds have given back
+                continue  # an unlock of a member that its own round has released
         ours_beside.append(sum(ours))
 
     threads = [threading.Thread(target=our_work, args=(index, open_ours(order))) for index, order in enumerate(orders)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reentrant mutex beside Redisson's RLock: what is not played with every kind (test_exclusion.py, test_ends.py)."""
+"""The reentrant mutex with Redisson's RLock: what is not played with every kind (test_exclusion.py, test_ends.py)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from support.redisson import Redisson, RedissonClient
 from support.wire import channel, has_shards, subscribers
 
 NAMES = ["plain", "{tag}:rest", "rest:{tag}", "blank and ü", "line\nend"]
-# Redisson acquires these in a cluster, and cannot release them (W-28 of the wire format).
+# In a cluster Redisson acquires these, but cannot release them (W-28 of the wire format).
 NAMES += [] if topologies.NAME.startswith("cluster") else ["open{brace", "a{}b", "closing}brace"]
 
 
 def test_owners_are_distinguished(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """Each side's owner stands in the hash; the version of its uuid tells who it is."""
+    """The hash has the owner of each side. The version of its uuid shows which library it is."""
     lock, thread = ours.lock(name), java.thread()
     theirs.lock(name).call(thread, "lock")
     assert lock.state().owner == theirs.owner(thread) and theirs.owner(thread)[14] == "4"
@@ -37,7 +37,7 @@ def test_owners_are_distinguished(
 def test_every_name_is_the_same_lock(
     form: str, java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """Whatever the braces in a name: the key and the channel are the same for both, so each wakes the other."""
+    """With any braces in a name, key and channel are the same for both sides, so each wakes the other."""
     full = f"{form}:{name}"
     with_redlatch, with_redisson = ours.lock(full), theirs.lock(full)
     thread = java.thread()
@@ -54,7 +54,8 @@ def test_every_name_is_the_same_lock(
 def test_a_lease_that_ends(
     ours_first: bool, java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str
 ) -> None:
-    """A fixed lease ends without a message; the other side's waiter has the lock then, and the old owner is told."""
+    """A fixed lease ends without a message. The other side's waiter then gets the lock, and the old owner's release
+    reports it."""
     us, them = OurParty(ours.lock(name)), TheirParty(java, theirs.lock(name))
     holder, waiter = (us, them) if ours_first else (them, us)
     started = time.monotonic()
@@ -71,7 +72,7 @@ def test_a_lease_that_ends(
 def test_only_the_last_release_wakes(
     ours_first: bool, java: Redisson, ours: redlatch.Client, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """A partial release is no message; the waiter of the other side goes on waiting."""
+    """A release that leaves a hold count publishes no message, and the other side's waiter goes on waiting."""
     us, them = OurParty(ours.lock(name)), TheirParty(java, theirs.lock(name))
     holder, waiter = (us, them) if ours_first else (them, us)
     listener: Any = server.client().pubsub()
@@ -93,7 +94,8 @@ def test_only_the_last_release_wakes(
 def test_a_redisson_that_slept(
     ours: redlatch.Client, make_redisson: Callable[[], Redisson], server: RedisServer, name: str
 ) -> None:
-    """A stopped Redisson loses its lock to us after its lease; when it goes on, it neither renews nor releases ours."""
+    """A stopped Redisson loses its lock to us when its lease ends. When it goes on, it neither renews nor releases our
+    hold."""
     sleeper = make_redisson()
     client = sleeper.connect(server.url, lockWatchdogTimeout=1_000)
     java_lock = client.lock(name).on(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mutex that is not reentrant beside Redisson's RNonReentrantLock: what is not played with every kind."""
+"""The non-reentrant mutex with Redisson's RNonReentrantLock: what is not played with every kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.redisson import Redisson, RedissonClient
 
 
 def test_another_handle_is_no_way_in(ours: redlatch.Client, name: str) -> None:
-    """Holds belong to the owner: another handle of the name is refused to the same thread as well."""
+    """Holds belong to the owner: the same thread is refused with another handle of the name, too."""
     first, second = ours.lock(name, reentrant=False), ours.lock(name, reentrant=False)
     first.acquire()
     for arguments in ({}, {"blocking": False}, {"timeout": 0.1}):
@@ -23,7 +23,7 @@ def test_another_handle_is_no_way_in(ours: redlatch.Client, name: str) -> None:
 def test_a_reentrant_redisson_shares_the_name(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str
 ) -> None:
-    """The form is each side's own business: the lock on the server is the same."""
+    """Each side chooses the reentrancy for itself. The lock on the server is the same."""
     lock, java_lock = ours.lock(name, reentrant=False), theirs.lock(name).on(java.thread())
     java_lock.lock()
     java_lock.lock()

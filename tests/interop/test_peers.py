@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peers by themselves: every kind of lock and synchronizer works between two threads of Redisson.
+"""Tests of the peers themselves: every kind of lock and synchronizer works between two threads of Redisson.
 
-What fails here is the harness's fault or the peer's, never redlatch's.
+A failure here is a fault of the test driver or of the peer, never of redlatch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_exclusive(make: MakeLock, java: Redisson, theirs: RedissonClient, name:
     assert first.isHeldByCurrentThread()
     assert not second.tryLock()
     waiting = second.start("tryLock", ms(10_000), ms(20_000))
-    if make is RedissonClient.write_lock:  # whose release wakes only who sleeps by then
+    if make is RedissonClient.write_lock:  # its release wakes only threads that sleep already
         wait_until(lambda: java.sleeps(thread), message="the second thread to sleep")
     first.unlock()
     assert waiting.result() is True
@@ -58,14 +58,14 @@ def test_non_reentrant(kind: str, java: Redisson, theirs: RedissonClient, name: 
 
 
 def test_fenced_tokens(java: Redisson, theirs: RedissonClient, name: str) -> None:
-    """Tokens come with the calls that Redisson has for them, also with a lease."""
+    """Redisson's calls return tokens, with a lease, too."""
     lock = theirs.fenced_lock(name).on(java.thread())
     assert [lock.lockAndGetToken(), lock.lockAndGetToken(ms(10_000)), lock.getToken()] == [1, 2, 2]
     assert lock.tryLockAndGetToken(ms(100), ms(10_000)) == 3
 
 
 def test_readers_share(java: Redisson, theirs: RedissonClient, name: str) -> None:
-    """Two readers hold together; a writer is kept out until both have gone."""
+    """Two readers hold at the same time. A writer is excluded until both have released."""
     first, second = (theirs.read_lock(name).on(java.thread()) for _ in range(2))
     writer = theirs.write_lock(name).on(java.thread())
     first.lock(ms(20_000))
@@ -78,7 +78,7 @@ def test_readers_share(java: Redisson, theirs: RedissonClient, name: str) -> Non
 
 
 def test_semaphore(java: Redisson, theirs: RedissonClient, name: str) -> None:
-    """Permits are set, taken n at a time, waited for, drained and added."""
+    """Permits are set, acquired n at a time, waited for, drained and added."""
     gate, other = (theirs.semaphore(name).on(java.thread()) for _ in range(2))
     assert gate.trySetPermits(3)
     gate.acquire(2)
@@ -91,7 +91,7 @@ def test_semaphore(java: Redisson, theirs: RedissonClient, name: str) -> None:
 
 
 def test_permit_semaphore(java: Redisson, theirs: RedissonClient, name: str) -> None:
-    """Permits have ids and leases; a list of them is given back at once."""
+    """Permits have ids and leases. A list of permits is released at once."""
     slots = theirs.permit_semaphore(name).on(java.thread())
     slots.setPermits(3)
     one = slots.acquire(ms(20_000))
@@ -105,7 +105,7 @@ def test_permit_semaphore(java: Redisson, theirs: RedissonClient, name: str) -> 
 
 
 def test_latch(java: Redisson, theirs: RedissonClient, name: str) -> None:
-    """Who waits goes on when the count is zero."""
+    """A waiter goes on when the count is zero."""
     latch, waiter = (theirs.latch(name).on(java.thread()) for _ in range(2))
     assert latch.trySetCount(2)
     waiting = waiter.start("await")
@@ -129,7 +129,7 @@ def test_clients_of_several_servers(
 
 
 def test_options_of_a_client(java: Redisson, server: RedisServer, name: str) -> None:
-    """A client's watchdog has the lease that it was given."""
+    """A client's watchdog has the lease of its options."""
     client = java.connect(server.url, lockWatchdogTimeout=3_000)
     lock = client.lock(name).on(java.thread())
     lock.lock()
@@ -138,7 +138,7 @@ def test_options_of_a_client(java: Redisson, server: RedisServer, name: str) -> 
 
 
 def test_interrupt(java: Redisson, theirs: RedissonClient, name: str) -> None:
-    """A waiting thread can be interrupted; one that does nothing cannot."""
+    """A waiting thread can be interrupted. A thread without a call cannot."""
     holder, thread = java.thread(), java.thread()
     lock = theirs.lock(name)
     lock.call(holder, "lock")
@@ -151,7 +151,7 @@ def test_interrupt(java: Redisson, theirs: RedissonClient, name: str) -> None:
 
 
 def test_errors(java: Redisson, theirs: RedissonClient, name: str) -> None:
-    """What goes wrong comes back as an error that names it, and nothing else is disturbed."""
+    """Failures come back as errors that name them, and disturb nothing else."""
     thread = java.thread()
     lock = theirs.lock(name)
     assert lock.start(thread, "unlock").error().kind == "IllegalMonitorStateException"
@@ -162,7 +162,8 @@ def test_errors(java: Redisson, theirs: RedissonClient, name: str) -> None:
 
 
 def test_shapes_of_arguments(java: Redisson, theirs: RedissonClient, name: str) -> None:
-    """Numbers, spans and strings choose the method; asynchronous ones are waited for; handles may be told apart."""
+    """Numbers, durations and strings choose the method. Asynchronous methods are waited for. Handles can be
+    distinguished."""
     thread = java.thread()
     lock, java_id = theirs.lock(name), int(theirs.owner(thread).rpartition(":")[2])
     lock.call(thread, "lock", ms(10_000))
@@ -176,7 +177,7 @@ def test_shapes_of_arguments(java: Redisson, theirs: RedissonClient, name: str) 
 
 
 def test_kill(make_redisson: Callable[[], Redisson], server: RedisServer, name: str) -> None:
-    """A killed process answers nothing more, and what it held stays on the server."""
+    """A killed process answers nothing any more, and its holds stay on the server."""
     doomed = make_redisson()
     client = doomed.connect(server.url)
     client.lock(name).call(1, "lock")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Permit semaphores beside Redisson's RPermitExpirableSemaphore: ids, leases and permits across the line."""
+"""Permit semaphores with Redisson's RPermitExpirableSemaphore: ids, leases and permits across both sides."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ MakeOurs = Callable[..., redlatch.Client]
 
 @pytest.fixture
 def slots(ours: redlatch.Client, name: str) -> redlatch.PermitSemaphore:
-    """Our side."""
+    """redlatch's semaphore."""
     return ours.permit_semaphore(name)
 
 
 @pytest.fixture
 def rival(java: Redisson, theirs: RedissonClient, name: str) -> OnThread:
-    """Their side, as a thread of its own."""
+    """Redisson's semaphore, on a thread of its own."""
     return theirs.permit_semaphore(name).on(java.thread())
 
 
 def listeners(server: RedisServer, name: str) -> int:
-    """How many connections listen for permits."""
+    """Returns how many connections are subscribed to the channel of permits."""
     return listeners_of(server, f"redisson_sc:{{{name}}}")
 
 
 def leases(server: RedisServer, name: str) -> Dict[str, float]:
-    """The permits that are taken, and when their leases end."""
+    """Returns the acquired permits, with the ends of their leases."""
     found: Any = server.admin.zrange(f"{{{name}}}:timeout", 0, -1, withscores=True)
     return {member.hex(): score for member, score in found}
 
 
 def sum_of(server: RedisServer, name: str) -> int:
-    """What is in the key and what is taken."""
+    """Returns the available permits plus the acquired ones."""
     return int(server.admin.get(name) or 0) + len(leases(server, name))  # type: ignore[arg-type]
 
 
 def test_counts_are_the_same(slots: redlatch.PermitSemaphore, rival: OnThread) -> None:
-    """Whatever one side does, the other reads."""
+    """Each side reads the changes of the other."""
 
     def both() -> List[int]:
         mine = [slots.available(), slots.acquired(), slots.permits()]
@@ -75,7 +75,7 @@ def test_counts_are_the_same(slots: redlatch.PermitSemaphore, rival: OnThread) -
 
 
 def test_each_releases_the_others(slots: redlatch.PermitSemaphore, rival: OnThread) -> None:
-    """An id is all it takes."""
+    """Each side releases the other's permit by its id."""
     slots.try_set_permits(2)
     mine = slots.acquire()
     assert mine
@@ -94,7 +94,7 @@ def test_each_releases_the_others(slots: redlatch.PermitSemaphore, rival: OnThre
 
 
 def test_leases_across_the_line(slots: redlatch.PermitSemaphore, rival: OnThread) -> None:
-    """Each reads, lengthens and shortens the other's."""
+    """Each side reads, lengthens and shortens the leases of the other."""
     slots.try_set_permits(3)
     mine = slots.acquire(lease=20)
     assert mine
@@ -113,7 +113,7 @@ def test_ours_release_wakes_theirs(
     ours: redlatch.Client, slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, monitor: Monitor,
     name: str, note_seconds: Callable[[str, float], None],
 ) -> None:
-    """And theirs wakes ours, which sends nothing between its park and the message."""
+    """Releases of either side wake the other. Our waiter sends nothing between its park and the message."""
     slots.try_set_permits(1)
     mine = slots.acquire()
     assert mine
@@ -144,7 +144,7 @@ def test_ours_release_wakes_theirs(
 def test_a_lease_that_ends(
     slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, name: str, ours_first: bool
 ) -> None:
-    """The waiter of the other side enters when the lease is over; a late release gives nothing back twice."""
+    """The other side's waiter gets the permit when the lease ends. A late release does not add a second permit."""
     slots.try_set_permits(1)
     started_at = time.monotonic()
     if ours_first:
@@ -174,7 +174,7 @@ def test_waits_that_end(slots: redlatch.PermitSemaphore, rival: OnThread, server
 
 
 def test_deleted_by_either(slots: redlatch.PermitSemaphore, rival: OnThread) -> None:
-    """The permits are gone with the semaphore; who had one is told so."""
+    """The permits vanish with the semaphore, and the release of one reports it."""
     slots.try_set_permits(1)
     mine = slots.acquire()
     assert mine and rival.delete() is True
@@ -196,7 +196,7 @@ sys.stdin.read()
 def test_permits_of_our_dead_process_return(
     slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, name: str
 ) -> None:
-    """To Redisson, too, when the watchdog's lease is over."""
+    """Redisson gets them, too, when the watchdog lease has ended."""
     slots.try_set_permits(1)
     command = [sys.executable, "-c", HOLDER, server.url, name]
     with subprocess.Popen(bound(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -211,7 +211,7 @@ def test_permits_of_our_dead_process_return(
 def test_permits_of_a_dead_redisson_return(
     make_redisson: Callable[[], Redisson], slots: redlatch.PermitSemaphore, server: RedisServer, name: str
 ) -> None:
-    """When their lease is over."""
+    """We get them when their lease has ended."""
     slots.try_set_permits(1)
     java = make_redisson()
     java.connect(server.url).permit_semaphore(name).on(java.thread()).acquire(ms(2000))
@@ -223,7 +223,7 @@ def test_permits_of_a_dead_redisson_return(
 def test_we_heal_what_redisson_can_not_read(
     slots: redlatch.PermitSemaphore, rival: OnThread, server: RedisServer, name: str
 ) -> None:
-    """W-21: too many expired permits make Redisson's script fail; ours give them back a thousand at a time."""
+    """W-21: too many expired permits make Redisson's script fail. Ours take them back a thousand at a time."""
     server.admin.set(name, 0)
     dead = {index.to_bytes(16, "big"): 1000 + index for index in range(9000)}
     server.admin.zadd(f"{{{name}}}:timeout", dead)  # type: ignore[arg-type]
@@ -239,7 +239,7 @@ def test_we_heal_what_redisson_can_not_read(
 def test_many_turns(
     make_ours: MakeOurs, java: Redisson, theirs: RedissonClient, server: RedisServer, name: str
 ) -> None:
-    """Threads of both sides; no more are inside than there are permits, and none is lost."""
+    """Threads of both sides. There are never more inside than permits, and no permit is lost."""
     inside: List[int] = []
     most: List[int] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our plain lock beside those of Go, Node and Python, each for real: they exclude each other, and wake each other."""
+"""redlatch's plain lock with those of Go, Node and Python libraries: they exclude each other, and wake each other."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from parties import NotHeld, OurParty, Task
 from plain_peers import PLAIN_PEERS, PlainPeer
 from support import RedisServer, wait_until
 
-# python-redis-lock puts this before the name; the others use the name as it is.
+# python-redis-lock puts this before the name. The others use the name unchanged.
 TEMPLATES = {"python-redis-lock": "lock:{name}"}
 LEASE = 20.0
-# Both sides look every 0.25 s or more often.
+# Both sides poll every 0.25 s or more often.
 SEEN = 2.0
 
 every_library = pytest.mark.parametrize("library", PLAIN_PEERS)
@@ -25,25 +25,25 @@ every_library = pytest.mark.parametrize("library", PLAIN_PEERS)
 
 @pytest.fixture
 def them(library: str, server: RedisServer, name: str) -> Iterator[PlainPeer]:
-    """A handle of the other library."""
+    """A handle of the other library's lock."""
     with closing(PLAIN_PEERS[library](server.url, name)) as opened:
         yield opened
 
 
 def our_lock(client: redlatch.Client, library: str, name: str) -> redlatch.Lock:
-    """Ours at the same key."""
+    """Returns redlatch's lock at the same key."""
     return client.plain_lock(name, TEMPLATES.get(library, "{name}"), owner="handle")
 
 
 @pytest.fixture
 def us(library: str, ours: redlatch.Client, name: str) -> Iterator[OurParty]:
-    """A thread of ours with the same lock."""
+    """A redlatch thread with the same lock."""
     with closing(OurParty(our_lock(ours, library, name))) as party:
         yield party
 
 
 def start(call: Callable[[], object]) -> Task:
-    """A call on a thread of its own."""
+    """Starts a call on a thread of its own."""
     task = Task(call)
     threading.Thread(target=task.run, name="interop-task", daemon=True).start()
     return task
@@ -51,11 +51,11 @@ def start(call: Callable[[], object]) -> Task:
 
 @every_library
 def test_the_key_is_theirs(library: str, us: OurParty, them: PlainPeer, server: RedisServer) -> None:
-    """Both write one string, at one key, with a lease."""
+    """Both write one string at one key, with a lease."""
     assert them.acquire(0, LEASE)
     assert server.admin.keys() == [them.key.encode()]
     assert them.release()
-    server.admin.delete(f"lock-signal:{them.key[len('lock:'):]}")  # which python-redis-lock wakes its waiters by
+    server.admin.delete(f"lock-signal:{them.key[len('lock:'):]}")  # by which python-redis-lock wakes its waiters
     assert us.acquire(wait=0)
     assert server.admin.keys() == [them.key.encode()]
     assert 0 < server.admin.pttl(them.key) <= 30_000
@@ -64,7 +64,7 @@ def test_the_key_is_theirs(library: str, us: OurParty, them: PlainPeer, server: 
 
 @every_library
 def test_they_hold(library: str, us: OurParty, them: PlainPeer, server: RedisServer) -> None:
-    """We are refused, wait, and see their release soon, although they tell nobody."""
+    """We are refused, wait, and notice their release soon, although they publish nothing."""
     assert them.acquire(0, LEASE)
     assert us.locked() and not us.acquire(wait=0) and not us.acquire(wait=0.2)
     with pytest.raises(NotHeld):
@@ -82,8 +82,8 @@ def test_they_hold(library: str, us: OurParty, them: PlainPeer, server: RedisSer
 
 @every_library
 def test_we_hold(library: str, us: OurParty, them: PlainPeer, server: RedisServer) -> None:
-    """They are refused, wait, and have it when we have released: python-redis-lock, which listens to a list of its own,
-    when its time-out makes it look."""
+    """They are refused, wait, and get the lock after our release. python-redis-lock waits on a list of its own, and
+    rechecks only at its timeout."""
     assert us.acquire()
     assert not them.acquire(0, LEASE)
     waiting = start(lambda: them.acquire(3, LEASE))
@@ -97,7 +97,7 @@ def test_we_hold(library: str, us: OurParty, them: PlainPeer, server: RedisServe
 
 @every_library
 def test_a_lease_of_theirs_that_ends(library: str, us: OurParty, them: PlainPeer) -> None:
-    """Who waits for a dead peer has the lock when its lease is over; the peer is told that it lost it."""
+    """A waiter for a dead peer gets the lock when its lease ends. The peer's calls report the loss."""
     started = time.monotonic()
     assert them.acquire(0, 1)
     assert us.acquire()
@@ -109,7 +109,7 @@ def test_a_lease_of_theirs_that_ends(library: str, us: OurParty, them: PlainPeer
 
 @every_library
 def test_a_lease_of_ours_that_ends(library: str, us: OurParty, them: PlainPeer) -> None:
-    """The other way round; ours is told so."""
+    """The reverse. Our release reports the loss."""
     assert us.acquire(lease=0.5)
     assert them.acquire(10, LEASE)
     with pytest.raises(NotHeld):
@@ -121,7 +121,7 @@ def test_a_lease_of_ours_that_ends(library: str, us: OurParty, them: PlainPeer) 
 def test_our_watchdog(
     library: str, make_ours: Callable[..., redlatch.Client], them: PlainPeer, server: RedisServer, name: str
 ) -> None:
-    """Ours is renewed for as long as it is held; they wait in vain for more than two leases."""
+    """Our lock is renewed while it is held. They wait for more than two leases without success."""
     lock = our_lock(make_ours(watchdog_lease=2.4), library, name)
     lock.acquire()
     assert not them.acquire(5, LEASE)
@@ -130,12 +130,12 @@ def test_our_watchdog(
     assert them.acquire(5, LEASE) and them.release()
 
 
-# A waiter of python-redis-lock sleeps through our releases until its time-out, and need not be lucky then.
+# A waiter of python-redis-lock sleeps through our releases until its timeout, and may have no luck then.
 @pytest.mark.parametrize("library", sorted(set(PLAIN_PEERS) - {"python-redis-lock"}))
 def test_many_turns(
     library: str, make_ours: Callable[..., redlatch.Client], server: RedisServer, name: str
 ) -> None:
-    """Two threads of ours and two of theirs take turns; nobody meets anybody inside."""
+    """Two threads of each side take turns. Never are two inside."""
     inside = []
     turns = {"ours": 0, "theirs": 0}
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plain locks of others by themselves, through the harness: what fails here is never redlatch's fault."""
+"""Tests of the other libraries' plain locks themselves, through the test driver. A failure here is never redlatch's
+fault."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from support import RedisServer
 
 @pytest.mark.parametrize("library", PLAIN_PEERS)
 def test_exclusion(library: str, server: RedisServer, name: str) -> None:
-    """One holds, the other is refused, and waits until the first gives back."""
+    """One holds. The other is refused, and waits until the first releases."""
     make = PLAIN_PEERS[library]
     with closing(make(server.url, name)) as first, closing(make(server.url, name)) as second:
         assert first.acquire(0, 20)
@@ -28,7 +29,7 @@ def test_exclusion(library: str, server: RedisServer, name: str) -> None:
 
 @pytest.mark.parametrize("library", PLAIN_PEERS)
 def test_a_lock_that_was_taken_away(library: str, server: RedisServer, name: str) -> None:
-    """Release and extension of what another holds by now are refused, and leave it alone."""
+    """If another holds the lock by now, release and extension are refused and leave it unchanged."""
     with closing(PLAIN_PEERS[library](server.url, name)) as lock:
         assert lock.acquire(0, 20)
         server.admin.set(lock.key, "somebody", px=20_000)

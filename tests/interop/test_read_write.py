@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The read-write lock beside Redisson's: mixed readers, a waiting writer, downgrade, levels, leases, dead readers."""
+"""The read-write lock with Redisson's: mixed readers, a waiting writer, downgrade, hold counts, leases, dead
+readers."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ READ_AND_WRITE = ("read", "write")
 
 
 class Sides:
-    """A thread's two locks of one name: a thread of ours, or of Redisson."""
+    """A thread's read lock and write lock of one name; a thread of redlatch or of Redisson."""
 
     def __init__(self, read: Party, write: Party) -> None:
         self.read, self.write = read, write
@@ -31,7 +32,7 @@ class Threads:
         self._stack, self._java, self._ours, self._theirs, self._name = stack, java, ours, theirs, name
 
     def ours(self) -> Sides:
-        """A thread of ours, which must not wait with one lock while the test calls the other."""
+        """Makes a redlatch thread. It must not wait for one lock while the test uses the other."""
         both = self._ours.read_write_lock(self._name)
         read = self._stack.enter_context(closing(OurParty(both.read)))
         write = OurParty.__new__(OurParty)
@@ -40,7 +41,7 @@ class Threads:
         return Sides(read, write)
 
     def theirs(self) -> Sides:
-        """A Java thread."""
+        """Makes a Java thread."""
         read = TheirParty(self._java, self._theirs.read_lock(self._name))
         write = TheirParty(self._java, self._theirs.write_lock(self._name))
         write.thread = read.thread
@@ -48,19 +49,19 @@ class Threads:
         return Sides(read, write)
 
     def both(self) -> List[Sides]:
-        """One of each."""
+        """Makes one thread of each library."""
         return [self.ours(), self.theirs()]
 
 
 @pytest.fixture
 def threads(java: Redisson, ours: redlatch.Client, theirs: RedissonClient, name: str) -> Iterator[Threads]:
-    """Threads of the test."""
+    """The threads of the test."""
     with ExitStack() as stack:
         yield Threads(stack, java, ours, theirs, name)
 
 
 def test_readers_of_both_modes_share(threads: Threads, server: RedisServer, name: str) -> None:
-    """Two readers of each library are in at once; writers of both are kept out until the last one leaves."""
+    """Two readers of each library hold at once. Writers of both are excluded until the last reader releases."""
     readers = threads.both() + threads.both()
     writers = threads.both()
     for count, reader in enumerate(readers, 1):
@@ -80,7 +81,7 @@ def test_readers_of_both_modes_share(threads: Threads, server: RedisServer, name
 def test_a_waiting_writer_is_woken_by_the_last_reader(
     threads: Threads, monitor: Monitor, server: RedisServer, name: str, last: str
 ) -> None:
-    """Whichever side reads last, and whichever waits."""
+    """For each side as the last reader, and for each side as the waiter."""
     for writer in threads.both():
         ours, theirs = threads.both()
         readers = [theirs, ours] if last == "ours" else [ours, theirs]
@@ -100,7 +101,7 @@ def test_a_waiting_writer_is_woken_by_the_last_reader(
 
 @pytest.mark.parametrize("ours_writes", [True, False], ids=["ours-writes", "theirs-writes"])
 def test_waiting_readers_enter_together(threads: Threads, ours: redlatch.Client, ours_writes: bool) -> None:
-    """Six readers of the other side, and six of the writer's own, are all in as soon as the writer is out."""
+    """Six readers of each side all get the lock as soon as the writer has released."""
     writer = threads.ours() if ours_writes else threads.theirs()
     assert writer.write.acquire()
     readers = [side for _ in range(6) for side in threads.both()]
@@ -120,7 +121,7 @@ def test_waiting_readers_enter_together(threads: Threads, ours: redlatch.Client,
 
 @pytest.mark.parametrize("ours_first", [True, False], ids=["ours", "theirs"])
 def test_a_writer_reads_on(threads: Threads, server: RedisServer, name: str, ours_first: bool) -> None:
-    """Downgrade: what one side leaves is a read lock to the other."""
+    """Downgrade: after a release of the write lock, the other side sees a read lock."""
     holder = threads.ours() if ours_first else threads.theirs()
     other = threads.theirs() if ours_first else threads.ours()
     assert holder.write.acquire() and holder.read.acquire() and holder.read.acquire()
@@ -139,7 +140,7 @@ def test_a_writer_reads_on(threads: Threads, server: RedisServer, name: str, our
 
 
 def test_our_downgrade_wakes_their_readers(threads: Threads, monitor: Monitor, name: str) -> None:
-    """Redisson's own downgrade tells nobody (W-11); ours does."""
+    """Redisson's own downgrade publishes nothing (W-11). Ours does."""
     ours, theirs = threads.both()
     assert ours.write.acquire() and ours.read.acquire()
     mark = monitor.mark()
@@ -155,7 +156,8 @@ def test_our_downgrade_wakes_their_readers(threads: Threads, monitor: Monitor, n
 
 @pytest.mark.parametrize("side", READ_AND_WRITE)
 def test_nested_acquires_are_counted_alike(threads: Threads, server: RedisServer, name: str, side: str) -> None:
-    """What stands on the wire after each level is the same for both libraries: fields, counts, timeout keys."""
+    """After each acquire and release, both libraries have the same data on the server: fields, hold counts, timeout
+    keys."""
     seen: Dict[int, List[object]] = {}
     for number, party in enumerate(threads.both()):
         lock: Party = getattr(party, side)
@@ -172,7 +174,7 @@ def test_nested_acquires_are_counted_alike(threads: Threads, server: RedisServer
 
 @pytest.mark.parametrize("side", READ_AND_WRITE)
 def test_force_spares_the_other_mode(threads: Threads, side: str) -> None:
-    """A force release of either library affects only the mode it is for."""
+    """A force release of either library affects only its own mode."""
     other_side = "write" if side == "read" else "read"
     for holder, peer in (threads.both(), threads.both()[::-1]):
         lock: Party = getattr(holder, side)
@@ -184,7 +186,7 @@ def test_force_spares_the_other_mode(threads: Threads, side: str) -> None:
 
 
 def test_their_release_leaves_our_lease(threads: Threads, server: RedisServer, name: str) -> None:
-    """A Redisson reader that leaves sets the lock's lease by our timeout keys, which must be there."""
+    """When a Redisson reader releases, it sets the lock's lease by redlatch's timeout keys, which must exist."""
     ours, theirs = threads.both()
     assert ours.read.acquire(lease=20) and theirs.read.acquire(lease=60)
     assert about(ttl_ms(server, name), 60_000)
@@ -201,7 +203,7 @@ def test_their_release_leaves_our_lease(threads: Threads, server: RedisServer, n
 def test_watchdogs_of_concurrent_readers(
     make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
 ) -> None:
-    """Both renew for two leases beside each other; a writer gets in only after both."""
+    """Both sides renew for two leases. A writer gets the lock only after both have released."""
     our_client = make_ours(watchdog_lease=3.0)
     their_client = java.connect(server.url, lockWatchdogTimeout=3000)
     with ExitStack() as stack:
@@ -223,7 +225,8 @@ def test_watchdogs_of_concurrent_readers(
 def test_a_dead_redisson_reader_is_cleaned_up(
     make_redisson: Callable[[], Redisson], make_ours: Callable[..., redlatch.Client], server: RedisServer, name: str
 ) -> None:
-    """testMultiInstanceReadLockZombieCleanup: it dies reading, we read on for longer, then a writer gets in."""
+    """testMultiInstanceReadLockZombieCleanup: Redisson dies as a reader, we hold longer, then a writer gets the
+    lock."""
     doomed = make_redisson()
     client = doomed.connect(server.url, lockWatchdogTimeout=1000)
     assert TheirParty(doomed, client.read_lock(name)).acquire()
@@ -243,7 +246,7 @@ def test_a_dead_redisson_reader_is_cleaned_up(
 def test_our_dead_reader_is_cleaned_up_by_redisson(
     make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
 ) -> None:
-    """The other way round: ours closes without a release, as a dead one would."""
+    """The reverse: our client closes without a release, as if it had died."""
     dead = make_ours(watchdog_lease=1.0, release_on_close=False)
     assert dead.read_write_lock(name).read.acquire()
     client = java.connect(server.url, lockWatchdogTimeout=1000)
@@ -260,8 +263,8 @@ def test_our_dead_reader_is_cleaned_up_by_redisson(
 def test_an_older_redisson_renews_the_dead(
     make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
 ) -> None:
-    """Its watchdog of a read lock renews the timeout keys of all readers. A writer of ours gets in when it has left and
-    the last renewal of ours that died has run out.
+    """Redisson's watchdog of a read lock renews the timeout keys of all readers. Our writer gets the lock after
+    Redisson has released and the last renewal of our dead reader has ended.
     """
     dead = make_ours(watchdog_lease=1.0, release_on_close=False)
     assert dead.read_write_lock(name).read.acquire()
@@ -269,7 +272,7 @@ def test_an_older_redisson_renews_the_dead(
     reader = TheirParty(java, client.read_lock(name))
     assert reader.acquire()
     dead.close()
-    time.sleep(3.0)  # by then the lease of the dead one is over, and the watchdog has renewed four times
+    time.sleep(3.0)  # by then the dead reader's lease has ended, and the watchdog has renewed four times
     assert len(list(server.admin.keys(f"{base(name)}:*"))) == 2
     reader.release()
     writer = make_ours().read_write_lock(name).write
@@ -283,7 +286,8 @@ def test_an_older_redisson_renews_the_dead(
 def test_an_older_redisson_renews_nothing_beside_nested_reads(
     make_ours: Callable[..., redlatch.Client], java: Redisson, server: RedisServer, name: str
 ) -> None:
-    """Its renewal fails at a reader that holds the lock twice, and leaves those behind it out; ours goes on."""
+    """Redisson's renewal fails at a reader that holds the lock twice, and omits the readers behind it. Ours renews
+    all."""
     both = make_ours(watchdog_lease=3.0).read_write_lock(name)
     client = java.connect(server.url, lockWatchdogTimeout=3000)
     reader = TheirParty(java, client.read_lock(name))
@@ -298,8 +302,8 @@ def test_an_older_redisson_renews_nothing_beside_nested_reads(
 def test_their_multi_lock_is_waited_for(
     java: Redisson, theirs: RedissonClient, ours: redlatch.Client, server: RedisServer, name: str
 ) -> None:
-    """Redisson's multi lock extends the lock without its timeout keys: our release does not take it for dead, unless
-    our own lease was longer."""
+    """Redisson's multi lock extends the lock without its timeout keys. Our release does not take that reader for dead,
+    unless our own lease was longer."""
     thread = java.thread()
     member, other = theirs.read_lock(name), theirs.lock(f"{name}:other")
     multi = theirs.multi_lock(member, other)

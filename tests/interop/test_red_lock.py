@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RedLocks of three servers beside Redisson's, both directions: exclusion, waiting, death, force unlock.
+"""RedLocks over three servers with Redisson's, both directions: exclusion, waiting, death, force release.
 
-Redisson's is a plain lock held on each server. It has no forceUnlock of the whole; its members have.
+Redisson's RedLock is a plain lock on each server. It has no forceUnlock of the whole; its members have one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from support import RedisServer, bound, wait_until
 from support.peers import PeerError
 from support.redisson import OnThread, Redisson, RedissonClient
 
-# The watchdog's lease of those that are killed.
+# The watchdog lease of processes that are killed.
 LEASE = 2.4
 # A waiter that nothing wakes rechecks after five seconds.
 BY_ITSELF = 4.5
@@ -30,42 +30,42 @@ OpenTheirs = Callable[..., List[RedissonClient]]
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[List[RedisServer]]:
-    """Three servers, which all tests of the module share."""
+    """Three servers, which all tests of this file share."""
     with ExitStack() as stack:
         yield [stack.enter_context(RedisServer()) for _ in range(3)]
 
 
 @pytest.fixture
 def open_ours(servers: List[RedisServer]) -> Iterator[OpenOurs]:
-    """Opens a client of ours for each server."""
+    """Opens a redlatch client for each server."""
     with ExitStack() as stack:
         yield lambda **options: [stack.enter_context(redlatch.connect(each.url, **options)) for each in servers]
 
 
 @pytest.fixture
 def open_theirs(java: Redisson, servers: List[RedisServer]) -> Iterator[OpenTheirs]:
-    """Opens a client of Redisson for each server."""
+    """Opens a Redisson client for each server."""
     with ExitStack() as stack:
         yield lambda **options: [stack.enter_context(closing(java.connect(each.url, **options))) for each in servers]
 
 
 def our_red(clients: List[redlatch.Client], name: str, **options: Any) -> redlatch.RedLock:
-    """Ours."""
+    """Returns redlatch's RedLock."""
     return redlatch.redlock(*(client.lock(name) for client in clients), **options)
 
 
 def their_red(java: Redisson, clients: List[RedissonClient], name: str) -> OnThread:
-    """Redisson's, as a thread of its own sees it."""
+    """Returns Redisson's RedLock, on a thread of its own."""
     return clients[0].red_lock(*(client.lock(name) for client in clients)).on(java.thread())
 
 
 def listening(clients: List[redlatch.Client]) -> bool:
-    """Whether one of ours waits for a message."""
+    """Returns whether a redlatch client waits for a message."""
     return any(client.stats()["subscriptions"] for client in clients)
 
 
 def hold_on_all(lock: redlatch.RedLock, servers: List[RedisServer], name: str) -> redlatch.Hold:
-    """Hold it on every server: one that is slow is done without, and taken along the next time."""
+    """Acquires the lock on every server. A grant without a slow server is released, and the acquire is repeated."""
 
     def held() -> bool:
         lock.acquire()
@@ -83,7 +83,7 @@ def hold_on_all(lock: redlatch.RedLock, servers: List[RedisServer], name: str) -
 def test_each_waits_for_the_other(
     java: Redisson, servers: List[RedisServer], open_ours: OpenOurs, open_theirs: OpenTheirs, name: str
 ) -> None:
-    """What one side holds the other waits for, and gets when it is released."""
+    """While one side holds, the other waits, and it gets the lock after the release."""
     clients = open_ours()
     theirs, party = their_red(java, open_theirs(), name), OurParty(our_red(clients, name, owner="handle"))
     theirs.lock()
@@ -104,7 +104,7 @@ def test_each_waits_for_the_other(
 
 
 def test_ours_dies(java: Redisson, servers: List[RedisServer], open_theirs: OpenTheirs, name: str) -> None:
-    """What a killed process of ours held is Redisson's when the leases have run out."""
+    """When the leases have ended, Redisson gets what a killed process of ours held."""
     theirs = their_red(java, open_theirs(), name)
     program = str(Path(__file__).with_name("our_red_holder.py"))
     command = [sys.executable, program, name, str(LEASE), *(server.url for server in servers)]
@@ -123,7 +123,7 @@ def test_ours_dies(java: Redisson, servers: List[RedisServer], open_theirs: Open
 def test_theirs_dies(
     servers: List[RedisServer], make_redisson: Callable[[], Redisson], open_ours: OpenOurs, name: str
 ) -> None:
-    """What a killed Redisson held is ours when the leases have run out."""
+    """When the leases have ended, we get what a killed Redisson held."""
     clients = open_ours()
     doomed = make_redisson()
     peers = [doomed.connect(server.url, lockWatchdogTimeout=round(LEASE * 1000)) for server in servers]
@@ -141,7 +141,8 @@ def test_theirs_dies(
 def test_we_force_theirs(
     java: Redisson, servers: List[RedisServer], open_ours: OpenOurs, open_theirs: OpenTheirs, name: str
 ) -> None:
-    """Our force release takes all of it from Redisson, whose unlock says nothing, and does not hurt who comes after."""
+    """Our force release takes all of it from Redisson. Redisson's unlock reports nothing, and does not affect the next
+    holder."""
     clients = open_ours()
     theirs, mine = their_red(java, open_theirs(), name), our_red(clients, name)
     theirs.lock()
@@ -157,7 +158,8 @@ def test_we_force_theirs(
 def test_they_force_ours(
     java: Redisson, servers: List[RedisServer], open_ours: OpenOurs, open_theirs: OpenTheirs, name: str
 ) -> None:
-    """forceUnlock of one member leaves us the majority, of two nothing; we are told, and our waiter is woken."""
+    """forceUnlock of one member leaves us the majority; of two members, nothing. Our hold reports the loss, and our
+    waiter is woken."""
     clients, waiters, peers = open_ours(watchdog_lease=LEASE), open_ours(), open_theirs()
     mine, thread = our_red(clients, name, owner="handle"), java.thread()
     with pytest.raises(PeerError, match="UnsupportedOperation"):

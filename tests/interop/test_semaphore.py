@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Semaphores beside Redisson's RSemaphore: permits taken and given across the line."""
+"""Semaphores with Redisson's RSemaphore: permits acquired and released across both sides."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ PERMITS_MAX = 2_147_483_647
 
 
 def channel(name: str) -> str:
-    """Where permits are told of."""
+    """Returns the channel of permits."""
     return f"redisson_sc:{{{name}}}"
 
 
 def listeners(server: RedisServer, name: str) -> int:
-    """How many connections listen for permits."""
+    """Returns how many connections are subscribed to the channel of permits."""
     return listeners_of(server, channel(name))
 
 
 @pytest.fixture
 def semaphore(ours: redlatch.Client, name: str) -> redlatch.Semaphore:
-    """Our side."""
+    """redlatch's semaphore."""
     return ours.semaphore(name)
 
 
 @pytest.fixture
 def rival(java: Redisson, theirs: RedissonClient, name: str) -> OnThread:
-    """Their side, as a thread of its own."""
+    """Redisson's semaphore, on a thread of its own."""
     return theirs.semaphore(name).on(java.thread())
 
 
 def our_wait(pool: ThreadPoolExecutor, call: Callable[[], Any]) -> Task:
-    """A call of ours on another thread."""
+    """Starts a redlatch call on another thread."""
     task = Task(call)
     pool.submit(task.run)
     return task
 
 
 def test_counts_are_the_same(semaphore: redlatch.Semaphore, rival: OnThread) -> None:
-    """Whatever one side does, the other reads."""
+    """Each side reads the changes of the other."""
     assert semaphore.try_set_permits(10) and not rival.trySetPermits(5)
     assert semaphore.acquire(2) and rival.availablePermits() == 8
     rival.acquire(3)
@@ -73,7 +73,7 @@ def test_ours_release_wakes_theirs(
     semaphore: redlatch.Semaphore, rival: OnThread, server: RedisServer, name: str,
     note_seconds: Callable[[str, float], None],
 ) -> None:
-    """For each way to give permits."""
+    """Each way to add permits wakes Redisson's waiter."""
     for give in (semaphore.release, semaphore.release_if_exists, lambda: semaphore.add_permits(1)):
         waiting = rival.start("acquire")
         wait_until(lambda: listeners(server, name) == 1)
@@ -89,7 +89,7 @@ def test_ours_release_wakes_theirs(
 
 
 def test_our_set_wakes_theirs(semaphore: redlatch.Semaphore, rival: OnThread, server: RedisServer, name: str) -> None:
-    """A semaphore that begins to exist."""
+    """Permits are set for a semaphore that did not exist."""
     waiting = rival.start("acquire", 2)
     wait_until(lambda: listeners(server, name) == 1)
     semaphore.try_set_permits(2)
@@ -100,7 +100,7 @@ def test_theirs_release_wakes_ours(
     ours: redlatch.Client, semaphore: redlatch.Semaphore, rival: OnThread, server: RedisServer, monitor: Monitor,
     name: str, note_seconds: Callable[[str, float], None],
 ) -> None:
-    """Between its park and the message our waiter sends nothing."""
+    """Our waiter sends nothing between its park and the message."""
     with ThreadPoolExecutor(1) as pool:
         for give, arguments in (("release", [2]), ("addPermits", [2]), *([] if OLDER else [("releaseIfExists", [2])])):
             listening, mark = listeners(server, name) == 1, monitor.mark()
@@ -117,7 +117,7 @@ def test_theirs_release_wakes_ours(
 
 
 def test_theirs_set_wakes_ours(semaphore: redlatch.Semaphore, rival: OnThread, server: RedisServer, name: str) -> None:
-    """A semaphore that begins to exist."""
+    """Permits are set for a semaphore that did not exist."""
     with ThreadPoolExecutor(1) as pool:
         waiting = our_wait(pool, lambda: semaphore.acquire(2))
         wait_until(lambda: listeners(server, name) == 1)
@@ -139,7 +139,7 @@ def test_waits_that_end(semaphore: redlatch.Semaphore, rival: OnThread) -> None:
 
 
 def test_deleted_and_expired_by_theirs(semaphore: redlatch.Semaphore, rival: OnThread) -> None:
-    """The waiters of either side go on waiting for permits."""
+    """After a deletion or an expiry, the waiters of either side go on waiting for permits."""
     semaphore.try_set_permits(5)
     assert rival.delete() is True
     assert semaphore.available() == 0 and not semaphore.acquire(blocking=False)
@@ -152,7 +152,7 @@ def test_deleted_and_expired_by_theirs(semaphore: redlatch.Semaphore, rival: OnT
 def test_many_turns(
     make_ours: MakeOurs, java: Redisson, theirs: RedissonClient, name: str, permits: int
 ) -> None:
-    """Threads of both sides take turns; no more are inside than there are permits, and none is lost."""
+    """Threads of both sides take turns. There are never more inside than permits, and no permit is lost."""
     inside: List[int] = []
     most: List[int] = []
 
@@ -181,7 +181,7 @@ def test_many_turns(
 def test_permits_of_a_dead_process_stay_taken(
     make_redisson: Callable[[], Redisson], server: RedisServer, semaphore: redlatch.Semaphore, name: str
 ) -> None:
-    """The format has no owner of a permit (W-16); who needs one takes a permit semaphore."""
+    """The format has no owner of a permit (W-16). A permit semaphore has."""
     semaphore.try_set_permits(1)
     java = make_redisson()
     java.connect(server.url).semaphore(name).on(java.thread()).acquire()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots migrate to another node of a cluster and back while one side holds and the other waits: the hold is respected
-and renewed wherever it is, and who waits has the lock after the release, also after one in the middle of a migration.
+"""Slots migrate to another node of a cluster and back while one side holds and the other waits. The hold is respected
+and renewed on each node. The waiter gets the lock after the release, even after a release in the middle of a migration.
 
-The node that a slot leaves ends the subscriptions of the slot. Redisson does not subscribe again: a waiter of its that
-waits meanwhile is not woken, and rechecks when the lease that it was told is over.
+The node that a slot leaves ends the subscriptions of the slot. Redisson does not subscribe again: its waiter is not
+woken, and rechecks when the lease that it read has ended.
 Played on the topologies that are clusters.
 """
 
@@ -23,7 +23,7 @@ from support.cluster import Cluster, call
 from support.redisson import Redisson, RedissonClient
 from test_failover import DOWN_AFTER_MS, KIND_NAMES, LEASE, Clients, Scene, wait_listening, wait_renewed
 
-# When a waiter of Redisson's that is not woken rechecks, on a busy machine.
+# When a Redisson waiter that was not woken rechecks, on a busy machine.
 THEY_RECHECK = LEASE + 10.0
 
 pytestmark = pytest.mark.timeout(300)
@@ -32,7 +32,7 @@ who_holds = pytest.mark.parametrize("ours_holds", [True, False], ids=["ours-hold
 
 @pytest.fixture(name="cluster")
 def cluster_fixture(tmp_path: Path) -> Iterator[Cluster]:
-    """Nodes of the test's own. The first has the slots of all names."""
+    """The nodes for one test. The first node has the slots of all names."""
     with topologies.make(topologies.NAME, tmp_path, DOWN_AFTER_MS) as topology:
         assert isinstance(topology, topologies.Clustered)
         yield topology.cluster
@@ -40,7 +40,7 @@ def cluster_fixture(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture(name="clients")
 def clients_fixture(cluster: Cluster, java: Redisson) -> Iterator[Clients]:
-    """Both sides."""
+    """Both sides' clients."""
     url = cluster.servers[0].url
     with redlatch.connect(url, watchdog_lease=LEASE) as ours, ExitStack() as stack:
         theirs: RedissonClient = java.connect(url, lockWatchdogTimeout=round(LEASE * 1000))
@@ -50,8 +50,9 @@ def clients_fixture(cluster: Cluster, java: Redisson) -> Iterator[Clients]:
 
 @who_holds
 def test_slots_move_there_and_back(cluster: Cluster, clients: Clients, name: str, ours_holds: bool) -> None:
-    """All kinds at once: refused and renewed on the other node, then on the first again. A release wakes a waiter of
-    ours, which listens wherever the slot is. Redisson's does not any more, and has the lock when it rechecks."""
+    """All kinds at once: refused and renewed on the other node, then on the first again. A release wakes our waiter,
+    whose subscription follows the slot. Redisson's waiter has no subscription any more, and gets the lock when it
+    rechecks."""
     scenes = [Scene(kind, name, clients, ours_holds) for kind in KIND_NAMES]
     keys = [key for scene in scenes for key in scene.keys]
     channels = [each for scene in scenes for each in scene.channels]
@@ -75,7 +76,7 @@ def test_slots_move_there_and_back(cluster: Cluster, clients: Clients, name: str
 
 
 def move_keys(cluster: Cluster, name: str) -> None:
-    """Takes what is in a migrating slot to its target, where it stays until the migration ends."""
+    """Moves the keys of a migrating slot to the target node. The slot stays until the migration ends."""
     source, target = cluster.servers[:2]
     while keys := call(source, "CLUSTER", "GETKEYSINSLOT", cluster.slot_of(name), 100):
         call(source, "MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
@@ -86,8 +87,8 @@ def move_keys(cluster: Cluster, name: str) -> None:
 def test_a_release_in_the_middle_of_a_migration(
     cluster: Cluster, clients: Clients, name: str, kind: str, ours_holds: bool
 ) -> None:
-    """The key is at the new node, and the slot is not: a release finds it there, or waits for the slot. Who waits has
-    the lock when the slot has arrived: ours soon, Redisson's when it rechecks."""
+    """The key is at the new node, and the slot is not. A release finds the key there, or waits for the slot. When the
+    slot has arrived, our waiter gets the lock soon; Redisson's gets it when it rechecks."""
     scene = Scene(kind, name, clients, ours_holds)
     home, elsewhere = cluster.servers[:2]
     wait_listening(home, scene.channels)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios of Redisson's own RedissonLockTest and RedissonLockExpirationRenewalTest that no other test of ours plays.
+"""Scenarios of Redisson's RedissonLockTest and RedissonLockExpirationRenewalTest that no other test here plays.
 
-docs/proof/redisson.md says which test of theirs each one stands for.
+docs/proof/redisson.md names Redisson's test for each of these.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from support.redisson import Redisson, RedissonClient
 from support.wire import channels_about
 
 MakeOurs = Callable[..., redlatch.Client]
-# Kinds of which Redisson plays the same scenario.
+# The kinds with which Redisson plays the same scenario.
 with_groups = pytest.mark.parametrize("kind", ["mutex", "group"])
 
 
 def count_under(locks: List[redlatch.Lock], turns: int, pause: float = 0.0) -> int:
-    """A thread for each lock increments a number so often, under the lock; the number."""
+    """A thread for each lock increments a number `turns` times under the lock. Returns the number."""
     number = 0
 
     def increment(lock: redlatch.Lock) -> None:
@@ -60,7 +60,7 @@ def test_concurrency_loop_of_many_clients(make_ours: MakeOurs, name: str) -> Non
 
 
 def test_concurrency_of_attempts(ours: redlatch.Client, name: str) -> None:
-    """Sixteen threads try without waiting; who gets the lock is alone."""
+    """Sixteen threads try without waiting. Only one is inside at a time."""
     inside: List[int] = []
     granted: List[int] = []
 
@@ -84,7 +84,7 @@ def test_concurrency_of_attempts(ours: redlatch.Client, name: str) -> None:
 def test_many_names_and_threads_leave_no_subscription(
     make_ours: MakeOurs, server: RedisServer, name: str, kind: str
 ) -> None:
-    """32 threads go through five names; all subscriptions are gone a little later."""
+    """32 threads acquire and release five names. All subscriptions end a little later."""
     client = make_ours(tuning=redlatch.Tuning(linger=0.1))
 
     def turn(number: int) -> None:
@@ -98,7 +98,7 @@ def test_many_names_and_threads_leave_no_subscription(
 
 @with_groups
 def test_one_connection_for_all_subscriptions(make_ours: MakeOurs, server: RedisServer, name: str, kind: str) -> None:
-    """Waiters for two locks at once are all granted, over the one connection that a client listens on."""
+    """Waiters for two locks at once are all granted, over the one connection of a client for messages."""
     client = make_ours()
     locks = [KINDS[kind].ours(client, f"{name}:{number}") for number in range(2)]
 
@@ -116,7 +116,7 @@ def test_one_connection_for_all_subscriptions(make_ours: MakeOurs, server: Redis
 
 
 def test_ttl_of_levels(ours: redlatch.Client, name: str) -> None:
-    """Three levels with a lease of 10 s, two released: the lease is still that of the last."""
+    """Three acquires with a lease of 10 s, two releases: the lease is still that of the last acquire."""
     lock = ours.lock(name)
     for _ in range(3):
         lock.acquire(lease=10)
@@ -126,7 +126,7 @@ def test_ttl_of_levels(ours: redlatch.Client, name: str) -> None:
 
 
 def test_ttl(ours: redlatch.Client, theirs: RedissonClient, name: str) -> None:
-    """The lease in hours, nothing when free, the watchdog's; Redisson reads the same."""
+    """A lease of an hour, no lease when free, the watchdog lease. Redisson reads the same."""
     lock, seen = ours.lock(name), theirs.lock(name).on(0)
     lock.acquire(lease=3600)
     assert 3599 < lock.state().ttl <= 3600 and 3_599_000 < seen.remainTimeToLive() <= 3_600_000
@@ -137,7 +137,7 @@ def test_ttl(ours: redlatch.Client, theirs: RedissonClient, name: str) -> None:
 
 
 def test_hold_count(ours: redlatch.Client, name: str) -> None:
-    """0, 1, 0, 2, 1, 0."""
+    """The hold counts are 0, 1, 0, 2, 1, 0."""
     lock = ours.lock(name)
     seen = [lock.hold_count()]
     for call in (lock.acquire, lock.release, lambda: lock.acquire() and lock.acquire(), lock.release, lock.release):
@@ -148,7 +148,7 @@ def test_hold_count(ours: redlatch.Client, name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["mutex", "spin", "group"])
 def test_server_down(make_server: Callable[..., RedisServer], name: str, kind: str) -> None:
-    """A wait for a lock of a server that is gone raises."""
+    """An acquire raises if the server is gone."""
     server = make_server()
     with redlatch.connect(server.url, tuning=redlatch.Tuning(close_timeout=0.1)) as client:
         server.stop()
@@ -157,10 +157,10 @@ def test_server_down(make_server: Callable[..., RedisServer], name: str, kind: s
 
 
 def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: str) -> None:
-    """The server restarts while the lock is held: the holder is told, and a new lock of the client is renewed.
+    """The server restarts while the lock is held. The hold reports the loss, and a new hold of the client is renewed.
 
-    The test waits for the client to find out: a release that meets the broken connection itself cannot know whether the
-    server carried it out before it went, and is a success as long as the lease is not over.
+    The test waits until the client notices: a release that hits the broken connection cannot know whether the server
+    ran it before it went, and succeeds as long as the lease has not ended.
     """
     server = make_server()
     with redlatch.connect(server.url, watchdog_lease=3.0) as client:
@@ -179,7 +179,7 @@ def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: 
 
 
 def test_renewal_beside_nested_locks(make_ours: MakeOurs, name: str) -> None:
-    """After one thread took and released two levels, the lock of the next thread is renewed for some leases."""
+    """After one thread acquired and released twice, the next thread's hold is renewed for some leases."""
     client = make_ours(watchdog_lease=3.0)
     lock = client.lock(name)
 
@@ -200,13 +200,13 @@ def test_renewal_beside_nested_locks(make_ours: MakeOurs, name: str) -> None:
 def test_an_interrupted_redisson_is_not_renewed(
     java: Redisson, ours: redlatch.Client, theirs: RedissonClient, monitor: Monitor, name: str
 ) -> None:
-    """A Redisson thread that is interrupted while it waits for our lock never has it afterwards. Its group locks pay no
-    heed to interrupts while they wait."""
+    """A Redisson thread that is interrupted while it waits for our lock never gets it afterwards. Redisson's group
+    locks ignore interrupts while they wait."""
     lock, thread = ours.lock(name), java.thread()
     lock.acquire()
     mark = monitor.mark()
     waiting = KINDS["mutex"].theirs(theirs, name).start(thread, "lockInterruptibly")
-    wait_parked(monitor, mark, name)  # it swallows an interrupt that comes while it subscribes
+    wait_parked(monitor, mark, name)  # Redisson swallows an interrupt that comes while it subscribes
     wait_until(lambda: waiting.done or java.interrupt(thread))
     error = waiting.error()
     assert "InterruptedException" in (error.kind, *error.causes)
@@ -218,7 +218,7 @@ def test_an_interrupted_redisson_is_not_renewed(
 @pytest.mark.parametrize("waits", [True, False], ids=["lock", "try-lock"])
 @pytest.mark.parametrize(("threads", "turns"), [(2, 50), (2, 250), (5, 100), (10, 50), (20, 25)])
 def test_heavy(ours: redlatch.Client, server: RedisServer, name: str, threads: int, turns: int, waits: bool) -> None:
-    """Threads go through the same names: a lock, a key written under it, a permit given and taken. All end."""
+    """Threads use the same names: a lock, a key written under it, a permit released and acquired. All threads end."""
     gate = ours.semaphore(f"{name}:gate")
 
     def work(_number: int) -> int:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios of Redisson's own RedissonReadWriteLockTest, played by ours, and by both where that says more.
+"""Scenarios of Redisson's RedissonReadWriteLockTest, played by redlatch, and by both libraries where that shows more.
 
-docs/proof/redisson.md says which test of theirs each one stands for. Times are shorter than theirs: leases
-of seconds became leases of tenths.
+docs/proof/redisson.md names Redisson's test for each of these. Times are shorter than Redisson's: leases of seconds
+became leases of tenths.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MakeOurs = Callable[..., redlatch.Client]
 
 
 def on_thread(call: Callable[[], Any]) -> Any:
-    """What a call returns that another thread makes, which then ends."""
+    """Makes a call on another thread, which then ends. Returns the result of the call."""
     task = Task(call)
     thread = threading.Thread(target=task.run)
     thread.start()
@@ -33,7 +33,7 @@ def on_thread(call: Callable[[], Any]) -> Any:
 
 
 def test_read_leases_end_one_by_one(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """Readers with leases of 1 s and 0.5 s: a writer enters when the longer one is over, not before."""
+    """Readers with leases of 1 s and 0.5 s: a writer gets the lock when the longer lease ends, not before."""
     started = time.monotonic()
     assert ours.read_write_lock(name).read.acquire(lease=1.0)
     assert make_ours().read_write_lock(name).read.acquire(lease=0.5)
@@ -43,7 +43,7 @@ def test_read_leases_end_one_by_one(ours: redlatch.Client, make_ours: MakeOurs, 
 
 
 def test_a_writers_own_read(ours: redlatch.Client, theirs: RedissonClient, name: str) -> None:
-    """While somebody writes, the read lock is not locked; it is when the writer reads as well."""
+    """While another owner writes, the read lock is not locked. It is locked when the writer reads as well."""
     read, write = sides(ours, name)
     seen = theirs.read_lock(name).on(0)
     with write:
@@ -54,7 +54,7 @@ def test_a_writers_own_read(ours: redlatch.Client, theirs: RedissonClient, name:
 
 
 def test_fifty_reads_are_renewed(make_ours: MakeOurs, name: str) -> None:
-    """Fifty readers on ten threads hold for several leases of the watchdog, and none is lost."""
+    """Fifty readers on ten threads hold for several watchdog leases, and no hold is lost."""
     client = make_ours(watchdog_lease=3.0)
     began: Any = client.stats()["renewals"]
 
@@ -85,7 +85,8 @@ def test_a_name_in_braces(ours: redlatch.Client, server: RedisServer, name: str)
 
 
 def test_nested_write_acquires_with_leases(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """Levels of 1.2 s and 0.2 s: others are refused until the longest is over, and leases are not added up (W-13)."""
+    """Nested acquires of 1.2 s and 0.2 s: others are refused until the longest lease ends, and leases are not added up
+    (W-13)."""
     _, write = sides(ours, name)
     other = make_ours().read_write_lock(name).write
     started = time.monotonic()
@@ -96,14 +97,15 @@ def test_nested_write_acquires_with_leases(ours: redlatch.Client, make_ours: Mak
 
 
 def test_readers_enter_when_a_writers_lease_ends(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """A write lease of 0.5 s that nobody releases; two readers enter then."""
+    """A write lease of 0.5 s without a release. Two readers get the lock when it ends."""
     assert ours.read_write_lock(name).write.acquire(lease=0.5)
     for _ in range(2):
         assert make_ours().read_write_lock(name).read.acquire(timeout=5)
 
 
 def test_a_reader_who_leaves_leaves_the_others_lease(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """A reader with 1 s; another one with the watchdog's 30 s comes and goes; a writer enters after that 1 s."""
+    """A reader with 1 s; another with the watchdog's 30 s comes and goes; a writer gets the lock when the 1 s have
+    ended."""
     assert ours.read_write_lock(name).read.acquire(lease=1.0)
     with make_ours().read_write_lock(name).read:
         pass
@@ -111,7 +113,7 @@ def test_a_reader_who_leaves_leaves_the_others_lease(ours: redlatch.Client, make
 
 
 def test_two_read_acquires_and_one_release(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """Two levels of 0.8 s, one released: a writer enters when the lease of the other is over."""
+    """Two acquires of 0.8 s, one release: a writer gets the lock when the lease of the other ends."""
     read, _ = sides(ours, name)
     writer = make_ours().read_write_lock(name).write
     assert read.acquire(lease=0.8) and read.acquire(lease=0.8)
@@ -121,7 +123,7 @@ def test_two_read_acquires_and_one_release(ours: redlatch.Client, make_ours: Mak
 
 
 def test_write_read_unread_unwrite(ours: redlatch.Client, name: str) -> None:
-    """Write, read, release the read: still write-locked; release the write: free."""
+    """Write, read, release the read: still write-locked. Release the write: free."""
     read, write = sides(ours, name)
     assert write.acquire() and read.acquire()
     read.release()
@@ -131,7 +133,7 @@ def test_write_read_unread_unwrite(ours: redlatch.Client, name: str) -> None:
 
 
 def test_twenty_readers_wait_for_a_writer(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """They are in at the same time: twenty holds of 0.3 s end long before twenty times that."""
+    """The readers hold at the same time: twenty holds of 0.3 s end long before twenty times that."""
     writer = make_ours().read_write_lock(name).write
     assert writer.acquire()
 
@@ -150,7 +152,7 @@ def test_twenty_readers_wait_for_a_writer(ours: redlatch.Client, make_ours: Make
 
 
 def test_a_writer_who_reads_keeps_others_out(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """Others neither read nor write beside it; after the write release nobody writes until the read is released."""
+    """Others neither read nor write meanwhile. After the write release nobody writes until the read is released."""
     read, write = sides(ours, name)
     other = make_ours().read_write_lock(name)
     assert write.acquire() and read.acquire()
@@ -164,7 +166,7 @@ def test_a_writer_who_reads_keeps_others_out(ours: redlatch.Client, make_ours: M
 
 
 def test_write_levels(ours: redlatch.Client, name: str) -> None:
-    """Two levels of a writer: another thread is refused until both are released."""
+    """A writer acquires twice: another thread is refused until both are released."""
     _, write = sides(ours, name)
     assert write.acquire() and write.acquire()
     assert not on_thread(lambda: write.acquire(blocking=False))
@@ -175,7 +177,7 @@ def test_write_levels(ours: redlatch.Client, name: str) -> None:
 
 
 def test_two_readers_and_a_writer(ours: redlatch.Client, make_ours: MakeOurs, name: str) -> None:
-    """The writer is refused until both are gone; a force release of an absent lock says so."""
+    """The writer is refused until both readers have released. A force release of a free lock returns False."""
     readers = [make_ours().read_write_lock(name).read for _ in range(2)]
     writer = ours.read_write_lock(name).write
     assert not readers[0].force_release()
@@ -189,7 +191,7 @@ def test_two_readers_and_a_writer(ours: redlatch.Client, make_ours: MakeOurs, na
 
 
 def test_leases_of_both_modes_are_renewed(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
-    """A writer who reads, for many leases; then the read alone, for many more: the lease never comes near its end."""
+    """A writer who reads, for many renewals; then only the read, for as many: the lease never comes near its end."""
     client = make_ours(watchdog_lease=3.0)
     read, write = sides(client, name)
     assert write.acquire() and read.acquire()
@@ -206,7 +208,8 @@ def test_leases_of_both_modes_are_renewed(make_ours: MakeOurs, server: RedisServ
 
 @pytest.mark.parametrize("side", ["read", "write"])
 def test_a_lease_that_ends(make_ours: MakeOurs, name: str, side: str) -> None:
-    """The lease of 0.4 s ends by itself: the next one enters, and the release of the first says LOST."""
+    """The lease of 0.4 s ends by itself. The next owner gets the lock, and the first one's release raises
+    LockLostError."""
     first, second = (getattr(make_ours().read_write_lock(name), side) for _ in range(2))
     assert first.acquire(lease=0.4)
     assert second.acquire(timeout=5)
@@ -218,7 +221,7 @@ def test_a_lease_that_ends(make_ours: MakeOurs, name: str, side: str) -> None:
 
 @pytest.mark.parametrize("side", ["read", "write"])
 def test_counts_and_questions(ours: redlatch.Client, name: str, side: str) -> None:
-    """Hold counts 0, 1, 2, 1, 0; another thread holds nothing, and sees that the lock is locked."""
+    """Hold counts 0, 1, 2, 1, 0. Another thread holds nothing, and sees that the lock is locked."""
     lock: redlatch.Lock = getattr(ours.read_write_lock(name), side)
     seen: List[int] = [lock.hold_count()]
     for call in (lock.acquire, lock.acquire, lock.release, lock.release):
@@ -235,7 +238,7 @@ def test_counts_and_questions(ours: redlatch.Client, name: str, side: str) -> No
 
 @pytest.mark.parametrize(("clients", "turns"), [(1, 15), (16, 30), (60, 1)], ids=["one", "loop", "many"])
 def test_random_readers_and_writers(make_ours: MakeOurs, name: str, clients: int, turns: int) -> None:
-    """Readers and writers at random, on one client or many: writers are alone, and every number is counted."""
+    """Readers and writers at random, of one client or many. A writer is alone, and every increment counts."""
     locks = [make_ours().read_write_lock(name) for _ in range(clients)] * (15 if clients == 1 else 1)
     written = 0
     wrong: List[str] = []
@@ -267,7 +270,8 @@ def test_random_readers_and_writers(make_ours: MakeOurs, name: str, clients: int
 
 
 def test_a_dead_reader_costs_its_own_lease(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
-    """testMultiInstanceReadLockZombieCleanup among ours: one dies reading, another reads on, and a writer gets in."""
+    """testMultiInstanceReadLockZombieCleanup with redlatch alone: one reader dies, another holds on, and a writer gets
+    the lock."""
     dead = make_ours(watchdog_lease=1.2, release_on_close=False)
     assert dead.read_write_lock(name).read.acquire()
     reader = make_ours(watchdog_lease=1.2).read_write_lock(name).read
@@ -280,7 +284,7 @@ def test_a_dead_reader_costs_its_own_lease(make_ours: MakeOurs, server: RedisSer
 
 
 def test_many_dead_readers(make_ours: MakeOurs, server: RedisServer, name: str) -> None:
-    """Twenty clients die with three levels each; a writer waits for one lease, not for twenty."""
+    """Twenty clients die with a hold count of three each. A writer waits for one lease, not for twenty."""
     started = time.monotonic()
     for _ in range(20):
         doomed = make_ours(watchdog_lease=1.0, release_on_close=False)
@@ -293,7 +297,7 @@ def test_many_dead_readers(make_ours: MakeOurs, server: RedisServer, name: str) 
 
 @pytest.mark.parametrize("side", ["read", "write"])
 def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: str, side: str) -> None:
-    """The server restarts while a side is held: the holder is told, and a new hold is renewed."""
+    """The server restarts while a mode is held. The hold reports the loss, and a new hold is renewed."""
     server = make_server()
     with redlatch.connect(server.url, watchdog_lease=3.0) as client:
         lock: redlatch.Lock = getattr(client.read_write_lock(name), side)
@@ -313,7 +317,8 @@ def test_renewal_after_a_restart(make_server: Callable[..., RedisServer], name: 
 def test_their_nested_write_acquires_add_up_and_are_waited_for(
     java: Redisson, theirs: RedissonClient, ours: redlatch.Client, server: RedisServer, name: str
 ) -> None:
-    """Redisson's own writers add leases (W-13): ours waits for what stands there, and is woken by the release."""
+    """Redisson's own writers add up leases (W-13). Our waiter respects the resulting lease, and the release wakes
+    it."""
     thread, lock = java.thread(), theirs.write_lock(name)
     for _ in range(2):
         assert lock.call(thread, "tryLock", ms(0), ms(20_000))

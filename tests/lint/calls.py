@@ -1,10 +1,10 @@
-"""In which order the files of a folder call each other, and how many calls run against it.
+"""Checks the order in which the files of a folder call each other, and counts the calls against it.
 
-A folder with a file ORDER is counted. ORDER lists the folder's modules (`lock` is lock.c with lock.h), callers above
-what they call. An arrow leads from a module to another one whose function or table it names in a body or an
-initializer. So a function that is put into a table counts for the module that fills the table, also from the rows of a
-.def file. An arrow that leads to a line further up in ORDER runs up. Modules that reach each other are a cycle. The
-head of ORDER states how many arrows may run up, and how many modules may be in one cycle.
+A folder with a file ORDER is checked. ORDER lists the folder's modules (`lock` is lock.c with lock.h), callers above
+the modules that they call. An arrow leads from a module to another one whose function or table it names in a body or an
+initializer. So a function in a table counts for the module that fills the table, also from the rows of a .def file. An
+arrow that leads to a line further up in ORDER runs up. Modules that reach each other form a cycle. The head of ORDER
+limits how many arrows may run up, and how many modules may be in one cycle.
 
     calls.py [FOLDER]...    prints the figures, every arrow that runs up, and the cycles
     calls.py --best FOLDER  prints an order with as few arrows up as a search finds
@@ -21,7 +21,7 @@ from tree import files
 
 FOLDERS = ["core/src/client", "core/src/protocol"]
 ORDER = "ORDER"
-# What is no code: comments, texts, preprocessor lines. What a macro stands for is code.
+# Not code: comments, texts, preprocessor lines. The replacement text of a macro is code.
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 TEXT = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w*)((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
@@ -29,13 +29,13 @@ WORD = re.compile(r"(?<![\w.])(?<!->)[A-Za-z_]\w*")
 HEAD = re.compile(r"(\w+)\s*\([^{}=;]*\)\s*$")          # of a function, before its brace
 TABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*=\s*$")  # of a table, before its brace
 LIMIT = re.compile(r"^# (\d+) arrows may run up, (\d+) modules may be in one cycle$", re.MULTILINE)
-# What a module takes of the rows of a .def file.
+# The columns that a module uses from the rows of a .def file.
 ROWS = re.compile(r"^#define (\w+)\((.*?)\) (.*)\n#include \"(\w+\.def)\"", re.MULTILINE)
 Arrows = Set[Tuple[str, str]]
 
 
 class Module:
-    """What a .c file and its header define for others, keep to themselves, and name."""
+    """The names that a .c file and its header define for others, define as static, and use."""
 
     def __init__(self) -> None:
         self.defined: Set[str] = set()
@@ -43,7 +43,7 @@ class Module:
         self.named: Set[str] = set()
 
     def read(self, text: str) -> None:
-        """Adds a file: what stands before a brace at file scope is defined, what stands in braces is named."""
+        """Adds a file. The names before a brace at file scope are defined; the names within braces are used."""
         text = TEXT.sub(" 0 ", COMMENT.sub(" ", text))
         for match in DIRECTIVE.finditer(text):
             if match[1] == "define":
@@ -64,7 +64,7 @@ class Module:
                 begin = match.end()
 
     def define(self, head: str) -> None:
-        """Notes the name that this head gives to its braces, if it is one of a function or a table."""
+        """Notes the name that the text before a brace defines, if it is a function or a table."""
         found = HEAD.search(head) or TABLE.search(head)
         if found:
             private = re.search(r"\bstatic\b(?! inline)", head)
@@ -72,7 +72,7 @@ class Module:
 
 
 def named_in_rows(folder: Path, text: str) -> Set[str]:
-    """What a module names by its macros for the rows of .def files."""
+    """Returns the names that a module uses through its macros for the rows of .def files."""
     named: Set[str] = set()
     for macro, parameters, body, name in ROWS.findall(text):
         columns = enumerate(re.split(r",\s*", parameters))
@@ -84,7 +84,7 @@ def named_in_rows(folder: Path, text: str) -> Set[str]:
 
 
 def modules_of(folder: Path) -> Dict[str, Module]:
-    """The folder's modules by name."""
+    """Returns the folder's modules by name."""
     modules: Dict[str, Module] = {}
     for path in files(folder, [".c", ".h"]):
         text = path.read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def modules_of(folder: Path) -> Dict[str, Module]:
 
 
 def arrows_of(modules: Dict[str, Module]) -> Dict[Tuple[str, str], Set[str]]:
-    """Who names what of whom."""
+    """Returns the arrows between modules, each with the names that it stands for."""
     home = {name: module for module, content in modules.items() for name in content.defined}
     arrows: Dict[Tuple[str, str], Set[str]] = {}
     for module, content in modules.items():
@@ -106,13 +106,13 @@ def arrows_of(modules: Dict[str, Module]) -> Dict[Tuple[str, str], Set[str]]:
 
 
 def running_up(order: List[str], arrows: Arrows) -> List[Tuple[str, str]]:
-    """The arrows to a module further up, in the order of their beginnings."""
+    """Returns the arrows to a module further up, ordered by the modules that they start from."""
     line = {module: number for number, module in enumerate(order)}
     return sorted((arrow for arrow in arrows if line[arrow[0]] > line[arrow[1]]), key=lambda arrow: line[arrow[0]])
 
 
 def cycles(modules: List[str], arrows: Arrows) -> List[List[str]]:
-    """The sets of modules that reach each other, the largest first."""
+    """Returns the sets of modules that reach each other, the largest first."""
     reached: Dict[str, Set[str]] = {}
     for module in modules:
         found: Set[str] = set()
@@ -128,13 +128,13 @@ def cycles(modules: List[str], arrows: Arrows) -> List[List[str]]:
 
 
 def improved(order: List[str], arrows: Arrows) -> List[str]:
-    """Moves each module to its best line until nothing improves."""
+    """Moves each module to its best line until the order does not improve any more."""
     better = True
     while better:
         better = False
         for module in list(order):
             rest = [other for other in order if other != module]
-            costs = [sum((other, module) in arrows for other in rest)]  # at the top: all that call it run up
+            costs = [sum((other, module) in arrows for other in rest)]  # at the top: all calls of it run up
             for other in rest:
                 costs.append(costs[-1] + ((module, other) in arrows) - ((other, module) in arrows))
             if min(costs) < costs[order.index(module)]:
@@ -144,7 +144,7 @@ def improved(order: List[str], arrows: Arrows) -> List[str]:
 
 
 def best(modules: List[str], arrows: Arrows, given: List[str]) -> List[str]:
-    """An order with few arrows up: the best of the given one and of many random ones, each improved."""
+    """Returns an order with few arrows up: the best of the given order and of many random ones, each improved."""
     chance = random.Random(1)
     known = [module for module in given if module in modules]
     found = improved(known + [module for module in modules if module not in known], arrows)
@@ -156,12 +156,12 @@ def best(modules: List[str], arrows: Arrows, given: List[str]) -> List[str]:
 
 
 def read_order(text: str) -> List[str]:
-    """The lines of ORDER that name modules."""
+    """Returns the lines of ORDER that name modules."""
     return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about the folders that have an ORDER."""
+    """Returns all complaints about the folders that have an ORDER."""
     complaints: List[str] = []
     for name in FOLDERS:
         if not (root / name / ORDER).exists():
@@ -185,7 +185,7 @@ def check(root: Path) -> List[str]:
 
 
 def main() -> None:
-    """Prints what was asked for."""
+    """Prints the figures, or a better order."""
     root = Path(__file__).resolve().parents[2]
     names = [name for name in sys.argv[1:] if name != "--best"] or FOLDERS
     for name in names:

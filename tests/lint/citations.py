@@ -1,7 +1,7 @@
-"""Where a source cites the wire format by a section or a difference, the specification has one of that number.
+"""Checks that each citation of the wire format, by a section or a difference, is in the specification.
 
 A citation is "wire format 2.9", also in lists ("wire format 2.1, 1.6") and across the end of a line. A difference from
-Redisson is cited as "W-" and its number, anywhere. On the pages of the specification "section 2.9" is a citation, too.
+Redisson is cited anywhere as "W-" and its number. On the pages of the specification "section 2.9" is a citation, too.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -15,7 +15,7 @@ from tree import complaint, files, lines
 PAGE = "docs/reference/wire-format.md"
 CITING = [".c", ".h", ".def", ".py", ".pyi", ".lua", ".sh", ".cmake", ".i", ".in", ".java", ".go", ".mjs", ".json",
           ".md", "dev", "run", "CMakeLists.txt"]
-LINT = "tests/lint"  # whose own sources show what is wrong
+LINT = "tests/lint"  # its sources contain wrong examples
 
 HEADING = re.compile(r"#{1,6} (\d+(?:\.\d+)*)\.? ")
 DIFFERENCE_ROW = re.compile(r"\| (W-\d+) ")
@@ -29,13 +29,13 @@ NUMBER = re.compile(r"W-\d+|\d+(?:\.\d+)*")
 
 
 def pages(root: Path) -> List[Path]:
-    """The specification: one page, or that and those of a folder with its name."""
+    """Returns the pages of the specification: one page, and those of a folder with its name if there is one."""
     page = root / PAGE
     return [path for path in [page, *files(page.with_suffix(""), [".md"])] if path.is_file()]
 
 
 def headings(root: Path) -> Set[str]:
-    """The numbers of all headings, and of all rows of differences."""
+    """Returns the numbers of all headings and of all rows of differences."""
     found: Set[str] = set()
     for page in pages(root):
         for _, line in lines(page):
@@ -46,8 +46,8 @@ def headings(root: Path) -> Set[str]:
 
 
 def citations(path: Path, form: "re.Pattern[str]") -> List[Tuple[int, str]]:
-    """What a file cites, each with the line on which the citation begins. Lines are joined without what makes them
-    comments, as a citation may go on on the next one."""
+    """Returns the citations of a file, each with the line on which it begins. Lines are joined without comment markers,
+    since a citation may go on in the next line."""
     text, starts, numbers = "", [], []
     for number, line in lines(path):
         starts.append(len(text))
@@ -61,12 +61,12 @@ def citations(path: Path, form: "re.Pattern[str]") -> List[Tuple[int, str]]:
 
 
 def in_order(numbers: Set[str]) -> List[str]:
-    """Sections as they are counted, then differences."""
+    """Returns sections in their order, then differences."""
     return sorted(numbers, key=lambda number: (number[0] == "W", [int(part) for part in re.findall(r"\d+", number)]))
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about citations of what the specification does not have."""
+    """Returns all complaints about citations that the specification does not have."""
     known = headings(root)
     has = ", ".join(in_order(known)) or "no headings"
     of_the_format = set(pages(root))

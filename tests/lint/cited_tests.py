@@ -1,4 +1,4 @@
-"""Every test that a page cites, as `FOLDER/FILE::NAME` below tests/, is there.
+"""Checks that every test exists that a page cites as `FOLDER/FILE::NAME` below tests/.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,7 +13,7 @@ CITED = re.compile(r"`((?:tests/)?[\w/]+\.(?:py|c|lua))::(\w+)`")
 
 
 def what_is_wrong(root: Path, file: str, name: str) -> str:
-    """Why a citation leads nowhere; empty if it leads to a test."""
+    """Returns why a citation is wrong, or "" if it names a test."""
     path = root / "tests" / file.removeprefix("tests/")
     if not path.is_file():
         return f"there is no {path.relative_to(root)}"
@@ -23,7 +23,7 @@ def what_is_wrong(root: Path, file: str, name: str) -> str:
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about tests that pages cite."""
+    """Returns all complaints about tests that pages cite."""
     complaints: List[str] = []
     for page in files(root, [".md"]):
         for number, line in lines(page):

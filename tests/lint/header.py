@@ -1,4 +1,4 @@
-"""The public headers: each compiles alone as C and C++, document every function, and name exactly what is exported.
+"""Checks that each public header compiles alone as C and C++, documents every function, and names exactly the exports.
 
     header.py BUILD    BUILD/core holds libredlatch.so and libredlatch.a
 SPDX-License-Identifier: Apache-2.0
@@ -21,19 +21,19 @@ COMPILERS = [
     ["cc", "-x", "c", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"],
     ["c++", "-x", "c++", "-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"],
 ]
-# What the text between the marks may rely on, as the bindings see it.
+# The types that the text between the marks uses, as the bindings know them.
 TYPES = ("typedef int int32_t; typedef unsigned uint32_t; "
          "typedef long int64_t; typedef unsigned long uint64_t, size_t;\n")
 
 
 def surface() -> str:
-    """The text that the bindings are generated from, comments and all."""
+    """Returns the text from which the bindings are generated, with its comments."""
     texts = [header.read_text(encoding="utf-8") for header in HEADERS]
     return "".join(text[text.index(MARKS[0]):text.index(MARKS[1])] for text in texts)
 
 
 def declared() -> List[c_ast.Decl]:
-    """The header's functions, by a parser that knows nothing but standard C."""
+    """Returns the header's functions, by a parser of standard C only."""
     done = subprocess.run(["cc", "-E", "-P", "-DREDLATCH_API=", "-x", "c", "-"], input=surface(), text=True,
                           stdout=subprocess.PIPE, check=True)
     tree = c_parser.CParser().parse(TYPES + done.stdout)
@@ -41,12 +41,12 @@ def declared() -> List[c_ast.Decl]:
 
 
 def names_of_map() -> Set[str]:
-    """What the version script exports."""
+    """Returns the names that the version script exports."""
     return set(re.findall(r"^\s+(\w+);$", MAP.read_text(encoding="utf-8"), flags=re.MULTILINE))
 
 
 def names_of(library: Path) -> Set[str]:
-    """What a library really exports; the version nodes are left out."""
+    """Returns the names that a library exports, without the version nodes."""
     flags = ["-D"] if library.suffix == ".so" else []
     done = subprocess.run(["nm", *flags, "--defined-only", "--extern-only", "--format=posix", str(library)], text=True,
                           stdout=subprocess.PIPE, check=True)
@@ -55,7 +55,7 @@ def names_of(library: Path) -> Set[str]:
 
 
 def compile_complaints() -> List[str]:
-    """Each header alone, as strict C99 and as C++17."""
+    """Compiles each header alone, as strict C99 and as C++17."""
     complaints = []
     for command in COMPILERS:
         for header in HEADERS:
@@ -66,14 +66,14 @@ def compile_complaints() -> List[str]:
 
 
 def comment_complaints(functions: Set[str]) -> List[str]:
-    """Each function stands right below a comment that says since when it is there."""
+    """Each function must follow a comment that ends with the version since which it exists."""
     documented = re.findall(r"Since \d+\.\d+\. ?\*/\nREDLATCH_API [^;{]*?\b(redlatch_\w+)\(", surface())
     return [f"{name}: expected a comment right before it that ends with 'Since <version>.'"
             for name in sorted(functions - set(documented))]
 
 
 def type_complaints(functions: List[c_ast.Decl]) -> List[str]:
-    """Only types that every binding can carry: no variable arguments, no enumeration, no plain long."""
+    """Only types that every binding supports may be used: no variable arguments, no enumeration, no plain long."""
     complaints = []
     for function in functions:
         for parameter in function.type.args.params:
@@ -91,7 +91,7 @@ def type_complaints(functions: List[c_ast.Decl]) -> List[str]:
 
 
 def main() -> int:
-    """The exit status; every complaint is printed."""
+    """Prints every complaint and returns the exit status."""
     if len(sys.argv) != 2:
         raise SystemExit("usage: header.py BUILD")
     core = Path(sys.argv[1]) / "core"

@@ -1,7 +1,7 @@
-"""Which floor of the core may include what.
+"""Checks which layer of the core includes which headers.
 
-Each layer may use its own headers and those of the layers below it; only the link layer may use hiredis; the protocol
-layer is pure, so that the simulation runs the very same code.
+Each layer may use its own headers and those of lower layers. Only the link layer may use hiredis. The protocol layer is
+pure, so that the simulation runs the same code.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -18,14 +18,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def headers_by_layer(source: Path) -> Dict[str, List[str]]:
-    """The names of the headers on each layer."""
+    """Returns the names of the headers in each layer."""
     found = {layer: [path.name for path in files(source / layer, [".h", ".def"])] for layer in LAYERS}
     found["protocol"].append(GENERATED)
     return found
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about includes in core/src."""
+    """Returns all complaints about includes in core/src."""
     source = root / "core" / "src"
     headers = headers_by_layer(source)
     public = {path.name for path in files(root / "core" / "include", [".h"])}
@@ -45,7 +45,7 @@ def check(root: Path) -> List[str]:
 
 
 def error_reply(layer: str, quote: str, name: str, allowed: "set[str]") -> str:
-    """Why this layer may not include that name; empty if it may."""
+    """Returns why this layer may not include that name, or "" if it may."""
     if "hiredis" in name:
         return "" if layer == "link" and name == "hiredis.h" else f"{name}: only core/src/link may use <hiredis.h>"
     if quote == '"':

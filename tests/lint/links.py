@@ -1,5 +1,5 @@
-"""Every link on a page leads to a file of the tree, and to a heading of it where it names one; every page of docs/ that
-a source names is there; and each is in the list of the site's pages.
+"""Checks that every link on a page leads to a file of the tree, and to a heading if it names one. Every page of docs/
+that a source names must exist, and every page must be in the list of the site's pages.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,7 +11,7 @@ from typing import List, Set
 from tree import complaint, files, lines
 
 NAMING = [".c", ".h", ".def", ".py", ".pyi", ".lua", ".sh", ".cmake", ".i", ".md", "dev", "run", "CMakeLists.txt"]
-LINT = "tests/lint"  # whose own sources show what is wrong
+LINT = "tests/lint"  # its sources contain wrong examples
 
 SITE = "site/mkdocs.yml"
 
@@ -22,7 +22,7 @@ MARKUP = re.compile(r"`|\[([^\]]*)\]\([^)]*\)")
 
 
 def anchors(page: Path) -> Set[str]:
-    """The anchors of a page's headings, as GitHub makes them of their words."""
+    """Returns the anchors of a page's headings, as GitHub derives them."""
     found: Set[str] = set()
     fenced = False
     for _, line in lines(page):
@@ -35,7 +35,7 @@ def anchors(page: Path) -> Set[str]:
 
 
 def what_is_wrong(root: Path, page: Path, target: str) -> str:
-    """Why a link leads nowhere; empty if it leads somewhere."""
+    """Returns why a link is wrong, or "" if it is right."""
     path, _, anchor = target.partition("#")
     file = (page.parent / path).resolve() if path else page
     if not file.exists():
@@ -48,7 +48,8 @@ def what_is_wrong(root: Path, page: Path, target: str) -> str:
 
 
 def not_on_the_site(root: Path) -> List[str]:
-    """Complaints about pages that the site neither lists nor leaves out by a line such as "  /internals/decisions/"."""
+    """Returns complaints about pages that the site neither lists nor excludes by a line such as "
+    /internals/decisions/"."""
     site = root / SITE
     listed = site.read_text(encoding="utf-8") if site.is_file() else ""
     left_out = tuple(line.strip()[1:] for line in listed.splitlines() if re.fullmatch(r" +/.*/", line))
@@ -58,7 +59,7 @@ def not_on_the_site(root: Path) -> List[str]:
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about links and names of pages."""
+    """Returns all complaints about links and about names of pages."""
     complaints = not_on_the_site(root)
     for page in files(root, [".md"]):
         fenced = False

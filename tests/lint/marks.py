@@ -1,4 +1,4 @@
-"""Every source file has its licence in a line of its own near its top, and none says of itself that it is not done.
+"""Checks that every source file has its licence line near its top, and no marker of unfinished work.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,12 +15,12 @@ NO_TEXT_OF_OURS = {"redlatch.pc.in"}
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 LICENCE_LINE = re.compile(rf"\W*{re.escape(LICENCE)}\W*$")
 HEAD_LINES = 40
-# Written in pieces, so that this file does not find itself.
+# In pieces, so that this file has no marker itself.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about licence lines and markers."""
+    """Returns all complaints about licence lines and markers."""
     complaints = []
     for path in files(root, LICENCED):
         head = [line for number, line in lines(path) if number <= HEAD_LINES]

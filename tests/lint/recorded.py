@@ -1,4 +1,5 @@
-"""The table of recorded runs in docs/proof/verification.md is what tests/mutate/recorded and tests/fuzz/recorded make.
+"""Checks that docs/proof/verification.md has the table of recorded runs in tests/mutate/recorded and
+tests/fuzz/recorded.
 
     recorded.py    writes the table
 SPDX-License-Identifier: Apache-2.0
@@ -14,7 +15,8 @@ NONE = "No run is recorded in the tree."
 
 
 def mutation(run: Dict[str, Any]) -> str:
-    """What a run of mutants found: of those that could be noticed, how many were, in all and by area."""
+    """Returns the result of a mutation run: how many of the mutants that can be noticed were noticed, in all and by
+    area."""
     areas: Dict[str, Dict[str, int]] = run["areas"]
     whole = {key: sum(area[key] for area in areas.values()) for key in ("noticed", "lived", "equivalent")}
     shares = [f"{name} {some['noticed']} of {some['noticed'] + some['lived']}" for name, some in areas.items()]
@@ -25,7 +27,7 @@ def mutation(run: Dict[str, Any]) -> str:
 
 
 def fuzzing(run: Dict[str, Any]) -> str:
-    """How long generated input was fed to how many targets, and how many targets failed."""
+    """Returns the result of a fuzzing run: hours, targets, inputs, and the targets that failed."""
     targets: Dict[str, Dict[str, Any]] = run["targets"]
     hours = sum(target["seconds"] for target in targets.values()) / 3600
     inputs = f"{sum(target['inputs'] for target in targets.values()):,}".replace(",", " ")
@@ -38,7 +40,7 @@ TOOLS = {"mutation": ("tests/mutate/recorded", mutation), "fuzzing": ("tests/fuz
 
 
 def table(root: Path) -> str:
-    """The rows of each tool, the newest first."""
+    """Returns the rows of each tool, the newest first."""
     rows = []
     for tool, (folder, result) in TOOLS.items():
         for path in sorted((root / folder).glob("*.json"), reverse=True):
@@ -50,14 +52,14 @@ def table(root: Path) -> str:
 
 
 def made(root: Path, before: str) -> str:
-    """The page with the table; the page as it is if it has not both marks."""
+    """Returns the page with the table, or the page unchanged if it lacks a mark."""
     head, begin, rest = before.partition(BEGIN)
     _, end, foot = rest.partition(END)
     return f"{head}{BEGIN}\n\n{table(root)}\n\n{END}{foot}" if begin and end else before
 
 
 def check(root: Path) -> List[str]:
-    """Whether the page has the marks, and between them the table."""
+    """Returns a complaint if the page lacks the marks or the table between them."""
     text = (root / PAGE).read_text(encoding="utf-8")
     if BEGIN not in text or END not in text:
         return [f"{PAGE}: expected the marks '{BEGIN}' and '{END}'"]

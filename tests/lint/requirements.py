@@ -1,5 +1,5 @@
-"""The locks of Python packages: each requirements.txt is made of the requirements.in beside it, has a hash of
-everything, and no address.
+"""Checks the locks of Python packages: each requirements.txt is made from the requirements.in in its folder, has a hash
+of every package, and no address.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,7 +12,7 @@ from tree import complaint, files, lines
 
 
 def entries(path: Path) -> List[Tuple[int, str, int]]:
-    """What a file of requirements pins: the line, "name==version", and how many hashes it is given."""
+    """Returns the pins of a file of requirements: the line, "name==version", and the number of hashes."""
     found: List[Tuple[int, str, int]] = []
     for number, line in lines(path):
         words = line.split("#")[0].split()
@@ -25,12 +25,12 @@ def entries(path: Path) -> List[Tuple[int, str, int]]:
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about them."""
+    """Returns all complaints about the locks."""
     return [each for wanted in files(root, ["requirements.in"]) for each in check_pair(root, wanted)]
 
 
 def check_pair(root: Path, wanted: Path) -> List[str]:
-    """All complaints about the two files of one folder."""
+    """Returns all complaints about the two files of one folder."""
     complaints: List[str] = []
     lock = wanted.with_suffix(".txt")
     locked: Set[str] = set()

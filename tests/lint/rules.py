@@ -1,5 +1,6 @@
 """Runs the project's own text rules over the tree: layers, the order of calls, sizes, licence lines and markers,
-versions, the lock of Python packages, citations of the wire format and of tests, links between pages, retired words.
+versions, the locks of Python packages, citations of the wire format and of tests, links between pages, retired words,
+the table of recorded runs.
 
     rules.py [ROOT]        prints every complaint, fails if there is one
     rules.py --selftest    plants one violation of each rule and demands that it is found
@@ -108,14 +109,14 @@ PLANTS: List[Tuple[str, str, str]] = [
 
 
 def complaints(root: Path) -> List[str]:
-    """What all rules have to say."""
+    """Returns the complaints of all rules."""
     rules = [layers, calls, sizes, marks, versions, requirements, citations, cited_tests, links, words,
              recorded]
     return [found for rule in rules for found in rule.check(root)]
 
 
 def plant(contents: "dict[str, str]") -> List[str]:
-    """The complaints about a small tree with these files."""
+    """Returns the complaints about a small tree with these files."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for name, text in contents.items():
@@ -125,7 +126,7 @@ def plant(contents: "dict[str, str]") -> List[str]:
 
 
 def selftest() -> int:
-    """How many plants got another answer than they deserve."""
+    """Returns how many plants did not get the expected complaint."""
     wrong = len(plant(GOOD))
     if wrong:
         print("\n".join(["the good tree gets complaints:", *plant(GOOD)]))
@@ -139,7 +140,7 @@ def selftest() -> int:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     if sys.argv[1:] == ["--selftest"]:
         return 1 if selftest() else 0
     found = complaints(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2])

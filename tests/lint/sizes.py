@@ -1,4 +1,4 @@
-"""Small rooms: how long files, lines and Python functions may be (functions in C are clang-tidy's).
+"""Checks how long files, lines and Python functions are. For functions in C, clang-tidy does.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,7 +17,7 @@ SOURCES = [".c", ".h", ".def", ".py", ".lua", ".sh", ".cmake", ".i", "dev", "run
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about sizes."""
+    """Returns all complaints about sizes."""
     complaints = []
     for path in files(root, SOURCES):
         last = 0
@@ -32,7 +32,7 @@ def check(root: Path) -> List[str]:
 
 
 def long_functions(root: Path, path: Path) -> List[str]:
-    """Complaints about the functions of one Python file."""
+    """Returns complaints about the functions of one Python file."""
     complaints = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno is not None:

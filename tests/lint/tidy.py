@@ -1,5 +1,5 @@
-"""Runs clang-tidy over every C file of ours, each once, two at a time. The analyzer, which takes nearly all of the
-time, follows the paths of the product only: those of tests run under the sanitizers.
+"""Runs clang-tidy over every C file of the project, each once, two at a time. The analyzer, which takes nearly all of
+the time, follows only the paths of the product. The tests run under the sanitizers.
 
     tidy.py BUILD    BUILD holds compile_commands.json
 SPDX-License-Identifier: Apache-2.0
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def program() -> str:
-    """clang-tidy, whatever version there is."""
+    """Returns the name of clang-tidy, of any version."""
     names = ["clang-tidy", *(f"clang-tidy-{version}" for version in range(30, 13, -1))]
     found = next((name for name in names if shutil.which(name)), None)
     if found is None:
@@ -27,7 +27,8 @@ def program() -> str:
 
 
 def own_files(build: Path, database: Path) -> List[str]:
-    """Our C files; `database` gets one compile command for each, since some are compiled several times."""
+    """Returns the project's C files. `database` gets one compile command for each, since some are compiled several
+    times."""
     commands: Dict[str, Dict[str, str]] = {}
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         path = Path(entry["directory"], entry["file"]).resolve()
@@ -39,7 +40,7 @@ def own_files(build: Path, database: Path) -> List[str]:
 
 
 def main() -> int:
-    """The exit status; what clang-tidy says is printed."""
+    """Prints the output of clang-tidy and returns the exit status."""
     if len(sys.argv) != 2:
         raise SystemExit("usage: tidy.py BUILD")
     build = Path(sys.argv[1])

@@ -1,4 +1,4 @@
-"""One version: what the packages and the change log say is what the header says.
+"""Checks that the packages and the change log have the version of the header.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,13 +11,13 @@ HEADER = "core/include/redlatch.h"
 
 
 def first(path: Path, pattern: str) -> Optional[str]:
-    """The first group of the first match in a file, or None."""
+    """Returns the first group of the first match in a file, or None."""
     match = re.search(pattern, path.read_text(encoding="utf-8"), flags=re.MULTILINE) if path.exists() else None
     return match[1] if match else None
 
 
 def check(root: Path) -> List[str]:
-    """All places that say another version than the header."""
+    """Returns a complaint about each place that has another version than the header."""
     version = first(root / HEADER, r'^#define REDLATCH_VERSION "([^"]+)"$')
     if version is None:
         return [f"{HEADER}: expected a line like: #define REDLATCH_VERSION \"1.2.3\""]
@@ -43,7 +43,7 @@ def check(root: Path) -> List[str]:
 
 
 def sources(rock: Path, version: str) -> List[str]:
-    """Where a rockspec says that its sources are: the archive of this version, under the tag of this version."""
+    """Returns complaints about the sources of a rockspec: they must be the archive of this version, under its tag."""
     name = f"redlatch-lua-{version}"
     url, folder = first(rock, r'^    url = "([^"]+)"'), first(rock, r'^    dir = "([^"]+)"')
     complaints = []

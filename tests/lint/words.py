@@ -1,6 +1,6 @@
-"""Retired words do not come back: those of the tables at the end of the glossary, as parts of names and in prose.
+"""Checks that the retired words of the glossary's last tables do not come back, as parts of names and in prose.
 
-A name's parts are what underscores and capitals separate. Strings and comments are looked at for prose alone.
+Underscores and capitals separate the parts of a name. Strings and comments are checked only for prose.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -14,7 +14,7 @@ GLOSSARY = "docs/internals/glossary.md"
 CODE = [".c", ".h", ".def", ".i", ".py", ".pyi", ".lua"]
 FOLDERS = ("core", "bindings", "python", "lua-rock", "tests")
 PAGES = ("core", "bindings", "python", "lua-rock", "docs", "tests", "examples", "README.md")
-LINT = ("tests/lint/words.py", "tests/lint/rules.py")  # which name them
+LINT = ("tests/lint/words.py", "tests/lint/rules.py")  # contain the words themselves
 
 C_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 PYTHON_TEXT = re.compile(r'""".*?"""|#[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
@@ -25,7 +25,7 @@ STARS = {"**": ".*", "*": "[^/]*"}
 
 
 class Retired(NamedTuple):
-    """A row of the glossary: where its words may not be part of a name, and which names may stay."""
+    """A row of the glossary: the files in which its words may not be part of a name, and the names that may stay."""
 
     instead: str
     where: List[Pattern[str]]
@@ -33,7 +33,7 @@ class Retired(NamedTuple):
 
 
 def rows(root: Path, heading: str) -> List[List[str]]:
-    """The rows of the table with that first column."""
+    """Returns the rows of the table with that first column."""
     page = root / GLOSSARY
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     found = re.search(rf"^\| {heading} \|.*\n\|[-| ]+\n((?:\|.*\n)*)", text, re.MULTILINE)
@@ -41,18 +41,18 @@ def rows(root: Path, heading: str) -> List[List[str]]:
 
 
 def listed(cell: str) -> List[str]:
-    """What a cell lists with commas."""
+    """Returns the items of a cell, separated by commas."""
     return [item.strip() for item in cell.split(",") if item.strip()]
 
 
 def pattern(glob: str) -> Pattern[str]:
-    """A glob as a regular expression: ** crosses folders."""
+    """Returns a glob as a regular expression: ** crosses folders."""
     parts = re.split(r"(\*\*|\*)", glob)
     return re.compile("".join(STARS.get(part) or re.escape(part) for part in parts) + "$")
 
 
 def retired(root: Path) -> Dict[str, Retired]:
-    """Each retired word."""
+    """Returns each retired word with its row."""
     found = {}
     for words, instead, where, kept in rows(root, "retired"):
         row = Retired(instead, [pattern(glob) for glob in listed(where)], set(listed(kept)))
@@ -61,7 +61,7 @@ def retired(root: Path) -> Dict[str, Retired]:
 
 
 def split(path: Path, text: str) -> Tuple[str, str]:
-    """Code and prose of a source, each with the lines where they are."""
+    """Returns the code and the prose of a source, each on its original lines."""
     texts = {".py": PYTHON_TEXT, ".pyi": PYTHON_TEXT, ".lua": LUA_TEXT}.get(path.suffix, C_TEXT)
     blank = re.compile(r"[^\n]")
     code = texts.sub(lambda match: blank.sub(" ", match[0]), text)
@@ -70,7 +70,7 @@ def split(path: Path, text: str) -> Tuple[str, str]:
 
 
 def check_names(root: Path, path: Path, code: str, words: Dict[str, Retired]) -> List[str]:
-    """Names of a source that have a retired word in them, each once."""
+    """Returns complaints about the names of a source that contain a retired word, each name once."""
     name_of_file = path.relative_to(root).as_posix()
     here = {word: row for word, row in words.items()
             if not row.where or any(glob.match(name_of_file) for glob in row.where)}
@@ -89,7 +89,7 @@ def check_names(root: Path, path: Path, code: str, words: Dict[str, Retired]) ->
 
 
 def check(root: Path) -> List[str]:
-    """All complaints about retired words."""
+    """Returns all complaints about retired words."""
     words = retired(root)
     phrases = [(re.compile(rf"\b{phrase}\b", re.IGNORECASE), instead)
                for phrase, instead in rows(root, "not in prose")]

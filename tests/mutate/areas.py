@@ -1,4 +1,4 @@
-"""The areas mutants are drawn from, and the files of each.
+"""The areas from which mutants are drawn, and the files of each.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -9,7 +9,7 @@ from typing import Dict, List, Tuple
 
 from lexer import C, LUA, PYTHON
 
-# Headers are left out: what they hold beyond declarations is used by everything.
+# Headers are left out: what they have beyond declarations is used everywhere.
 AREAS: Dict[str, Tuple[str, ...]] = {
     "protocol": ("core/src/protocol/*.c",),
     "link": ("core/src/link/*.c", "core/src/base/*.c"),
@@ -19,18 +19,18 @@ AREAS: Dict[str, Tuple[str, ...]] = {
     "lua": ("lua-rock/redlatch/*.lua", "bindings/lua_*.c"),
     "command": ("core/cli/*.c",),
 }
-# What only other builds have in it: it cannot be compiled into this one, and no test can notice it.
+# Files of other builds only. They cannot be compiled into this build, and no test can notice a mutant of them.
 OF_OTHER_BUILDS = {"core/src/link/tls_none.c"}
 LANGUAGES = {".c": C, ".lua": LUA, ".py": PYTHON}
 
 
 def files(root: Path, area: str, globs: List[str]) -> List[Path]:
-    """The files of an area, relative to the root; with globs those that one of them matches."""
+    """Returns the files of an area, relative to the root. With globs, only the files that one of them matches."""
     found = sorted({path.relative_to(root) for pattern in AREAS[area] for path in root.glob(pattern)})
     return [path for path in found if str(path) not in OF_OTHER_BUILDS
             and (not globs or any(fnmatch.fnmatch(str(path), glob) for glob in globs))]
 
 
 def language(path: Path) -> str:
-    """The language of a file."""
+    """Returns the language of a file."""
     return LANGUAGES[path.suffix]

@@ -1,6 +1,6 @@
-"""Whether a mutant compiles, and whether its machine code or byte code differs from the original's.
+"""Checks whether a mutant compiles, and whether its machine code or byte code differs from the original's.
 
-What compiles to the same code is no mutant; what does not compile is none either.
+An edit that compiles to the same code, or does not compile, is no mutant.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -28,7 +28,7 @@ class Comparer:
 
     @cache  # noqa: B019 - one comparer lives as long as the program
     def compilers(self) -> Dict[str, List[str]]:
-        """How each C file is compiled, without the planted faults."""
+        """Returns the compiler command of each C file, without the planted faults."""
         database = json.loads((self.tree.build / "compile_commands.json").read_text(encoding="utf-8"))
         found: Dict[str, List[str]] = {}
         for entry in database:
@@ -39,7 +39,7 @@ class Comparer:
         return found
 
     def code(self, path: str, text: str) -> Optional[bytes]:
-        """What a file compiles to, without the numbers of its lines; None if it does not compile."""
+        """Returns the code that a file compiles to, without line numbers. Returns None if it does not compile."""
         kind = language(Path(path))
         if kind == C:
             return self.object_of(path, text)
@@ -51,7 +51,7 @@ class Comparer:
             return None
 
     def object_of(self, path: str, text: str) -> Optional[bytes]:
-        """The object file of a C file, compiled under one name for all."""
+        """Returns the object file of a C file. All files are compiled under the same name."""
         words = list(self.compilers()[path])
         scratch = self.tree.home / "scratch.c"
         scratch.write_text(text, encoding="utf-8")
@@ -65,14 +65,14 @@ class Comparer:
         return result.read_bytes() if done.returncode == 0 else None
 
     def chunk_of(self, path: str, text: str) -> Optional[bytes]:
-        """The byte code of a Lua file: that of Redis' Lua for scripts, else of the newest."""
+        """Returns the byte code of a Lua file: scripts by the Lua of Redis, others by the newest Lua."""
         compiler = "luac5.1" if path.startswith("core/") else "luac5.4"
         done = subprocess.run([compiler, "-s", "-o", "-", "-"], input=text.encode(), stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, check=False)
         return done.stdout if done.returncode == 0 else None
 
     def judge(self, path: str, mutated: str) -> str:
-        """What becomes of the file."""
+        """Returns whether the file is a mutant, the same code as the original, or does not compile."""
         if path not in self.originals:
             original = (self.tree.path / path).read_text(encoding="utf-8")
             self.originals[path] = self.code(path, original)
@@ -85,7 +85,7 @@ class Comparer:
 
 
 def plain(code: CodeType) -> Tuple[object, ...]:
-    """What a code object does, without where it stands."""
+    """Returns the parts of a code object that decide what it does, without its position."""
     constants = [plain(part) if isinstance(part, CodeType) else (type(part).__name__, part) for part in code.co_consts]
     return (code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
             code.co_argcount, code.co_kwonlyargcount, code.co_flags)

@@ -1,8 +1,8 @@
-"""Which end-to-end test files run which functions of C and Python, so that a mutant is shown to those only:
-./dev mutate --map.
+"""Records which end-to-end test files run which functions of C and Python, so that only those files run against a
+mutant: ./dev mutate --map.
 
-Each file is run once against a build that counts lines. What gcov and recorder/sitecustomize.py say is kept in
-build/mutate/map.json. A function that the map does not know is asked of all files, so that an old map costs time and
+Each test file is run once against a build that counts lines. The results of gcov and of recorder/sitecustomize.py are
+kept in build/mutate/map.json. If the map does not know a function, all test files run, so an old map costs time and
 hides nothing.
 SPDX-License-Identifier: Apache-2.0
 """
@@ -22,7 +22,7 @@ RECORDER = Path(__file__).with_name("recorder")
 
 
 def functions_run(build: Path) -> Set[str]:
-    """The functions of the core and the command that ran, by the counters in a build folder."""
+    """Returns the functions of the core and the command that ran, by the counters in a build folder."""
     counters = sorted(str(path) for path in build.rglob("*.gcda"))
     found: Set[str] = set()
     for begin in range(0, len(counters), 50):
@@ -35,7 +35,7 @@ def functions_run(build: Path) -> Set[str]:
 
 
 def run_file(tree: Worktree, file: str) -> Set[str]:
-    """The functions that one file of tests runs. Tests that fail for the slow build run functions all the same."""
+    """Returns the functions that one test file runs. Tests that fail because of the slow build count, too."""
     build = tree.path / FOLDER
     for path in build.rglob("*.gcda"):
         path.unlink()
@@ -50,7 +50,8 @@ def run_file(tree: Worktree, file: str) -> Set[str]:
 
 
 def record(tree: Worktree) -> None:
-    """Runs every file and keeps the map; what is there already of an interrupted run is not run again."""
+    """Runs every test file and keeps the map. Results of an interrupted run are kept, and these files do not run
+    again."""
     definitions = ["-DREDLATCH_COVERAGE=ON", "-DREDLATCH_PYTHON=ON", "-DREDLATCH_LUA=lua5.1;lua5.4",
                    f"-DPython_EXECUTABLE={tree.python}"]
     configure(tree, FOLDER, definitions)

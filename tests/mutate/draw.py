@@ -1,5 +1,5 @@
-"""Which mutants are drawn, and in what order: decided by the seed and the mutant's own text, so that code that changes
-elsewhere changes nothing here.
+"""Draws the mutants and orders them. The seed and the mutant's own text decide, so changes of other code do not change
+the draw.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,12 +11,12 @@ from mutants import Mutant
 
 
 def rank(seed: str, text: str) -> bytes:
-    """A place in an order that the seed decides."""
+    """Returns a sort key that the seed decides."""
     return sha256(f"{seed}\n{text}".encode()).digest()
 
 
 def order_of(seed: str, mutants: List[Mutant]) -> Iterator[Mutant]:
-    """The mutants of an area in the order in which they are drawn: the operators take turns."""
+    """Yields the mutants of an area in the order in which they are drawn. The operators take turns."""
     by_operator: Dict[str, List[Mutant]] = {}
     for mutant in mutants:
         by_operator.setdefault(mutant.edit.operator, []).append(mutant)
@@ -29,6 +29,6 @@ def order_of(seed: str, mutants: List[Mutant]) -> Iterator[Mutant]:
 
 
 def shares(count: int, areas: List[str]) -> Dict[str, int]:
-    """How many are drawn from each area: the same from all; what is left over goes to the first."""
+    """Returns how many mutants are drawn from each area: the same number, and the remainder from the first areas."""
     each, more = divmod(count, len(areas))
     return {area: each + (place < more) for place, area in enumerate(areas)}

@@ -1,4 +1,4 @@
-"""An edit is what an operator does to a file: one span of the text gets another text.
+"""An edit is the change that an operator makes in a file: it replaces one span of the text.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -9,7 +9,7 @@ from source import Source
 
 
 class Edit(NamedTuple):
-    """Characters [start, end) become `text`, by the operator of that name."""
+    """Replaces characters [start, end) by `text`; made by the operator of that name."""
 
     operator: str
     start: int
@@ -17,12 +17,12 @@ class Edit(NamedTuple):
     text: str
 
     def apply(self, original: str) -> str:
-        """The mutated file. It has as many lines as the original, so that messages name the same ones."""
+        """Returns the mutated file. It has as many lines as the original, so messages name the same lines."""
         lost = original.count("\n", self.start, self.end) - self.text.count("\n")
         return original[:self.start] + self.text + "\n" * max(lost, 0) + original[self.end:]
 
 
 def replaced(operator: str, source: Source, first: int, end: int, text: str) -> Edit:
-    """Tokens [first, end) become `text`."""
+    """Returns an edit that replaces tokens [first, end) by `text`."""
     start, stop = source.span(first, end)
     return Edit(operator, start, stop, text)

@@ -1,4 +1,4 @@
-"""The mutants that change nothing anybody could notice, each with its reason: equivalent.txt beside this file.
+"""The mutants whose change cannot be noticed, each with its reason: equivalent.txt in this folder.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,13 +24,13 @@ class Entry(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of the mutant that is meant."""
+        """The key of the mutant of this entry."""
         words = [self.area, self.function, self.operator, self.before, self.after]
         return "\n".join(words + ([self.number] if self.number else []))
 
 
 def read(path: Path = PATH) -> Dict[str, Entry]:
-    """All entries by their keys. Entries are parted by empty lines; lines that begin with # are for readers."""
+    """Returns all entries by their keys. Empty lines separate entries; lines that begin with # are comments."""
     found: Dict[str, Entry] = {}
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     for block in "\n".join(lines).split("\n\n"):
@@ -41,7 +41,7 @@ def read(path: Path = PATH) -> Dict[str, Entry]:
 
 
 def parse(block: str) -> Entry:
-    """One entry: `area function operator`, the line before and after, why."""
+    """Parses one entry: `area function operator`, the line before and after, and the reason."""
     parts: Dict[str, str] = {}
     for line in block.splitlines():
         mark, _, rest = line.partition(" ")
@@ -55,13 +55,13 @@ def parse(block: str) -> Entry:
 
 
 def entry_text(mutant: Mutant) -> str:
-    """A mutant as an entry that lacks its reason."""
+    """Returns a mutant as an entry without its reason."""
     number = f" {mutant.number}" if mutant.number else ""
     return (f"mutant: {mutant.place} {mutant.function} {mutant.edit.operator}{number}\n"
             f"- {mutant.before}\n+ {mutant.after}\nbecause: ")
 
 
 def stale(entries: Dict[str, Entry], mutants: Iterable[Mutant]) -> List[Entry]:
-    """The entries that no mutant fits any more."""
+    """Returns the entries that no mutant fits any more."""
     keys = {mutant.key for mutant in mutants}
     return [entry for key, entry in entries.items() if key not in keys]

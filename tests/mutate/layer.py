@@ -1,4 +1,4 @@
-"""A layer is a set of tests that can notice a mutant: what is built for them, how they are run, in which order.
+"""A layer is a set of tests that can notice a mutant: what is built for them, how they run, and in which order.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,12 +15,12 @@ from processes import Command, Failure, Group
 from worktree import Worktree
 
 CORE = frozenset({"protocol", "link", "scripts", "client"})
-SLOWEST_START = 20.0  # seconds that any command is given beyond what it took without a mutant, times the factor
+SLOWEST_START = 20.0  # seconds that a command may take beyond its time without a mutant, times the factor
 FACTOR = 5.0
 
 
 class Batch(NamedTuple):
-    """Commands that run at the same time after some targets were built in a build folder."""
+    """Commands that run at the same time, after some targets were built in a build folder."""
 
     folder: str
     targets: Sequence[str]
@@ -28,7 +28,7 @@ class Batch(NamedTuple):
 
 
 class Layer:
-    """What is common to all layers; each is a subclass in a file of its own."""
+    """The common part of all layers. Each layer is a subclass in a file of its own."""
 
     name = ""
     areas: FrozenSet[str] = frozenset()
@@ -36,16 +36,17 @@ class Layer:
     def __init__(self, tree: Worktree, jobs: int, requested: FrozenSet[str]) -> None:
         self.tree = tree
         self.jobs = jobs
-        self.requested = requested & self.areas  # of which it will be asked
-        self.usual: Dict[str, float] = {}  # seconds of each command without a mutant
-        self.group: Optional[Group] = None  # of commands that run
+        self.requested = requested & self.areas  # the areas whose mutants it will get
+        self.usual: Dict[str, float] = {}  # seconds that each command takes without a mutant
+        self.group: Optional[Group] = None  # the running commands
         self.stopped = False
 
     def configure(self) -> None:
         """Configures the build folders that this layer builds in."""
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
-        """What is asked about a mutant, the likeliest first; without one all that mutants of self.asked may need."""
+        """Returns the runs for a mutant, the likeliest to notice it first. Without a mutant, returns all that mutants
+        of self.requested may need."""
         raise NotImplementedError
 
     def environment(self) -> Dict[str, str]:
@@ -54,19 +55,19 @@ class Layer:
                 "PYTHONDONTWRITEBYTECODE": "1"}
 
     def make(self, folder: str, targets: Sequence[str]) -> Optional[str]:
-        """Builds targets; what the build said if it failed."""
+        """Builds targets. Returns the output of a build that failed, otherwise None."""
         command = ["cmake", "--build", folder, "--parallel", str(self.jobs), "--target", *targets]
         done = subprocess.run(command, cwd=self.tree.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               check=False)
         return done.stdout if done.returncode else None
 
     def ask(self, mutant: Optional[Mutant]) -> Optional[Failure]:
-        """The first failure, or None when no test notices anything."""
+        """Runs the tests against a mutant. Returns the first failure, or None if no test notices the mutant."""
         for batch in self.batches(mutant):
             complaint = self.make(batch.folder, batch.targets) if batch.targets else None
             if complaint is not None:
                 return Failure("the build", complaint)
-            # Without a mutant no earlier time counts: it may be that of an idle machine, or of other areas.
+            # Without a mutant earlier times do not count: they may be of an idle machine or of other areas.
             commands = batch.commands if mutant is None else [
                 command._replace(timeout=self.timeout(command)) for command in batch.commands]
             failure, group = self.run(commands)
@@ -78,11 +79,11 @@ class Layer:
                 confirmed = self.run([again])[0] if again else failure
                 if confirmed:
                     return confirmed
-                failure = self.run(commands)[0]  # it was chance
+                failure = self.run(commands)[0]  # it failed by chance
         return None
 
     def run(self, commands: Sequence[Command]) -> Tuple[Optional[Failure], Group]:
-        """Runs commands at the same time, as far as there are jobs."""
+        """Runs commands, as many at the same time as there are jobs."""
         self.group = Group(self.tree.path, self.environment())
         failure = self.group.run(commands, self.jobs)
         if self.stopped:
@@ -90,25 +91,26 @@ class Layer:
         return failure, self.group
 
     def stop(self) -> None:
-        """Ends the commands that run, from another thread; who waits for them ends, too."""
+        """Ends the running commands, from another thread. The thread that waits for them ends, too."""
         self.stopped = True
         if self.group:
             self.group.stop()
 
     def observe(self, outputs: Dict[str, str]) -> None:
-        """Takes note of what the commands print without a mutant."""
+        """Called with the output of the commands without a mutant."""
 
     def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:
-        """What must fail, too, for a failure to count: of tests on the real clock one may fail by chance."""
+        """Returns a command that must fail, too, for a failure to count. A test on the real clock may fail by
+        chance."""
         return None
 
     def timeout(self, command: Command) -> float:
-        """When a command hangs, by what it takes without a mutant."""
+        """Returns the time after which a command hangs, based on its time without a mutant."""
         usual = self.usual.get(command.name)
         return command.timeout if usual is None else FACTOR * usual + SLOWEST_START
 
     def prepare(self) -> None:
-        """Builds and runs what it will be asked, without a mutant, once for each state of the project; it must pass."""
+        """Builds and runs everything without a mutant, once for each state of the project. All must pass."""
         if not self.requested:
             return
         self.configure()
@@ -128,14 +130,14 @@ class Layer:
         record.write_text(json.dumps(now), encoding="utf-8")
 
     def follow(self, other: Layer) -> None:
-        """Builds what it will be asked, as another copy's layer did, which has passed."""
+        """Builds what it will run, after the same layer of another copy has passed."""
         if self.requested:
             self.configure()
             self.build()
             self.usual = other.usual
 
     def build(self) -> None:
-        """Builds what it will be asked, so that nothing is left of a mutant of a run that was killed."""
+        """Builds what it will run, so that no mutant of a killed run remains."""
         for batch in self.batches(None):
             complaint = self.make(batch.folder, batch.targets) if batch.targets else None
             if complaint is not None:

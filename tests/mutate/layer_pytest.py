@@ -1,4 +1,4 @@
-"""What runs under pytest: the tests of Python's pure parts, the conformance traces, the end-to-end tests.
+"""The layers that run under pytest: tests of Python's pure parts, conformance traces, end-to-end tests.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,28 +14,28 @@ from mutants import Mutant
 from processes import HANGS, Command, Failure
 
 LANGUAGES = frozenset({"python", "lua", "command"})
-WRAPPERS = frozenset({"python", "lua"})  # which have a binding in C
+WRAPPERS = frozenset({"python", "lua"})  # languages with a binding in C
 LONGEST = 3600.0
-# The drivers of the traces that an area is in, and what is built for them; of the core that in C.
+# The conformance drivers that run an area's code, and the targets that they need. The core is tested with the C driver.
 DRIVERS = {"python": "python-", "lua": "(lua5.1- or lua5.4-)", "command": "shell-"}
 TARGETS = {"python": ["redlatch_python", "redlatch_python_package"], "lua": ["redlatch_lua"],
            "command": ["redlatch_cli"]}
-# The end-to-end tests of an area; of the core all, of Python all but those of the others.
+# The end-to-end tests of an area: for the core all, for Python all except those of the others.
 E2E = {"lua": ("test_95_lua*.py", "test_95_pages.py"),
        "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_pages.py")}
 NOT_OF_PYTHON = ("test_95_lua*.py", *E2E["command"][:2])
 LUA_FIRST = "lua5.4"
-# Here the command, and the C of the bindings, are built with the sanitizers, which notice leaks and what is used after
-# it was freed.
+# The build in which the command and the C of the bindings have the sanitizers, which notice leaks and uses after free.
 SANITIZED = "build/address"
-NOT_SANITIZED = "not slowest_command and not fifty_processes"  # what measures
-# Of the end-to-end test files that run the function, the likeliest first; of the core's no more are asked.
+NOT_SANITIZED = "not slowest_command and not fifty_processes"  # these tests measure
+# The end-to-end test files that run the function are divided into batches that end at these counts, the likeliest files
+# first. For the core, files beyond the last batch do not run.
 CHUNKS = {"python": (4, 16, 1000)}
 CHUNKS_OF_CORE = (4, 16)
 
 
 class Pytest(Layer):
-    """Builds what all languages load. A test that fails is run once more, alone, before it counts."""
+    """Builds what all languages load. A test that fails is repeated alone before it counts."""
 
     workers = 1
 
@@ -44,13 +44,13 @@ class Pytest(Layer):
                                        f"-DPython_EXECUTABLE={self.tree.python}"])
 
     def configure_sanitized(self) -> None:
-        """The build folder for what the sanitizers watch."""
+        """Configures the build folder with sanitizers."""
         configure(self.tree, SANITIZED, ["-DREDLATCH_SANITIZE=address,undefined", "-DREDLATCH_LUA=lua5.1;lua5.4",
                                          "-DREDLATCH_PYTHON=ON", f"-DPython_EXECUTABLE={self.tree.python}"])
 
     def batch(self, name: str, words: Sequence[str], targets: Sequence[str] = ("all",), folder: str = "build",
               variables: Sequence[str] = ()) -> Batch:
-        """One run of pytest that ends with the first failure, with variables of its environment."""
+        """Returns one run of pytest that ends at the first failure, with additional environment variables."""
         command = Command(name, ["env", *variables, *self.pytest(), "-x", *self.parallel(), *words], LONGEST)
         return Batch(folder, targets, [command])
 
@@ -58,12 +58,12 @@ class Pytest(Layer):
         return super().make(folder, self.tree.to_build(folder, targets))  # a test may load what others have built
 
     def pytest(self) -> List[str]:
-        """How pytest is called."""
+        """Returns the command line of pytest."""
         return [str(self.tree.python), "-m", "pytest", "--timeout=120", "--color=no", "-q", "-rfE", "-p",
                 "no:cacheprovider"]
 
     def parallel(self) -> List[str]:
-        """Most of these tests wait, so that several share a processor."""
+        """Most of these tests wait, so several workers share a processor."""
         return ["-n", str(self.workers * self.jobs), "--dist", "worksteal"] if self.workers > 1 else []
 
     def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:
@@ -88,7 +88,7 @@ class Python(Pytest):
 
 
 class Conformance(Pytest):
-    """The traces, by the drivers of the mutant's language; by that in C for the core."""
+    """The traces, by the drivers of the mutant's language; for the core, by the C driver."""
 
     name = "conformance"
     areas = CORE | LANGUAGES
@@ -107,7 +107,7 @@ class Conformance(Pytest):
         return [self.traces(area) for area in areas] + [self.traces(area, sanitized=True) for area in sanitized]
 
     def traces(self, area: str, *, sanitized: bool = False) -> Batch:
-        """The traces by some drivers."""
+        """Returns a run of the traces by the drivers of an area."""
         drivers = DRIVERS.get(area, "c-")
         words = ["tests/conformance/test_traces.py", "-k", f"test_trace and {drivers}"]
         targets = TARGETS.get(area, ["conformance_c"])
@@ -118,9 +118,9 @@ class Conformance(Pytest):
 
 
 class EndToEnd(Pytest):
-    """The end-to-end tests: those files first that run the mutated function and little else, by coverage_map.py; of Lua
-    those by one Lua before all. Of the core the likeliest files are asked, not all: a survivor may be noticed by
-    others, which makes the figures worse than they are."""
+    """The end-to-end tests. By coverage_map.py, the files that run the mutated function and little else run first. The
+    tests of Lua run by one Lua before all others. For the core only the likeliest files run: others might notice a
+    survivor, so the real figures are better than the reported ones."""
 
     name = "e2e"
     areas = CORE | LANGUAGES
@@ -149,18 +149,18 @@ class EndToEnd(Pytest):
                 for begin, end in zip(bounds, bounds[1:]) if end > begin]
 
     def sanitized_command(self, files: Sequence[str]) -> Batch:
-        """The command's tests."""
+        """Returns a run of the command's tests with the sanitizers."""
         program = self.tree.path / SANITIZED / "bin" / "redlatch"
         return self.batch("tests/e2e of the command", [*files, "-k", NOT_SANITIZED], TARGETS["command"], SANITIZED,
                           [f"REDLATCH_TEST_COMMAND={program}"])
 
     def sanitized_lua(self, files: Sequence[str]) -> Batch:
-        """Lua's tests by one Lua, which has to load the sanitizers' libraries before the module."""
+        """Returns a run of Lua's tests by one Lua, which has to load the sanitizers' libraries before the module."""
         return self.batch(f"tests/e2e by {LUA_FIRST}, sanitized", [*files, "-k", LUA_FIRST], TARGETS["lua"], SANITIZED,
                           [f"REDLATCH_TEST_LUA_BUILD={SANITIZED}", f"REDLATCH_TEST_LUA_PRELOAD={sanitizers()}"])
 
     def files(self, area: str) -> List[str]:
-        """The files that mutants of an area may need."""
+        """Returns the test files that mutants of an area may need."""
         folder = self.tree.path / "tests" / "e2e"
         found = {path for pattern in E2E.get(area, ("test_*.py",)) for path in folder.glob(pattern)}
         if area == "python":
@@ -168,7 +168,8 @@ class EndToEnd(Pytest):
         return sorted(f"tests/e2e/{path.name}" for path in found)
 
     def chosen(self, files: List[str], mutant: Mutant) -> List[str]:
-        """The files that run a function, those first that run the fewest; all when that is not known."""
+        """Returns the test files that run a function, those with the fewest functions first. Returns all files if the
+        map does not know the function."""
         path = self.tree.home / "map.json"
         covered: Dict[str, List[str]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         known = [file for file in files if file not in covered or mutant.function in covered[file]]
@@ -180,18 +181,18 @@ class EndToEnd(Pytest):
 
 
 def sanitizers() -> str:
-    """The libraries that an interpreter has to load before a module that was built with the sanitizers."""
+    """Returns the libraries that an interpreter has to load before a module that was built with the sanitizers."""
     return " ".join(subprocess.run(["cc", f"-print-file-name={name}"], check=True, stdout=subprocess.PIPE,
                                    text=True).stdout.strip() for name in ("libasan.so", "libubsan.so"))
 
 
 def stems(name: str) -> Set[str]:
-    """The words of a name, in the singular."""
+    """Returns the words of a name, in the singular."""
     return {word.rstrip("s") for word in name.split("_")}
 
 
 class Leaks(Pytest):
-    """What many cycles leave behind in Lua, for what is C in its binding, and in Python."""
+    """Tests for leaks after many cycles: in Lua for the C of its binding, and in Python."""
 
     name = "leaks"
     areas = frozenset({"lua", "python"})
@@ -208,7 +209,7 @@ class Leaks(Pytest):
 
 
 class Scenes(Layer):
-    """The C programs of the end-to-end tests, each with a server of its own, with the sanitizers."""
+    """The C programs of the end-to-end tests, with sanitizers, each with a private server."""
 
     name = "scenes"
     areas = frozenset({"protocol", "link", "client"})
@@ -222,7 +223,7 @@ class Scenes(Layer):
         return [Batch(self.folder, names, [self.scene(name) for name in names])]
 
     def scene(self, name: str) -> Command:
-        """One program with all its scenes."""
+        """Returns one program with all its scenes."""
         return Command(name, [f"{self.folder}/tests/e2e/programs/{name}"])
 
     def again(self, failure: Failure, commands: Sequence[Command]) -> Optional[Command]:

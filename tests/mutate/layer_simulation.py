@@ -1,4 +1,5 @@
-"""The simulations, with fewer seeds than in a full run: most of what they notice they notice in the first few.
+"""The simulations, with fewer seeds than in a full run: most mutants that they notice, they notice in the first few
+seeds.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,12 +14,12 @@ from layer import CORE, Batch, Layer, configure
 from mutants import Mutant
 from processes import Command
 
-# How many, by the list of kinds in tests/sim/run.py and what a seed of those costs.
+# The number of seeds for each list of kinds in tests/sim/run.py, by what a seed costs.
 SEEDS = {"LOCKS": 150, "SETS": 150, "COUNTS": 100, "SEVERAL": 30}
 
 
 class Simulation(Layer):
-    """Every kind of lock in the simulation; the kinds that the mutant's file is named after go first."""
+    """Every kind of lock in the simulation. The kinds that the mutant's file is named after run first."""
 
     name = "simulation"
     areas = CORE
@@ -29,7 +30,7 @@ class Simulation(Layer):
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
         commands = self.commands()
         if mutant is not None:
-            if mutant.path.startswith(("core/src/link/", "core/src/client/")):  # which only these have in it
+            if mutant.path.startswith(("core/src/link/", "core/src/client/")):  # only these have that code
                 commands = [command for command in commands if command.name.split()[-1] in self.lists["SEVERAL"]]
             if mutant.area == "scripts":
                 commands = [command for command in commands if self.runs(command.name, Path(mutant.path))]
@@ -42,17 +43,17 @@ class Simulation(Layer):
         (self.tree.home / "scripts-run.json").write_text(json.dumps(ran), encoding="utf-8")
 
     def runs(self, command: str, script: Path) -> bool:
-        """Whether a simulation runs a script, or one that begins with it."""
+        """Returns whether a simulation runs a script, or a script that a shared part belongs to."""
         ran = json.loads((self.tree.home / "scripts-run.json").read_text(encoding="utf-8"))
         return bool(users(self.tree.path / "core" / "src" / "scripts", script) & set(ran[command]))
 
     @property
     def lists(self) -> Dict[str, Any]:
-        """The kinds that ./dev sim knows."""
+        """The lists of kinds of ./dev sim."""
         return runpy.run_path(str(self.tree.path / "tests" / "sim" / "run.py"))
 
     def commands(self) -> List[Command]:
-        """All simulations."""
+        """Returns all simulations."""
         lists = self.lists
         return [Command(" ".join(["redlatch_sim", *words]),
                         ["build/tests/redlatch_sim", *words, "--seeds", str(SEEDS[name])])
@@ -61,7 +62,7 @@ class Simulation(Layer):
 
 
 def users(folder: Path, script: Path) -> Set[str]:
-    """The scripts that have a part in them; of what is no part itself alone."""
+    """Returns the scripts that contain a shared part. A script that is no shared part has only itself."""
     if script.parent.name != "shared":
         return {script.stem}
     found: Set[str] = set()

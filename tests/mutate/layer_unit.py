@@ -1,6 +1,6 @@
-"""The unit tests, with the sanitizers, so that what is not freed is noticed; those of scripts without, since no C of
-ours that a mutant could be in is in them, the schedule, which is twenty times as quick without, and what becomes of a
-broken invariant, where builds with sanitizers abort.
+"""The unit tests, with the sanitizers, so that leaks are noticed. Three groups run without: the tests of scripts, which
+contain none of the C that mutants change; the schedule, which is twenty times as fast without; and the tests of broken
+invariants, on which builds with sanitizers abort.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,9 +18,9 @@ RUNS_SCRIPTS = re.compile(r"real_server|scripts_embedded")
 
 
 class Unit(Layer):
-    """First those tests that speak of the mutated function or are named after its file, then the library on its
-    schedule, then all others; about a script those of scripts, then the others that run them; about the C of Lua's
-    binding its own."""
+    """Runs first the tests that name the mutated function or are named after its file, then the library on its
+    schedule, then all others. For a script: the tests of scripts, then the others that run scripts. For the C of Lua's
+    binding: the tests of that binding."""
 
     name = "unit"
     areas = CORE | {"lua"}
@@ -28,7 +28,7 @@ class Unit(Layer):
     plain = "build"
 
     def configure(self) -> None:
-        configure(self.tree, self.plain, [])  # whose compile commands tell whether a mutant differs
+        configure(self.tree, self.plain, [])  # its compile commands are used to compare mutants
         configure(self.tree, self.folder, ["-DREDLATCH_SANITIZE=address,undefined"])
 
     def batches(self, mutant: Optional[Mutant]) -> List[Batch]:
@@ -54,14 +54,14 @@ class Unit(Layer):
         return next((command for command in commands if command.name == failure.name), None)
 
     def batch(self, tests: List[Path], folder: str) -> Batch:
-        """The build and the run of some tests."""
+        """Returns the build and the run of some tests."""
         names = [path.stem for path in tests]
         words = {"test_schedule": ["--first"]}
         return Batch(folder, names, [Command(name, [f"{folder}/tests/{name}", *words.get(name, [])]) for name in names])
 
 
 def nearness(test: Path, mutant: Mutant) -> int:
-    """How likely a unit test notices a mutant, by the words in it."""
+    """Returns how likely a unit test notices a mutant, by the words in its source."""
     stem = Path(mutant.path).stem
     text = test.read_text(encoding="utf-8")
     return 4 * (stem in test.stem) + 2 * (f"{mutant.function}(" in text) + (f'"{stem}.h"' in text)

@@ -1,4 +1,4 @@
-"""Splits C, Lua and Python into tokens. Comments, blanks and directives are no tokens, so that no mutant touches them.
+"""Splits C, Lua and Python into tokens. Comments, blanks and directives are not tokens, so no mutant changes them.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,7 +12,7 @@ NAME, NUMBER, STRING, OPERATOR = "name", "number", "string", "operator"
 
 
 class Token(NamedTuple):
-    """A piece of code and where it stands in the text."""
+    """A token and its position in the text."""
 
     kind: str
     text: str
@@ -38,7 +38,7 @@ PATTERNS: Dict[str, "re.Pattern[str]"] = {
 
 
 def tokens(text: str, language: str) -> List[Token]:
-    """All tokens of a file, in order."""
+    """Returns all tokens of a file, in order."""
     found: List[Token] = []
     for match in PATTERNS[language].finditer(text):
         for kind in (NAME, NUMBER, STRING, OPERATOR):

@@ -1,4 +1,4 @@
-"""A mutant is one mistake in one file. Its key is made of the code's text, so that it outlives code that moves.
+"""A mutant is one mistake in one file. Its key consists of the code's text, so it stays the same when code moves.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -22,7 +22,7 @@ PARSERS = {C: shape_c.parse, LUA: shape_lua.parse, PYTHON: shape_python.parse}
 
 
 class Mutant(NamedTuple):
-    """One edit of one file. `before` and `after` are the lines that it touches, with single blanks."""
+    """One edit of one file. `before` and `after` are the lines that it changes, with single blanks."""
 
     area: str
     path: str
@@ -31,23 +31,23 @@ class Mutant(NamedTuple):
     line: int
     before: str
     after: str
-    number: int  # among mutants that are else the same
+    number: int  # among mutants that are otherwise the same
 
     @property
     def place(self) -> str:
-        """The area, and of Python the package below `redlatch`, for these have classes of the same names."""
+        """The area. For Python, also the package below `redlatch`, since packages have classes of the same names."""
         packages = Path(self.path).parts[2:-1] if self.path.endswith(".py") else ()
         return "/".join([self.area, *packages])
 
     @property
     def key(self) -> str:
-        """What it is known by in the records of a run and among the equivalent ones."""
+        """The key in the records of a run and in the list of equivalent mutants."""
         words = [self.place, self.function, self.edit.operator, self.before, self.after]
         return "\n".join(words + ([str(self.number)] if self.number else []))
 
 
 def families(root: Path) -> List[List[str]]:
-    """The members of the enumerations of the headers, by which a status is mistaken for another."""
+    """Returns the members of the headers' enumerations. One member is replaced by another of the same enumeration."""
     found: List[List[str]] = []
     for header in sorted((root / "core").rglob("*.h")):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -59,7 +59,7 @@ def families(root: Path) -> List[List[str]]:
 
 
 def edits(source: Source, enumerations: List[List[str]]) -> Iterator[Edit]:
-    """All that the operators can do to a file."""
+    """Yields all edits that the operators make in a file."""
     yield from operators.comparison(source)
     yield from operators.condition(source)
     yield from operators.number(source)
@@ -73,17 +73,17 @@ def edits(source: Source, enumerations: List[List[str]]) -> Iterator[Edit]:
 
 
 def untouched(source: Source) -> "List[tuple[int, int]]":
-    """The spans of the text that no edit may overlap."""
+    """Returns the spans of the text that no edit may overlap."""
     return [(source.tokens[i].start, source.tokens[i].end) for i in sorted(source.untouched)]
 
 
 def one_line(text: str) -> str:
-    """A text with single blanks."""
+    """Returns a text with single blanks."""
     return " ".join(text.split())
 
 
 def mutants_of(text: str, path: Path, area: str, enumerations: List[List[str]]) -> Iterator[Mutant]:
-    """All mutants of one file."""
+    """Yields all mutants of one file."""
     source = PARSERS[language(path)](text)
     spared = untouched(source)
     counts: Counter[str] = Counter()
@@ -104,7 +104,7 @@ def mutants_of(text: str, path: Path, area: str, enumerations: List[List[str]]) 
 
 
 def all_mutants(root: Path, wanted_areas: List[str], globs: List[str]) -> Dict[str, List[Mutant]]:
-    """All mutants of the areas' files."""
+    """Returns all mutants of the areas' files."""
     enumerations = families(root)
     found: Dict[str, List[Mutant]] = {}
     for area in wanted_areas or list(AREAS):

@@ -2,7 +2,7 @@
 
     ./dev mutate [--count N] [--seed S] [--files GLOB] [--layers NAMES] [--jobs J]
 
-README.md beside this file says what is planted, who is asked and how survivors are answered.
+README.md in this folder says which mistakes are planted, which tests run, and what to do about survivors.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -33,13 +33,13 @@ from worktree import Worktree
 
 ROOT = Path(__file__).resolve().parents[2]
 LAYERS = [Unit, Simulation, Python, Scenes, Conformance, Leaks, EndToEnd]
-EQUIVALENT_AT_MOST = 5.0  # per cent, judged in a run of many
+EQUIVALENT_AT_MOST = 5.0  # per cent, judged in a run of at least MANY mutants
 MANY = 100
 FEW = 40
 
 
 def arguments(words: List[str]) -> argparse.Namespace:
-    """The options of the command."""
+    """Parses the options of the command."""
     parser = argparse.ArgumentParser(prog="./dev mutate", description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--count", type=int, default=50, help="how many mutants are drawn (50)")
     parser.add_argument("--seed", default="1", help="decides which are drawn (1)")
@@ -68,14 +68,14 @@ def arguments(words: List[str]) -> argparse.Namespace:
 
 
 class Run:
-    """One run: draws, asks, notes."""
+    """One run: draws mutants, tests them, and records the results."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         wanted = options.layers.split(",") if options.layers else [layer.name for layer in LAYERS]
         kinds = [layer for layer in LAYERS if layer.name in wanted]
         requested = frozenset(options.areas.split(",") if options.areas else AREAS)
-        # A second copy has to be built, too; a few mutants are done sooner when one copy has all jobs.
+        # A second copy has to be built, too. A few mutants are done sooner when one copy has all jobs.
         copies, jobs = (1, options.jobs) if options.count < FEW else (options.jobs, 1)
         self.slots = [Slot(ROOT, number, kinds, requested, jobs) for number in range(1, copies + 1)]
         self.tree = self.slots[0].tree
@@ -84,7 +84,7 @@ class Run:
         self.comparer = Comparer(self.tree)
 
     def prepare(self) -> None:
-        """Copies the project, and lets every layer pass once without a mutant."""
+        """Copies the project, and runs every layer once without a mutant."""
         for slot in self.slots:
             slot.tree.update()
         self.slots[0].prepare(self.options.jobs)
@@ -92,12 +92,12 @@ class Run:
             slot.follow(self.slots[0])
 
     def areas(self) -> List[str]:
-        """The areas in which one of the layers can notice something."""
+        """Returns the areas in which one of the layers can notice a mutant."""
         names = self.options.areas.split(",") if self.options.areas else list(AREAS)
         return [name for name in names if any(name in layer.areas for layer in self.slots[0].layers)]
 
     def draw(self, mutants: Dict[str, List[Mutant]]) -> List[Mutant]:
-        """The mutants of this run; what is no mutant by its code is drawn again."""
+        """Draws the mutants of this run. An edit that turns out to be no mutant is replaced by another draw."""
         filled = {area: some for area, some in mutants.items() if some}
         if not filled:
             raise SystemExit("no file fits --files and --areas")
@@ -113,7 +113,7 @@ class Run:
         return drawn
 
     def ask_all(self, drawn: List[Mutant]) -> List[Result]:
-        """What becomes of the mutants. Each slot takes the next one when it has finished one."""
+        """Returns the results of the mutants. Each slot takes the next mutant when it has finished one."""
         results: Dict[int, Result] = {}
         left = iter(enumerate(drawn))
         lock = threading.Lock()
@@ -141,7 +141,7 @@ class Run:
         return [results[place] for place in sorted(results)]
 
     def run(self) -> int:
-        """The exit status."""
+        """Runs all and returns the exit status."""
         self.prepare()
         mutants = all_mutants(self.tree.path, self.areas(), self.options.files)
         drawn = self.draw(mutants)
@@ -160,7 +160,7 @@ class Run:
         return self.status(results)
 
     def closing(self, results: List[Result]) -> str:
-        """The end of the report: survivors and figures."""
+        """Returns the end of the report: survivors and figures."""
         survivors = [result.mutant for result in results if result.verdict == LIVED]
         parts = [f"{report.change(mutant, self.tree.path)}\n\n{equivalents.entry_text(mutant)}" for mutant in survivors]
         everything = all_mutants(self.tree.path, [], [])
@@ -171,7 +171,7 @@ class Run:
         return "\n" + "\n\n".join(parts)
 
     def status(self, results: List[Result]) -> int:
-        """Whether the run reached what was asked of it."""
+        """Returns the exit status: 0 if the run reached its goal."""
         if self.options.final:
             judged = list(filter(None, (goal.reached(results) for goal in report.GOALS)))
             print("\n".join(words for _, words in judged))
@@ -190,7 +190,7 @@ class Run:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _frame: sys.exit(128 + received))
     options = arguments(sys.argv[1:])

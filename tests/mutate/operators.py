@@ -15,7 +15,7 @@ UNITS = {"SECOND": "MILLISECOND", "MILLISECOND": "SECOND"}
 FACTORS = {"1000", "1000.0", "1000000", "1e3", "1e6", "1000000000", "1000000L", "1000L"}
 BOOLEANS = {"true": "false", "false": "true", "True": "False", "False": "True"}
 EXTREMES = {"max": "min", "min": "max"}
-# What an expression about a moment or a duration speaks of.
+# Words of expressions about a time or a duration.
 TIME = re.compile(r"ttl|lease|deadline|until|expire|remaining|timeout|patience|margin|_at\b|_ms\b|\bnow\b",
                   re.IGNORECASE)
 # Where an operand of `and` and `or` ends.
@@ -24,7 +24,7 @@ BOUNDARIES = {",", ";", "?", ":", "=", "+=", "|=", "&=", "return", "if", "elif",
 
 
 def comparison(source: Source) -> Iterator[Edit]:
-    """A boundary moves by one, or equality becomes its contrary."""
+    """A boundary moves by one, or an equality is negated."""
     for i, token in enumerate(source.tokens):
         if token.kind == OPERATOR and token.text in COMPARISONS:
             contrary = COMPARISONS[token.text]
@@ -37,13 +37,13 @@ def comparison(source: Source) -> Iterator[Edit]:
 
 
 def connectives(source: Source, connective: int) -> Tuple[str, ...]:
-    """What parts the operands of the connective: `and` binds closer than `or`."""
+    """Returns what separates the operands of the connective: `and` binds more tightly than `or`."""
     words = source.words
     return (words.either,) if source.tokens[connective].text == words.either else (words.both, words.either)
 
 
 def operand_start(source: Source, connective: int) -> int:
-    """The first token of the operand that ends before the connective."""
+    """Returns the first token of the operand before the connective."""
     depth, i = 0, connective - 1
     while i >= 0:
         token = source.tokens[i]
@@ -58,7 +58,7 @@ def operand_start(source: Source, connective: int) -> int:
 
 
 def operand_end(source: Source, connective: int) -> int:
-    """The token after the operand that begins behind the connective."""
+    """Returns the end of the operand after the connective: the index of the token behind it."""
     depth, i = 0, connective + 1
     while i < len(source.tokens):
         token = source.tokens[i]
@@ -90,7 +90,7 @@ def condition(source: Source) -> Iterator[Edit]:
 
 
 def number(source: Source) -> Iterator[Edit]:
-    """A factor between units is dropped, a unit is mistaken for another, a number is one too large."""
+    """A factor between units is dropped, a unit is replaced by another, or a number is one too large."""
     for i, token in enumerate(source.tokens):
         before = source.tokens[i - 1].text if i else ""
         after = source.tokens[i + 1].text if i + 1 < len(source.tokens) else ""
@@ -103,14 +103,14 @@ def number(source: Source) -> Iterator[Edit]:
 
 
 def is_size(source: Source, i: int) -> bool:
-    """Whether a number is the size of an array that is declared."""
+    """Returns whether a number is the size in the declaration of an array."""
     if source.language != C or i < 3 or source.tokens[i - 1].text != "[":
         return False
     return source.tokens[i - 3].kind == NAME or source.tokens[i - 3].text == "*"
 
 
 def arithmetic(source: Source) -> Iterator[Edit]:
-    """Plus and minus, or the larger and the smaller of two, are confused."""
+    """Plus and minus are exchanged, or minimum and maximum."""
     for i, token in enumerate(source.tokens):
         if i == 0 or i + 1 == len(source.tokens):
             continue
@@ -125,14 +125,14 @@ def arithmetic(source: Source) -> Iterator[Edit]:
 
 
 def flag(source: Source) -> Iterator[Edit]:
-    """True and false are confused."""
+    """True and false are exchanged."""
     for i, token in enumerate(source.tokens):
         if token.kind == NAME and token.text in BOOLEANS:
             yield replaced("flag", source, i, i + 1, BOOLEANS[token.text])
 
 
 def status(source: Source, families: List[List[str]]) -> Iterator[Edit]:
-    """A constant of an enumeration is mistaken for the next of the same."""
+    """A constant of an enumeration is replaced by the next of the same enumeration."""
     following: Dict[str, str] = {}
     prefix = "REDLATCH_" if source.language == LUA else ""  # core.LOST is REDLATCH_LOST
     for family in families:
@@ -147,7 +147,7 @@ def status(source: Source, families: List[List[str]]) -> Iterator[Edit]:
 
 
 def message(source: Source) -> Iterator[Edit]:
-    """A text for people lacks its longest word."""
+    """A text for people loses its longest word."""
     for i, token in enumerate(source.tokens):
         if token.kind != STRING or len(token.text) < 8 or " " not in token.text.strip("\"'"):
             continue

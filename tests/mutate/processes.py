@@ -1,4 +1,4 @@
-"""Runs commands: with a time-out, each in a process group of its own that is killed whole, several at a time.
+"""Runs several commands at a time, each with a timeout and in a process group of its own that is killed as a whole.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,7 +17,7 @@ HANGS = "hangs"
 
 
 class Command(NamedTuple):
-    """What is run, what it is called in reports, and when it is taken to hang."""
+    """A command, its name in reports, and the seconds after which it hangs."""
 
     name: str
     words: Sequence[str]
@@ -25,14 +25,14 @@ class Command(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """The command that failed, and what it printed."""
+    """The command that failed, and its output."""
 
     name: str
     output: str
 
 
 class Group:
-    """Commands that run at the same time; the first failure ends them all."""
+    """Commands that run at the same time. The first failure ends all."""
 
     def __init__(self, folder: Path, environment: Dict[str, str]) -> None:
         self.folder = folder
@@ -45,7 +45,7 @@ class Group:
         self.outputs: Dict[str, str] = {}
 
     def run(self, commands: Sequence[Command], jobs: int) -> Optional[Failure]:
-        """The first failure, or None when all went well."""
+        """Runs commands. Returns the first failure, or None if all succeeded."""
         self.waiting = list(reversed(commands))
         threads = [threading.Thread(target=self.work, daemon=True) for _ in range(min(jobs, len(commands)))]
         for thread in threads:
@@ -58,7 +58,7 @@ class Group:
         return self.failure
 
     def work(self) -> None:
-        """Runs commands until there is none, or one failed."""
+        """Runs commands until none is left or one has failed."""
         while True:
             with self.lock:
                 if self.failure or not self.waiting:
@@ -92,19 +92,19 @@ class Group:
                 self.stop_locked()
 
     def stop_locked(self) -> None:
-        """Ends what still runs."""
+        """Ends the running commands."""
         for process in self.running:
             kill(process, reap=False)
 
     def stop(self) -> None:
-        """Ends what still runs, and starts nothing more."""
+        """Ends the running commands and starts no more."""
         with self.lock:
             self.waiting = []
             self.stop_locked()
 
 
 def kill(process: "subprocess.Popen[bytes]", reap: bool = True) -> None:
-    """Ends a process and what it has started in its group."""
+    """Ends a process and the processes of its group."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     if reap:

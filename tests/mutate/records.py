@@ -1,4 +1,5 @@
-"""What earlier runs found, so that a run can be resumed and only what lived is asked again: build/mutate/records.jsonl.
+"""Results of earlier runs, so that a run can be resumed and only survivors are tested again:
+build/mutate/records.jsonl.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,7 +15,7 @@ NOTICED, LIVED, EQUIVALENT = "noticed", "lived", "equivalent"
 
 @dataclass
 class Record:
-    """What is known of one mutant: who noticed it, or which layers did not, in which state of the project."""
+    """The results of one mutant: what noticed it, or which layers did not, in which state of the project."""
 
     key: str
     layer: str = ""
@@ -23,7 +24,7 @@ class Record:
     digest: str = ""
 
     def verdict(self, layers: List[str], digest: str) -> Optional[str]:
-        """What these layers say; None if they have to be asked."""
+        """Returns the verdict of these layers, or None if they have to run."""
         if self.layer and self.layer in layers:
             return NOTICED
         if self.digest == digest and set(layers) <= set(self.silent):
@@ -32,7 +33,7 @@ class Record:
 
 
 class Records:
-    """All records, in a file to which each is appended as soon as it is known; the last one of a key counts."""
+    """All records, in a file. Each record is appended as soon as it is known, and the last record of a key counts."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -43,23 +44,24 @@ class Records:
                 try:
                     record = Record(**json.loads(line))
                 except ValueError:
-                    continue  # a line that a killed run did not finish
+                    continue  # an incomplete line of a killed run
                 self.known[record.key] = record
 
     def get(self, key: str, digest: str) -> Record:
-        """What is known; of another state of the project only what noticed it, since a test may have come since."""
+        """Returns the record of a key. From another state of the project, only what noticed the mutant counts, since
+        tests may have been added."""
         record = self.known.get(key, Record(key))
         if record.digest != digest:
             record = Record(key, record.layer, record.by, [], digest)
         return record
 
     def forget(self) -> None:
-        """Begins anew."""
+        """Deletes all records."""
         self.known = {}
         self.path.unlink(missing_ok=True)
 
     def add(self, record: Record) -> None:
-        """Notes a record at once."""
+        """Writes a record at once."""
         with self.lock, self.path.open("a", encoding="utf-8") as out:
             self.known[record.key] = record
             out.write(json.dumps(asdict(record)) + "\n")

@@ -1,4 +1,4 @@
-"""What a run says: a line for each mutant, the survivors with their changes, figures by area.
+"""The report of a run: a line for each mutant, the survivors with their changes, figures by area.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,17 +15,17 @@ QUICK = ("unit", "simulation")
 
 
 class Result(NamedTuple):
-    """What became of one mutant."""
+    """The result of one mutant."""
 
     mutant: Mutant
     verdict: str
     layer: str
     by: str
-    seconds: float = 0.0  # that asking took; of what earlier runs had found, 0
+    seconds: float = 0.0  # that the tests took; 0 if earlier runs had the result
 
 
 def line(result: Result) -> str:
-    """One mutant in a line."""
+    """Returns one mutant as a line."""
     mutant = result.mutant
     by = f" by {result.by}" if result.by else ""
     cost = f" ({result.seconds:.0f} s)" if result.seconds else ""
@@ -33,7 +33,7 @@ def line(result: Result) -> str:
 
 
 def change(mutant: Mutant, root: Path) -> str:
-    """A mutant as a diff."""
+    """Returns a mutant as a diff."""
     original = (root / mutant.path).read_text(encoding="utf-8")
     name = f"{mutant.path} ({mutant.function}, {mutant.edit.operator})"
     lines = difflib.unified_diff(original.splitlines(), mutant.edit.apply(original).splitlines(), name, name, n=3,
@@ -42,18 +42,18 @@ def change(mutant: Mutant, root: Path) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share in words."""
+    """Returns a share as text."""
     return f"{100 * part / whole:5.1f} %" if whole else "      -"
 
 
 def seconds_each(results: List[Result]) -> str:
-    """What a mutant cost on average, of those that were asked."""
+    """Returns the average seconds for a mutant, of those that were tested in this run."""
     requested = [result.seconds for result in results if result.seconds]
     return f"{sum(requested) / len(requested):.0f} s" if requested else "-"
 
 
 def by_area(results: List[Result]) -> Dict[str, List[Result]]:
-    """The results of each area."""
+    """Returns the results of each area."""
     areas: Dict[str, List[Result]] = {}
     for result in results:
         areas.setdefault(result.mutant.area, []).append(result)
@@ -61,14 +61,14 @@ def by_area(results: List[Result]) -> Dict[str, List[Result]]:
 
 
 def recorded(results: List[Result]) -> Dict[str, Dict[str, Dict[str, int]]]:
-    """What the record of a run says of each area."""
+    """Returns the record of a run, for each area."""
     return {"areas": {area: {verdict: sum(result.verdict == verdict for result in some)
                              for verdict in (NOTICED, LIVED, EQUIVALENT)}
                       for area, some in by_area(results).items()}}
 
 
 def figures(results: List[Result]) -> str:
-    """A row for each area, and one for all."""
+    """Returns a row for each area, and one for all."""
     rows = [f"{'area':<10} {'drawn':>6} {'equivalent':>10} {'lived':>6} {'unit+simulation':>16} {'all layers':>11} "
             f"{'each':>6}"]
     for area, some in [*by_area(results).items(), ("all", results)]:
@@ -82,14 +82,15 @@ def figures(results: List[Result]) -> str:
 
 
 class Goal(NamedTuple):
-    """What a final run has to reach in some areas, by these layers; of all layers without any."""
+    """The goal of a final run: the share of mutants of some areas that these layers notice, or any layer if none is
+    named."""
 
     areas: Tuple[str, ...]
     layers: Tuple[str, ...]
     wanted: float  # per cent
 
     def reached(self, results: List[Result]) -> Optional[Tuple[bool, str]]:
-        """Whether it is, and how that is said; None when nothing was drawn from the areas."""
+        """Returns whether the goal is reached, with a text. Returns None if nothing was drawn from the areas."""
         some = [result for result in results if result.mutant.area in self.areas and result.verdict != EQUIVALENT]
         if not some:
             return None
@@ -107,6 +108,6 @@ GOALS = [*[Goal((area,), (), 95.0) for area in ("protocol", "link", "scripts")],
 
 
 def share_noticed(results: List[Result]) -> float:
-    """Per cent of the mutants that were noticed, equivalent ones apart."""
+    """Returns how many per cent of the mutants were noticed, without the equivalent ones."""
     requested = [result for result in results if result.verdict != EQUIVALENT]
     return 100 * sum(result.verdict == NOTICED for result in requested) / len(requested) if requested else 100.0

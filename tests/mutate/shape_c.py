@@ -1,4 +1,4 @@
-"""Finds functions, statements and conditions in C, without a parser: the project's code is regular enough.
+"""Finds functions, statements and conditions in C without a parser, since the project's code is regular enough.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -9,12 +9,12 @@ from source import CLOSERS, DECLARATION, JUMP, OPENERS, RETURN, SIMPLE, Source, 
 TYPE_WORDS = {"static", "const", "struct", "enum", "union", "int", "char", "bool", "void", "unsigned", "double", "long",
               "extern", "typedef", "volatile", "float", "short", "signed", "_Thread_local"}
 CONTROL = {"if", "for", "while", "switch"}
-# Their arguments are checks of their own, or code that a normal build leaves out.
+# Their arguments are checks, or code that a normal build leaves out.
 UNTOUCHED_CALLS = {"PLANTED", "assert", "static_assert", "_Static_assert", "__attribute__"}
 
 
 def parse(text: str) -> Source:
-    """The shape of one C file."""
+    """Returns the shape of one C file."""
     source = Source(text, C, tokens(text, C))
     i = 0
     while i < len(source.tokens):
@@ -26,7 +26,7 @@ def parse(text: str) -> Source:
 
 
 def leave_calls_alone(source: Source) -> None:
-    """Assertions and planted faults are no code of the product."""
+    """Leaves assertions and planted faults out, which are not code of the product."""
     for i, token in enumerate(source.tokens[:-1]):
         if token.text in UNTOUCHED_CALLS and source.tokens[i + 1].text == "(":
             source.leave_alone(i, (source.closing(i + 1) or i) + 1)
@@ -48,7 +48,7 @@ def top_level_brace(source: Source, opening: int) -> int:
 
 
 def function_name(source: Source, closing: int) -> str:
-    """The name before the parameter list that ends at `closing`."""
+    """Returns the name before the parameter list that ends at `closing`."""
     depth = 0
     for i in range(closing, -1, -1):
         depth += (source.tokens[i].text == ")") - (source.tokens[i].text == "(")
@@ -58,7 +58,7 @@ def function_name(source: Source, closing: int) -> str:
 
 
 def table_name(source: Source, assign: int) -> str:
-    """The name of the table that an initializer fills."""
+    """Returns the name of the table that an initializer fills."""
     for i in range(assign - 1, -1, -1):
         token = source.tokens[i]
         if token.kind == NAME and (i + 1 == assign or source.tokens[i + 1].text == "["):
@@ -102,7 +102,7 @@ def body(source: Source, opening: int, closing: int) -> None:
 
 
 def kind(source: Source, first: int, end: int) -> str:
-    """What a statement is, by its first tokens."""
+    """Returns the kind of a statement, by its first tokens."""
     word = source.tokens[first]
     if word.text == "return":
         return RETURN

@@ -1,4 +1,5 @@
-"""Finds functions, statements and conditions in Lua: a statement begins on a line of its own, as the project writes it.
+"""Finds functions, statements and conditions in Lua. It relies on the project's style: a statement begins on a line of
+its own.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,7 +17,8 @@ BINARY = {"and", "or", "in", "+", "-", "*", "/", "//", "%", "^", "..", "==", "~=
 
 
 class Block(NamedTuple):
-    """A block that is open: where, by which word, the brackets around it, and its function's name and start."""
+    """An open block: its position, the word that opened it, the depth of brackets around it, and its function's
+    name."""
 
     opening: int
     word: str
@@ -25,17 +27,17 @@ class Block(NamedTuple):
 
 
 class Walker:
-    """Goes through the tokens once."""
+    """Walks over the tokens once."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.blocks: List[Block] = [Block(0, "file", 0, None)]
         self.depth = 0
-        self.loop = False  # a `for` or `while` whose `do` is to come
+        self.loop = False  # after a `for` or `while`, until its `do`
         self.condition: Optional[int] = None
 
     def starts_line(self, i: int) -> bool:
-        """Whether nothing but blanks stands before a token on its line."""
+        """Returns whether only blanks precede a token on its line."""
         begin = self.source.text.rfind("\n", 0, self.source.tokens[i].start) + 1
         return not self.source.text[begin:self.source.tokens[i].start].strip()
 
@@ -55,7 +57,7 @@ class Walker:
             i += 1
 
     def begins(self, i: int) -> bool:
-        """Whether a statement without a block begins here."""
+        """Returns whether a statement without a block begins here."""
         token = self.source.tokens[i]
         before = self.source.tokens[i - 1].text if i else ""
         if token.kind != NAME or before in BINARY or before == ".":
@@ -67,7 +69,7 @@ class Walker:
         return token.text not in KEYWORDS and self.starts_line(i)
 
     def statement(self, first: int) -> None:
-        """Enters the statement that begins at `first`."""
+        """Adds the statement that begins at `first`."""
         source, depth, nested, i = self.source, 0, 0, first + 1
         while i < len(source.tokens):
             token = source.tokens[i]
@@ -84,7 +86,7 @@ class Walker:
         source.statements.append(Statement(first, i, kind, self.blocks[-1].opening))
 
     def ends_before(self, first: int, i: int) -> bool:
-        """Whether the statement from `first` on is over before token `i`."""
+        """Returns whether the statement that begins at `first` ends before token `i`."""
         token, before = self.source.tokens[i], self.source.tokens[i - 1]
         if token.text == ";" or (token.kind == NAME and token.text in KEYWORDS - VALUES - {"and", "or"}):
             return True
@@ -113,18 +115,18 @@ class Walker:
             self.condition = i + 1
 
     def open(self, i: int, word: str, function: Optional[str]) -> None:
-        """A block begins."""
+        """Opens a block."""
         self.blocks.append(Block(i, word, self.depth, function))
 
     def close(self, i: int) -> None:
-        """The innermost block ends."""
+        """Closes the innermost block."""
         block = self.blocks.pop()
         if block.function:
             span: Tuple[int, int] = self.source.span(block.opening, i + 1)
             self.source.functions.append((*span, block.function))
 
     def function_name(self, i: int) -> Optional[str]:
-        """The name that stands behind `function`; None for one without."""
+        """Returns the name after `function`, or None if there is none."""
         end = i + 1
         while end < len(self.source.tokens) and self.source.tokens[end].text != "(":
             end += 1
@@ -132,7 +134,7 @@ class Walker:
 
 
 def parse(text: str) -> Source:
-    """The shape of one Lua file."""
+    """Returns the shape of one Lua file."""
     source = Source(text, LUA, tokens(text, LUA))
     Walker(source).run()
     source.functions.sort()

@@ -28,23 +28,23 @@ class Shaper(ast.NodeVisitor):
         self.names: List[str] = []
 
     def offset(self, line: int, column: int) -> int:
-        """Where a position of the parser, counted in bytes, stands in the text."""
+        """Converts a position of the parser, counted in bytes, to an offset in the text."""
         begin = self.lines[line - 1]
         return begin + len(self.source.text[begin:self.lines[line]].encode()[:column].decode())
 
     def span(self, node: "ast.expr | ast.stmt | ast.arg") -> Tuple[int, int]:
-        """The tokens [first, end) of a node."""
+        """Returns the tokens [first, end) of a node."""
         first = bisect_left(self.starts, self.offset(node.lineno, node.col_offset))
         end = bisect_left(self.starts, self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0))
         return first, end
 
     def leave_alone(self, node: "Optional[ast.expr]") -> None:
-        """No operator touches a node."""
+        """Marks a node as untouched by all operators."""
         if node is not None:
             self.source.leave_alone(*self.span(node))
 
     def visit_function(self, node: Function) -> None:
-        """Enters a function, and spares its annotations and decorators."""
+        """Adds a function. Its annotations and decorators stay untouched."""
         self.names.append(node.name)
         first, end = self.span(node)
         self.source.functions.append((*self.source.span(first, end), ".".join(self.names)))
@@ -61,13 +61,13 @@ class Shaper(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_function
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        """Functions of a class are named after it."""
+        """Adds the class to the names of its functions."""
         self.names.append(node.name)
         self.generic_visit(node)
         self.names.pop()
 
     def generic_visit(self, node: ast.AST) -> None:
-        """Statements and conditions of any node."""
+        """Adds the statements and conditions of a node."""
         for name in ("body", "orelse", "finalbody"):
             statements = getattr(node, name, None)
             if isinstance(statements, list):
@@ -85,7 +85,7 @@ class Shaper(ast.NodeVisitor):
         super().generic_visit(node)
 
     def statement(self, node: ast.stmt, block: int) -> None:
-        """Enters a statement without a block; a docstring is none."""
+        """Adds a statement without a block. A docstring stays untouched."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             self.source.leave_alone(*self.span(node))
         elif type(node) in KINDS:
@@ -93,7 +93,7 @@ class Shaper(ast.NodeVisitor):
 
 
 def parse(text: str) -> Source:
-    """The shape of one Python file."""
+    """Returns the shape of one Python file."""
     source = Source(text, PYTHON, tokens(text, PYTHON))
     Shaper(source).visit(ast.parse(text))
     source.functions.sort()

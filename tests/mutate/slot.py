@@ -1,4 +1,4 @@
-"""A slot is a copy of the project with the layers that are asked in it. Several slots ask at the same time.
+"""A slot is a copy of the project with layers that test mutants in it. Several slots work at the same time.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ from worktree import Worktree
 
 
 class Slot:
-    """One copy and its layers, the quickest first."""
+    """One copy and its layers, the fastest first."""
 
     def __init__(self, root: Path, number: int, kinds: Sequence[Type[Layer]], requested: FrozenSet[str],
                  jobs: int) -> None:
@@ -24,7 +24,7 @@ class Slot:
         self.layers: List[Layer] = [kind(self.tree, jobs, requested) for kind in kinds]
 
     def prepare(self, jobs: int) -> None:
-        """Lets every layer pass once without a mutant."""
+        """Runs every layer once without a mutant."""
         for layer in self.layers:
             layer.jobs = jobs
             layer.prepare()
@@ -36,16 +36,16 @@ class Slot:
             layer.follow(other)
 
     def stop(self) -> None:
-        """Ends what runs in it."""
+        """Ends the running commands of the slot."""
         for layer in self.layers:
             layer.stop()
 
     def mutated(self, mutant: Mutant) -> str:
-        """The text of the mutated file."""
+        """Returns the text of the mutated file."""
         return mutant.edit.apply((self.tree.path / mutant.path).read_text(encoding="utf-8"))
 
     def ask(self, mutant: Mutant, records: Records, equivalents: Container[str]) -> Result:
-        """Asks the layers, the quickest first, unless it is known what they say."""
+        """Runs the layers against a mutant, the fastest first, unless their verdict is known."""
         if mutant.key in equivalents:
             return Result(mutant, EQUIVALENT, "", "")
         layers = [layer for layer in self.layers if mutant.area in layer.areas]

@@ -1,4 +1,4 @@
-"""What the mutation operators see of a file, whatever its language: tokens, statements, conditions, functions.
+"""A file as the mutation operators see it, in any language: tokens, statements, conditions, functions.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,7 +17,7 @@ SIMPLE, RETURN, JUMP, DECLARATION = "simple", "return", "jump", "declaration"
 
 
 class Statement(NamedTuple):
-    """Tokens [first, end) of one statement without a block, and the block it stands in."""
+    """Tokens [first, end) of one statement without a block, and the block that contains it."""
 
     first: int
     end: int
@@ -26,7 +26,7 @@ class Statement(NamedTuple):
 
 
 class Words(NamedTuple):
-    """How a language writes what operators write."""
+    """The words of a language that operators write."""
 
     both: str
     either: str
@@ -48,7 +48,7 @@ WORDS: Dict[str, Words] = {
 
 @dataclass
 class Source:
-    """One file. `untouched` are tokens no operator may change: planted faults, assertions, declarations of types."""
+    """One file. No operator may change the tokens in `untouched`: planted faults, assertions, declarations of types."""
 
     text: str
     language: str
@@ -60,24 +60,24 @@ class Source:
 
     @property
     def words(self) -> Words:
-        """The language's words."""
+        """The words of the file's language."""
         return WORDS[self.language]
 
     def span(self, first: int, end: int) -> Tuple[int, int]:
-        """Where tokens [first, end) stand in the text."""
+        """Returns the position of tokens [first, end) in the text."""
         return self.tokens[first].start, self.tokens[end - 1].end
 
     def code(self, first: int, end: int) -> str:
-        """The text of tokens [first, end)."""
+        """Returns the text of tokens [first, end)."""
         start, stop = self.span(first, end)
         return self.text[start:stop]
 
     def names(self, first: int, end: int) -> Set[str]:
-        """The names among tokens [first, end)."""
+        """Returns the names among tokens [first, end)."""
         return {token.text for token in self.tokens[first:end] if token.kind == NAME}
 
     def closing(self, opening: int) -> Optional[int]:
-        """The token that closes the bracket at `opening`."""
+        """Returns the token that closes the bracket at `opening`."""
         depth = 0
         for i in range(opening, len(self.tokens)):
             if self.tokens[i].text in OPENERS:
@@ -89,11 +89,11 @@ class Source:
         return None
 
     def leave_alone(self, first: int, end: int) -> None:
-        """No operator touches tokens [first, end)."""
+        """Marks tokens [first, end) as untouched by all operators."""
         self.untouched.update(range(first, end))
 
     def function_of(self, position: int) -> str:
-        """The innermost function around a position of the text; empty outside of all."""
+        """Returns the innermost function around a position of the text, or "" outside of functions."""
         starts = [start for start, _, _ in self.functions]
         for i in range(bisect_right(starts, position) - 1, -1, -1):
             if self.functions[i][1] > position:
@@ -101,7 +101,7 @@ class Source:
         return ""
 
     def callee(self, statement: Statement) -> str:
-        """The function that a statement calls first, when it is a call; else empty."""
+        """Returns the function that a statement calls first, or "" if the statement is no call."""
         name = ""
         for i in range(statement.first, statement.end):
             token = self.tokens[i]
@@ -114,7 +114,7 @@ class Source:
         return ""
 
     def target(self, statement: Statement) -> str:
-        """What a statement assigns to; empty when it is no assignment."""
+        """Returns what a statement assigns to, or "" if it is no assignment."""
         depth = 0
         for i in range(statement.first, statement.end):
             text = self.tokens[i].text

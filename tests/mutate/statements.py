@@ -1,4 +1,4 @@
-"""The mutation operators that change statements: dropped, in the other order, another return value.
+"""The mutation operators that change statements: dropping one, exchanging two, returning another value.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ REARM = re.compile(r"(^|_)(arm|timer|schedule)|_at$|_until$|deadline|pexpire")
 
 
 def drop_operator(source: Source, statement: Statement) -> str:
-    """What is forgotten when a statement is: a wake-up, a free, a timer, or something else."""
+    """Returns the operator's name for dropping a statement, by its effect: a wake-up, a free, a timer, or another."""
     callee, target = source.callee(statement), source.target(statement)
     words = callee
     if callee == "call":  # redis.call('publish', ...)
@@ -30,7 +30,7 @@ def drop_operator(source: Source, statement: Statement) -> str:
 
 
 def drop(source: Source) -> Iterator[Edit]:
-    """A call, an assignment or a jump is forgotten."""
+    """A call, an assignment or a jump is dropped."""
     for statement in source.statements:
         if statement.kind == SIMPLE:
             operator = drop_operator(source, statement)
@@ -45,7 +45,7 @@ def drop(source: Source) -> Iterator[Edit]:
 
 
 def order(source: Source) -> Iterator[Edit]:
-    """Two neighbours, at least one of them a call, that speak of the same thing change places."""
+    """Two adjacent statements that name the same thing are exchanged, if at least one is a call."""
     for one, two in zip(source.statements, source.statements[1:]):
         if one.kind != SIMPLE or two.kind != SIMPLE or one.block != two.block or one.end != two.first:
             continue
@@ -59,12 +59,13 @@ def order(source: Source) -> Iterator[Edit]:
 
 
 def shared(source: Source, one: Statement, two: Statement) -> bool:
-    """Whether two statements name the same thing."""
+    """Returns whether two statements name the same thing."""
     return bool(source.names(one.first, one.end) & source.names(two.first, two.end))
 
 
 def free_apart(source: Source, one: Statement, two: Statement) -> bool:
-    """Whether two statements free two things by the same call, neither a part of the other: their order is nothing."""
+    """Returns whether two statements free two things by the same call, neither a part of the other. Their order has no
+    effect."""
     callee = source.callee(one)
     if callee != source.callee(two) or not FREE.search(callee):
         return False

@@ -1,4 +1,4 @@
-"""Each operator plants what it says, in each language, and nothing in comments, strings, assertions and types.
+"""Each operator plants its mistakes in each language, and changes no comments, strings, assertions or types.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,18 +13,18 @@ STATUSES = [["REDLATCH_OK", "REDLATCH_LOST", "REDLATCH_TIMEOUT"]]
 
 
 def planted(text: str, name: str) -> Set[Tuple[str, str, str]]:
-    """What all operators do to a file: (operator, line before, line after)."""
+    """Returns all edits of a file: (operator, line before, line after)."""
     mutants = mutants_of(text, Path(name), "x", STATUSES)
     return {(mutant.edit.operator, mutant.before, mutant.after) for mutant in mutants}
 
 
 def of(operator: str, text: str, name: str) -> List[str]:
-    """The lines that one operator makes of a file."""
+    """Returns the lines that one operator makes in a file."""
     return sorted(after for kind, _, after in planted(text, name) if kind == operator)
 
 
 def in_c(line: str) -> str:
-    """A function with a line in it."""
+    """Returns a function that contains a line."""
     return f"static int f(struct s *s) {{\n    {line}\n}}\n"
 
 
@@ -72,7 +72,7 @@ def test_order_in_c() -> None:
 
 
 def test_order_of_two_frees() -> None:
-    """Only where one is a part of the other."""
+    """Two frees change places only where one frees a part of the other."""
     text = "void f(struct x *x) {\n    free(x->a);\n    free(x->b);\n    free(x);\n}\n"
     assert of("order", text, "f.c") == ["free(x); free(x->b);"]
 

@@ -1,4 +1,4 @@
-"""What surrounds the operators: the draw, the keys, the records, the equivalent ones, the copy.
+"""Tests of the code around the operators: the draw, keys, records, equivalent mutants, the copy.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -172,7 +172,7 @@ def test_the_copy_is_mended(project: Path) -> None:
     with pytest.raises(KeyboardInterrupt), tree.planted("one.py", "x = 2\n"):
         raise KeyboardInterrupt
     assert (tree.path / "one.py").read_text(encoding="utf-8") == "x = 1\n"
-    (tree.path / "one.py").write_text("x = 3\n", encoding="utf-8")  # as a run leaves it that was killed
+    (tree.path / "one.py").write_text("x = 3\n", encoding="utf-8")  # as a killed run leaves it
     (project / "two.py").unlink()
     before = tree.digest
     tree.update()
@@ -235,7 +235,7 @@ def test_the_first_failure_and_a_hanging_command_end_all(tmp_path: Path) -> None
 
 
 class Sleeping(layer.Layer):
-    """One command of a second."""
+    """Runs a command that takes a second."""
 
     name = "sleeping"
     areas = frozenset({"protocol"})

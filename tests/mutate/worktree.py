@@ -1,7 +1,7 @@
-"""The copies of the project in which mutants are planted: build/mutate/tree-1 and so on. The user's files are never
-written.
+"""The copies of the project in which mutants are planted: build/mutate/tree-1 and so on. The files of the user are
+never written.
 
-A copy that was left mutated, by a run that was killed, is mended before it is used again.
+A copy that a killed run left with a mutant is repaired before it is used again.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -15,7 +15,7 @@ from typing import IO, Dict, Iterable, Iterator, List, Set
 
 
 class Worktree:
-    """A copy and the lock that keeps two runs from sharing it."""
+    """A copy and its lock, which keeps two runs from sharing the copy."""
 
     def __init__(self, root: Path, number: int = 1) -> None:
         self.root = root
@@ -24,8 +24,8 @@ class Worktree:
         self.build = self.path / "build"
         self.python = root / "build" / "venv" / "bin" / "python"
         self.digest = ""
-        # Of what tests load together: targets by build folder that were built with the mutant that is planted, and
-        # those that still have an earlier one in them.
+        # Targets that tests load, by build folder: those built with the planted mutant, and those that still contain an
+        # earlier mutant.
         self.built: Dict[str, Set[str]] = {}
         self.stale: Dict[str, Set[str]] = {}
         self.path.mkdir(parents=True, exist_ok=True)
@@ -36,13 +36,14 @@ class Worktree:
             raise SystemExit(f"another run of mutation tests uses {self.path}") from None
 
     def listed(self) -> List[str]:
-        """The project's files, committed or not, without what git ignores."""
+        """Returns the project's files, committed or not, without those that git ignores."""
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(command, cwd=self.root, check=True, stdout=subprocess.PIPE).stdout.decode().split("\0")
         return sorted({name for name in names if name and (self.root / name).is_file()})
 
     def update(self) -> None:
-        """Makes the copy equal to the project. What differs gets a new time, so that it is compiled again."""
+        """Makes the copy equal to the project. Changed files get a new modification time, so they are compiled
+        again."""
         names = self.listed()
         digest = sha256()
         for name in names:
@@ -68,7 +69,7 @@ class Worktree:
 
     @contextmanager
     def planted(self, path: str, text: str) -> Iterator[None]:
-        """The copy of one file has another text."""
+        """Replaces the text of one file in the copy meanwhile."""
         copy = self.path / path
         original = copy.read_bytes()
         try:
@@ -81,7 +82,7 @@ class Worktree:
             self.built = {}
 
     def to_build(self, folder: str, targets: Iterable[str]) -> List[str]:
-        """The targets, and what has to be rid of an earlier mutant."""
+        """Returns the targets, and those that still contain an earlier mutant."""
         wanted = {*targets, *self.stale.pop(folder, set())}
         self.built.setdefault(folder, set()).update(wanted)
         return sorted(wanted)

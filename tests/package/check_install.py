@@ -1,4 +1,4 @@
-"""Installs what was built, moves it elsewhere, and uses it as strangers do: pkg-config, find_package, man, the command.
+"""Installs the build, moves it elsewhere, and uses it as others do: pkg-config, find_package, man, the command.
 
     check_install.py BUILD
 SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class Installation:
-    """An installed tree that is not where it was installed to, and the commands to use it."""
+    """An installed tree that was moved after the installation, and the commands to use it."""
 
     def __init__(self, build: Path, folder: Path) -> None:
         self.build = build
@@ -33,7 +33,7 @@ class Installation:
         }
 
     def flags(self, *what: str) -> List[str]:
-        """What pkg-config says of redlatch."""
+        """Returns the flags that pkg-config prints for redlatch."""
         return shlex.split(run(["pkg-config", *what, "redlatch"], self.environment))
 
     def with_shared(self) -> None:
@@ -43,14 +43,14 @@ class Installation:
         run([program], self.environment)
 
     def with_a_path(self) -> None:
-        """The same with the path of the library in the program, where the loader is not told of it."""
+        """The same with the library's path in the program, without LD_LIBRARY_PATH."""
         program = str(self.folder / "with_a_path")
         path = run(["pkg-config", "--variable=libdir", "redlatch"], self.environment).strip()
         run(["cc", "-o", program, str(HERE / "consumer.c"), *self.flags("--cflags", "--libs"), f"-Wl,-rpath,{path}"])
         run([program])
 
     def with_static(self) -> None:
-        """The same without the shared library at hand: the private libraries must suffice."""
+        """The same without the shared library: the private libraries must suffice."""
         (self.libraries / "libredlatch.so").rename(self.folder / "away.so")
         program = str(self.folder / "static")
         run(["cc", "-DREDLATCH_STATIC", "-o", program, str(HERE / "consumer.c"),
@@ -59,7 +59,7 @@ class Installation:
         (self.folder / "away.so").rename(self.libraries / "libredlatch.so")
 
     def with_cmake(self) -> None:
-        """find_package of this version, with both libraries."""
+        """find_package of this version, with the shared and the static library."""
         version = run(["pkg-config", "--modversion", "redlatch"], self.environment).strip()
         build = self.folder / "consumer"
         run(["cmake", "-S", str(HERE), "-B", str(build), f"-DCMAKE_PREFIX_PATH={self.prefix}",
@@ -69,7 +69,7 @@ class Installation:
             run([str(build / program)])
 
     def of_another_version(self) -> None:
-        """find_package of a version to come must fail."""
+        """find_package of a later version must fail."""
         command = ["cmake", "-S", str(HERE), "-B", str(self.folder / "other"), f"-DCMAKE_PREFIX_PATH={self.prefix}",
                    "-DREDLATCH_WANTED=99.0"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -77,7 +77,7 @@ class Installation:
             raise SystemExit(f"find_package(redlatch 99.0): expected a refusal\n{done.stdout}{done.stderr}")
 
     def manual(self) -> None:
-        """The pages are there and man has no complaint about them."""
+        """The manual pages exist and man has no complaint about them."""
         for name, word in (("redlatch.3", "redlatch_lock_acquire"), ("redlatch.1", "redlatch list"),
                            ("redlatch-run.1", "REDLATCH_OWNER")):
             page = next(self.prefix.rglob(name))
@@ -87,7 +87,7 @@ class Installation:
                 raise SystemExit(f"man: status {done.returncode}\n{done.stderr}")
 
     def command(self) -> None:
-        """The command runs without the libraries beside it, and the shells find its completions."""
+        """The command runs without the shared library, and the shells find its completions."""
         version = run(["pkg-config", "--modversion", "redlatch"], self.environment)
         if run([str(self.prefix / "bin" / "redlatch"), "--version"]) != f"redlatch {version}":
             raise SystemExit(f"redlatch --version: expected {version}")
@@ -97,7 +97,7 @@ class Installation:
                 raise SystemExit(f"share/{name} was not installed")
 
     def hardened(self) -> None:
-        """Tables of the linker are read-only once the program runs, and the C library checks what it can."""
+        """The linker's tables are read-only while the program runs, and the C library checks what it can."""
         build = self.build
         modules = [*build.glob("python/redlatch/*.so"), *build.glob("lua/*/redlatch/*.so")]
         if len(modules) < 2:
@@ -107,7 +107,7 @@ class Installation:
 
 
 def check_hardened(file: Path) -> None:
-    """What readelf says of a program or a library."""
+    """Checks the output of readelf about a program or a library."""
     reported = run(["readelf", "--wide", "--dynamic", "--program-headers", "--dyn-syms", str(file)])
     for what, words in (("BIND_NOW", ("BIND_NOW", "Flags: NOW")), ("RELRO", ("GNU_RELRO",)),
                         ("a stack protector", ("__stack_chk_fail",)), ("FORTIFY", ("_chk@",))):
@@ -116,7 +116,7 @@ def check_hardened(file: Path) -> None:
 
 
 def run(command: List[str], environment: "Dict[str, str] | None" = None) -> str:
-    """What a command that must succeed prints."""
+    """Runs a command that must succeed, and returns its output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise SystemExit(f"{shlex.join(command)}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
@@ -124,7 +124,7 @@ def run(command: List[str], environment: "Dict[str, str] | None" = None) -> str:
 
 
 def main() -> None:
-    """Every use in turn; the first that fails ends the program."""
+    """Checks all uses in turn. The first that fails ends the program."""
     if len(sys.argv) != 2:
         raise SystemExit("usage: check_install.py BUILD")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""What the artefacts of `./dev release` are: complete, hardened, for the systems that they promise.
+"""Checks the artefacts of `./dev release`: they are complete, hardened, and run on the systems that they promise.
 
     check_release.py DIST [OTHER]    with OTHER, another build of the same commit: also that both are the same bytes
 SPDX-License-Identifier: Apache-2.0
@@ -19,12 +19,12 @@ from strangers import ROOT, expect, run
 
 TOOLS = ROOT / "build" / "release" / "venv" / "bin"
 MUSL_VERSION = "lib/python*/site-packages/ziglang/lib/libc/musl/src/internal/version.h"
-GUARDED_FUNCTIONS = 50  # at least, also without OpenSSL
+GUARDED_FUNCTIONS = 50  # at least, even without OpenSSL
 PLAIN_BYTES, TLS_BYTES = 1_000_000, 8_000_000
 
 
 def check_hardened(program: Path, words: List[str]) -> None:
-    """What readelf says of a program or a module."""
+    """Checks the output of readelf about a program or a module."""
     printed = run(["readelf", "--wide", "--dynamic", "--program-headers", "--dyn-syms", str(program)])
     for word in ["NOW", "GNU_RELRO", *words]:
         expect(word in printed, f"{word} in what readelf says of {program.name}")
@@ -33,7 +33,8 @@ def check_hardened(program: Path, words: List[str]) -> None:
 
 
 def no_newer(found: str, promised: str) -> bool:
-    """Whether a platform tag, such as manylinux_2_26_x86_64, is of the same libc and no newer than another one."""
+    """Returns whether a platform tag, such as manylinux_2_26_x86_64, is of the same libc and no newer than another
+    tag."""
     (libc, *version), (promised_libc, *most) = (tag.split("_", 3)[:3] for tag in (found, promised))
     return libc == promised_libc and list(map(int, version)) <= list(map(int, most))
 
@@ -61,7 +62,7 @@ def wheels(dist: Path, folder: Path) -> None:
 
 
 def objdump() -> str:
-    """LLVM's objdump, which knows every processor."""
+    """Returns LLVM's objdump, which knows every processor."""
     for folder in os.environ["PATH"].split(os.pathsep):
         for path in sorted(Path(folder).glob("llvm-objdump*")):
             return str(path)
@@ -69,8 +70,8 @@ def objdump() -> str:
 
 
 def check_program(program: Path, built: Path) -> None:
-    """A static command: one file at an address that changes, built with guards of the stack. It has no symbols, so the
-    program that it was made from shows the latter."""
+    """Checks a static command: one position-independent file, built with stack protectors. The command has no symbols,
+    so the stack protectors are checked in the program that it was made from."""
     check_hardened(program, ["Flags: NOW PIE"])
     expect("INTERP" not in run(["readelf", "--wide", "--program-headers", str(program)]), f"{program} to be static")
     expect("DYN (" in run(["readelf", "--wide", "--file-header", str(program)]), f"{program} to be of the type DYN")
@@ -166,7 +167,7 @@ def manifests(_dist: Path, _folder: Path) -> None:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     if len(sys.argv) not in (2, 3):
         raise SystemExit("usage: check_release.py DIST [OTHER]")
     checks: List[Callable[[Path, Path], None]] = [wheels, commands, packages, no_paths, bill, checksums, manifests]
@@ -181,7 +182,7 @@ def main() -> int:
 
 
 def attempt(check: Callable[[Path, Path], None], first: Path, second: Path) -> int:
-    """1 if a check fails, which is printed."""
+    """Runs a check. If it fails, prints the failure and returns 1."""
     try:
         check(first, second)
     except AssertionError as error:

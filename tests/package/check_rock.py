@@ -1,9 +1,9 @@
-"""Installs the packed rock into an empty tree, and runs the README's example from there; then `make`.
+"""Installs the packed rock into an empty tree and runs the README's example from there; then runs `luarocks make`.
 
     check_rock.py DIST    DIST holds one .src.rock
 
-Each installation compiles the core, so only the oldest and the newest Lua are tried here; try_release.py tries all.
-SWIG is out of reach while the packed rock is installed. `luarocks make` is tried on a copy of the sources, with SWIG.
+Each installation compiles the core, so only the oldest and the newest Lua are tried here; try_release.py tries all. The
+packed rock is installed without SWIG. `luarocks make` runs on a copy of the sources, with SWIG.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -20,7 +20,7 @@ from support import RedisServer
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-# Interpreter and its version for LuaRocks, which takes LuaJIT for Lua 5.1 and has to be told of its headers.
+# Interpreters and their versions for LuaRocks, which takes LuaJIT for Lua 5.1 and needs the path of its headers.
 LUAS: List[Tuple[str, str]] = [
     ("lua5.1", "5.1"),
     ("luajit", "5.1"),
@@ -33,7 +33,7 @@ EXPECTED = ["only one process at a time is here; lost:\tfalse"]
 
 
 def run(command: List[str], environment: Dict[str, str], folder: Path) -> str:
-    """What a command that must succeed prints."""
+    """Runs a command that must succeed, and returns its output."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                           env=environment, cwd=folder)
     if done.returncode != 0:
@@ -42,7 +42,7 @@ def run(command: List[str], environment: Dict[str, str], folder: Path) -> str:
 
 
 def example() -> str:
-    """The Lua program in the README that stands alone; the others use what it makes."""
+    """Returns the complete Lua program in the README. The other blocks use what it makes."""
     found: List[str] = re.findall(r"^```lua\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"),
                        flags=re.DOTALL | re.MULTILINE)
     whole = [program for program in found if 'require "redlatch"' in program]
@@ -52,7 +52,7 @@ def example() -> str:
 
 
 def without_swig(folder: Path) -> Dict[str, str]:
-    """An environment in which calling SWIG fails."""
+    """Returns an environment in which calling SWIG fails."""
     folder.mkdir()
     stub = folder / "swig"
     stub.write_text("#!/bin/sh\necho 'SWIG was called' >&2\nexit 1\n", encoding="utf-8")
@@ -61,7 +61,7 @@ def without_swig(folder: Path) -> Dict[str, str]:
 
 
 def luarocks(lua: Tuple[str, str], tree: Path, *words: str) -> List[str]:
-    """A LuaRocks command for one Lua and one tree."""
+    """Returns a LuaRocks command for one Lua and one tree."""
     command = ["luarocks", "--lua-version", lua[1], "--tree", str(tree), *words]
     if lua[0] == "luajit":
         found = subprocess.run(["pkg-config", "--variable=includedir", "luajit"], stdout=subprocess.PIPE, text=True,
@@ -71,7 +71,7 @@ def luarocks(lua: Tuple[str, str], tree: Path, *words: str) -> List[str]:
 
 
 def try_tree(lua: Tuple[str, str], tree: Path, url: str) -> None:
-    """Runs the example with nothing but what the tree holds."""
+    """Runs the example with only the contents of the tree."""
     share, modules = tree / "share" / "lua" / lua[1], tree / "lib" / "lua" / lua[1]
     environment = {
         **os.environ,
@@ -88,7 +88,7 @@ def try_tree(lua: Tuple[str, str], tree: Path, url: str) -> None:
 
 
 def make(folder: Path, url: str) -> None:
-    """`luarocks make` in a copy of the repository."""
+    """Runs `luarocks make` in a copy of the repository."""
     lua, copy, tree = LUAS[-1], folder / "copy", folder / "made"
     copy.mkdir()
     for part in ("core", "bindings", "lua-rock"):
@@ -97,7 +97,7 @@ def make(folder: Path, url: str) -> None:
         shutil.copy(ROOT / name, copy / name)
     spec = next(path.relative_to(copy) for path in (copy / "lua-rock").glob("*.rockspec"))
     environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
-    # Make may begin with any target that waits for no other; here it begins with the one that needs a folder.
+    # Make may begin with any target that depends on no other. This build begins with the target that needs a folder.
     run(["cmake", "-S", ".", "-B", "wrap", "-G", "Unix Makefiles", f"-DREDLATCH_LUA={lua[0]}"], environment, copy)
     run(["cmake", "--build", "wrap", "--target", "redlatch_lua_wrap"], environment, copy)
     run(luarocks(lua, tree, "make", str(spec)), environment, copy)
@@ -105,7 +105,7 @@ def make(folder: Path, url: str) -> None:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     rocks = sorted(Path(sys.argv[1]).resolve().glob("redlatch-*.src.rock")) if len(sys.argv) == 2 else []
     if len(rocks) != 1:
         raise SystemExit(f"usage: check_rock.py DIST, where DIST holds one .src.rock, not {len(rocks)}")

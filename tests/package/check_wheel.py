@@ -1,4 +1,4 @@
-"""Installs the wheel into a clean environment of every CPython from 3.9 on that is here, and uses it there.
+"""Installs the wheel into a clean environment of every installed CPython from 3.9 on, and uses it there.
 
     check_wheel.py DIST    DIST holds one wheel and one sdist
 SPDX-License-Identifier: Apache-2.0
@@ -23,7 +23,7 @@ PROBE = ("import sys, sysconfig; print(sys.implementation.name, sys.version_info
 
 
 def interpreters() -> Dict[Tuple[int, int], str]:
-    """One CPython for each minor version, from PATH and from pyenv, with the one that runs this."""
+    """Returns one CPython for each minor version, from PATH and pyenv, including the interpreter that runs this."""
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep)]
     pyenv = Path(os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv")))
     folders.extend(sorted((pyenv / "versions").glob("*/bin")))
@@ -44,7 +44,7 @@ def interpreters() -> Dict[Tuple[int, int], str]:
 
 
 def run(command: List[str], **environment: str) -> str:
-    """What a command that must succeed prints."""
+    """Runs a command that must succeed, and returns its output."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                           env={**os.environ, **environment}, cwd=ROOT / "build")
     if done.returncode != 0:
@@ -53,7 +53,8 @@ def run(command: List[str], **environment: str) -> str:
 
 
 def needs() -> Path:
-    """A file of what the wheel needs, in the versions that everything else is tested with, and their hashes."""
+    """Writes a file with the wheel's requirements, in the versions of the other tests and with their hashes. Returns
+    its path."""
     lock = (ROOT / "tests" / "requirements.txt").read_text(encoding="utf-8")
     found = re.findall(r"^(?:cffi|pycparser)==.*(?:\n .*)+", lock, re.MULTILINE)
     WHEELHOUSE.mkdir(parents=True, exist_ok=True)
@@ -63,7 +64,8 @@ def needs() -> Path:
 
 
 def install(python: str, wheel: Path, version: Tuple[int, int]) -> str:
-    """The interpreter of a clean environment with the wheel; what the wheel needs is fetched once and kept."""
+    """Returns the interpreter of a clean environment with the wheel. The wheel's requirements are downloaded once and
+    kept."""
     folder = ROOT / "build" / "wheel-test" / f"{version[0]}.{version[1]}"
     run([python, "-m", "venv", "--clear", str(folder)])
     clean = str(folder / "bin" / "python")
@@ -78,7 +80,7 @@ def install(python: str, wheel: Path, version: Tuple[int, int]) -> str:
 
 
 def check_module(path: str) -> None:
-    """The module carries hiredis and OpenSSL inside, and shows nothing but its entry."""
+    """The module contains hiredis and OpenSSL, and exports only its entry."""
     libraries = run(["ldd", path])
     if any(name in libraries for name in ("hiredis", "libssl", "libcrypto", "not found")):
         raise RuntimeError(f"{path} needs what a stranger may not have:\n{libraries}")
@@ -88,7 +90,7 @@ def check_module(path: str) -> None:
 
 
 def check_files(wheel: Path) -> None:
-    """The wheel holds every file of the package, those that nothing imports included."""
+    """The wheel has every file of the package, including those that no other file imports."""
     package = ROOT / "python"
     listed = {path.relative_to(package).as_posix() for path in package.glob("redlatch/**/*.py")}
     missing = sorted(listed - set(zipfile.ZipFile(wheel).namelist()))
@@ -97,7 +99,7 @@ def check_files(wheel: Path) -> None:
 
 
 def only(folder: Path, pattern: str) -> Path:
-    """The one file of that name."""
+    """Returns the one file that matches the pattern."""
     found = sorted(folder.glob(pattern))
     if len(found) != 1:
         raise SystemExit(f"{folder}: expected one {pattern}, found {len(found)}")
@@ -105,7 +107,7 @@ def only(folder: Path, pattern: str) -> Path:
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     if len(sys.argv) != 2:
         raise SystemExit("usage: check_wheel.py DIST")
     only(Path(sys.argv[1]), "redlatch-*.tar.gz")

@@ -1,5 +1,5 @@
-"""What a new user does with README alone, in an empty folder: fetches the files of a release from a server, installs
-one as README says, and runs README's program of that language; and the recipes for FastAPI and Celery likewise.
+"""Does what a new user does with only the README, in an empty folder: downloads the files of a release, installs one as
+the README says, and runs the README's program of that language. The same for the recipes for FastAPI and Celery.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,7 +24,7 @@ START_SECONDS = 60.0
 
 
 def install_commands() -> Dict[str, str]:
-    """README's table of installation: the command of each row by its language."""
+    """Returns the commands of the README's table of installation, by language."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     section = text.partition("\n## Install\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| `(.+)` \|$", section, re.MULTILINE)
@@ -32,7 +32,7 @@ def install_commands() -> Dict[str, str]:
 
 
 def download(address: str, folder: Path) -> None:
-    """Fetches all files of a release, and checks their sums."""
+    """Downloads all files of a release and checks their sums."""
     def fetched(name: str) -> bytes:
         with urllib.request.urlopen(f"{address}/{name}") as reply:
             return bytes(reply.read())
@@ -45,14 +45,14 @@ def download(address: str, folder: Path) -> None:
 
 
 def python(folder: Path, command: str, url: str) -> str:
-    """In a virtual environment."""
+    """Python, in a virtual environment."""
     (folder / "example.py").write_text(example("python", url), encoding="utf-8")
     return run(["bash", "-ec", f"python3 -m venv env; . env/bin/activate; {command}; python example.py"], folder,
                PYTHONPATH="", HOME=str(folder))
 
 
 def lua(folder: Path, command: str, url: str) -> str:
-    """In a tree of the user's own, by the Lua that LuaRocks is configured for."""
+    """Lua, in a tree of the user's own, with the Lua that LuaRocks is configured for."""
     (folder / "config.lua").write_text(f'rocks_trees = {{"{folder}/tree"}}\n', encoding="utf-8")
     (folder / "example.lua").write_text(example("lua", url), encoding="utf-8")
     words = f'{command}; eval "$(luarocks path)"; "lua$(luarocks config lua_version)" example.lua'
@@ -60,17 +60,17 @@ def lua(folder: Path, command: str, url: str) -> str:
 
 
 def debian_of_c() -> Path:
-    """A Debian of this machine's version with a C compiler."""
+    """Returns a Debian of this machine's version with a C compiler."""
     suite = re.search(r"^VERSION_CODENAME=(\w+)$", Path("/etc/os-release").read_text(encoding="utf-8"), re.MULTILINE)
     if suite is None:
         raise AssertionError("expected the name of this Debian in /etc/os-release")
-    # The lists of apt stay.
+    # The package lists of apt are kept.
     return debian("newcomer", suite[1], ["--variant=minbase", "--skip=cleanup/apt",
                                          "--include=gcc,libc6-dev,pkg-config,libhiredis-dev,libssl-dev"])
 
 
 def c(folder: Path, command: str, url: str) -> str:
-    """There, and without the packages afterwards."""
+    """C, in that Debian. The packages are removed afterwards."""
     root = debian_of_c()
     for path in folder.glob("*.deb"):
         shutil.copy(path, root / "root")
@@ -83,7 +83,7 @@ def c(folder: Path, command: str, url: str) -> str:
 
 
 def shell(folder: Path, command: str, url: str) -> str:
-    """In a home of the user's own."""
+    """The shell, in a home folder of the user's own."""
     return run(["bash", "-ec", f"{command}\n{example('bash', url)}"], folder, HOME=str(folder), REDIS_URL=url,
                PATH=f"{folder}/.local/bin:/usr/bin:/bin")
 
@@ -108,7 +108,7 @@ def newcomers(dist: Path, url: str) -> None:
 
 
 class Program:
-    """A program that serves until it is closed, with its output in a file."""
+    """A program that serves until it is closed. Its output goes to a file."""
 
     def __init__(self, command: List[str], folder: Path, url: str) -> None:
         self.log = folder / f"{Path(command[0]).name}.log"

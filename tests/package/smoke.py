@@ -1,4 +1,4 @@
-"""What a wheel must be able to do where nothing but the wheel is installed: smoke.py URL prints the module's path.
+"""What a wheel must do where only the wheel is installed. smoke.py URL prints the module's path.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,7 +12,7 @@ import redlatch.aio
 
 
 def threads(url: str) -> None:
-    """A lock is held inside `with`, refused to somebody else, and free afterwards."""
+    """A lock is held inside `with`, cannot be acquired by others meanwhile, and is free afterwards."""
     with redlatch.connect(url) as client, redlatch.connect(url) as other:
         lock = client.lock("smoke")
         with lock as held:
@@ -23,7 +23,7 @@ def threads(url: str) -> None:
 
 
 async def tasks(url: str) -> None:
-    """The same by tasks of asyncio."""
+    """The same with tasks of asyncio."""
     async with redlatch.aio.connect(url) as client:
         lock = client.lock("smoke")
         async with lock as held:
@@ -35,7 +35,7 @@ async def tasks(url: str) -> None:
 
 
 async def refused(client: redlatch.aio.Client) -> bool:
-    """Whether another task is refused the lock."""
+    """Returns whether another task cannot acquire the lock."""
     return not await client.lock("smoke").acquire(blocking=False)
 
 

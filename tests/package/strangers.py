@@ -1,5 +1,5 @@
-"""Places that have never seen the project, made in build/release/chroots: an empty folder, other Debians, another
-processor; and the README's programs, which are run there.
+"""Environments without the project, made in build/release/chroots: an empty folder, other versions of Debian, another
+processor; and the README's programs, which run there.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -21,7 +21,7 @@ URL = "redis://127.0.0.1:6379/0"
 
 
 def run(command: List[str], folder: Path = ROOT, **environment: str) -> str:
-    """What a command that must succeed prints."""
+    """Runs a command that must succeed, and returns its output."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                           stdin=subprocess.DEVNULL, env={**os.environ, **environment}, cwd=folder)
     if done.returncode != 0:
@@ -30,20 +30,20 @@ def run(command: List[str], folder: Path = ROOT, **environment: str) -> str:
 
 
 def expect(good: bool, what: str) -> None:
-    """Fails with what was expected."""
+    """Fails with what was expected, unless `good`."""
     if not good:
         raise AssertionError(f"expected {what}")
 
 
 def only(folder: Path, pattern: str) -> Path:
-    """The one file of that name."""
+    """Returns the one file that matches the pattern."""
     found = sorted(folder.glob(pattern))
     expect(len(found) == 1, f"one {pattern} in {folder}, found {len(found)}")
     return found[0]
 
 
 def fresh(name: str) -> Path:
-    """An empty folder."""
+    """Returns an empty folder."""
     folder = CHROOTS / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -51,7 +51,7 @@ def fresh(name: str) -> Path:
 
 
 def debian(name: str, suite: str, options: List[str]) -> Path:
-    """Another Debian, which is kept for the next time."""
+    """Returns another Debian, which is kept for the next time."""
     folder = CHROOTS / name
     if not folder.is_dir():
         CHROOTS.mkdir(parents=True, exist_ok=True)
@@ -62,15 +62,15 @@ def debian(name: str, suite: str, options: List[str]) -> Path:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and logs nothing."""
+    """Serves files without logging."""
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Logs nothing."""
 
 
 @contextlib.contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """Serves a folder on a free port meanwhile; the address."""
+    """Serves a folder on a free port meanwhile. Yields the address."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -81,7 +81,7 @@ def serving(folder: Path) -> Iterator[str]:
 
 
 def example(language: str, url: str) -> str:
-    """The first program of a language in the README, for a server at another port."""
+    """Returns the README's first program of a language, with another server's URL."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     found: Dict[str, List[str]] = {}
     for fence, program in re.findall(r"^```(\w+)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):

@@ -1,4 +1,4 @@
-"""Installs what `./dev release` made where the project has never been, and runs the README's programs there. As root.
+"""Installs the artefacts of `./dev release` in new environments and runs the README's programs there. Needs root.
 
     try_release.py DIST [NAME...]
 SPDX-License-Identifier: Apache-2.0
@@ -67,13 +67,13 @@ def command_arm(dist: Path, url: str) -> None:
 
 
 def wheelhouse(python: str, platform: str) -> None:
-    """Fetches what the wheel needs, for another system."""
+    """Downloads the wheel's requirements for another system."""
     run([sys.executable, "-m", "pip", "download", "--quiet", "--require-hashes", "--dest", str(WHEELHOUSE),
          "--python-version", python, "--platform", platform, "--only-binary=:all:", "--requirement", str(needs())])
 
 
 def expect_python(printed: str) -> None:
-    """README's program in Python has held its lock."""
+    """Checks that the README's program in Python has held its lock."""
     expect("only one process at a time is here; lost: False" in printed, f"what README's program prints, not {printed}")
 
 
@@ -173,7 +173,7 @@ def rockspec(dist: Path, url: str) -> None:
 
 
 def install_rock(lua: Tuple[str, str], address: str, url: str) -> None:
-    """Installs the rock of a server of rocks in an empty tree, without SWIG, and runs README's program there."""
+    """Installs the rock from a server of rocks in an empty tree, without SWIG, and runs the README's program there."""
     tree = fresh(f"rock-{lua[0]}")
     environment = without_swig(fresh("stub") / "bin")
     run(luarocks(lua, tree, "install", f"--only-server={address}", "redlatch"), tree, **environment)
@@ -214,7 +214,7 @@ TRIES: List[Callable[[Path, str], None]] = [command, command_arm, wheels, wheel_
 
 
 def main(words: List[str]) -> int:
-    """The exit status."""
+    """Returns the exit status."""
     known = {each.__name__: each for each in TRIES}
     if not words or set(words[1:]) - set(known):
         raise SystemExit(f"usage: try_release.py DIST [{'|'.join(known)}...]")

@@ -1,11 +1,11 @@
-"""Builds redlatch for another platform and runs what runs here: unit tests, the simulation, scenes with a real server.
+"""Builds redlatch for another platform and runs what can run here: unit tests, simulation, scenes with a real server.
 
     cross.py musl       x86-64 with musl: Debian's musl-tools
-    cross.py aarch64    Debian's cross compiler; programs run by qemu-user, beside a redis-server of this machine
-    cross.py macos      x86-64 and aarch64 by Zig: libraries and command are compiled and linked, and run nowhere here
-    cross.py here       this machine, by its own compiler, such as a Mac, where this is untried
+    cross.py aarch64    Debian's cross compiler; qemu-user runs the programs, with a redis-server of this machine
+    cross.py macos      x86-64 and aarch64 by Zig: libraries and command are compiled and linked, but cannot run here
+    cross.py here       this machine, with its own compiler; on a Mac, for example, where this is untried
 
-All without TLS. hiredis and Lua are built from the sources that core/cmake/third-party.json names.
+All builds are without TLS. hiredis and Lua are built from the sources that core/cmake/third-party.json names.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -23,17 +23,17 @@ WORK = ROOT / "build" / "platforms"
 HERE = Path(__file__).resolve().parent
 LISTED = ROOT / "core" / "cmake" / "third-party.json"
 SEEDS = 20  # of each simulated kind
-# Under an emulator these would take minutes or be measured against limits that are meant for a processor. The emulator
-# itself ends by a failed assertion in children that a program with threads forks.
+# Under an emulator these tests would take minutes, or would exceed limits that are meant for a processor. The emulator
+# itself fails an assertion in children that a program with threads forks.
 NOT_EMULATED = "test_steps|test_script_cases|test_schedule|scenes_resources|scenes_fork"
-# These let allocations of the core fail. A musl program leads those of a shared hiredis to the test, too, which expects
-# them to succeed.
+# These tests let allocations of the core fail. In a musl program the allocations of a shared hiredis reach the test,
+# too, which expects them to succeed.
 NOT_WITH_MUSL = "test_allocation|test_schedule"
 
 
 class Target(NamedTuple):
-    """Compiler and archiver, what CMake is told besides, what runs its programs, which tests are left out, and whether
-    hiredis is shared."""
+    """A platform: compiler, archiver, further definitions for CMake, the emulator of its programs, the tests that are
+    left out, and whether hiredis is shared."""
 
     compiler: List[str]
     archiver: List[str]
@@ -50,7 +50,7 @@ def run(command: List[str], **environment: str) -> None:
 
 
 def sources(name: str) -> Path:
-    """The sources of another project."""
+    """Returns the folder with the sources of another project."""
     script = str(ROOT / "core" / "cmake" / "third_party.py")
     printed = subprocess.run([sys.executable, script, "sources", str(ROOT / "build" / "third-party"), name],
                              check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -58,7 +58,7 @@ def sources(name: str) -> Path:
 
 
 def zig() -> List[str]:
-    """The Zig toolchain, in an environment of its own."""
+    """Returns the Zig toolchain, installed in an environment of its own."""
     python = WORK / "zig" / "bin" / "python"
     if not python.exists():
         run([sys.executable, "-m", "venv", str(WORK / "zig")])
@@ -69,13 +69,14 @@ def zig() -> List[str]:
 
 
 def version(name: str) -> str:
-    """Of the sources of another project; pkg-config compares that of hiredis."""
+    """Returns the version of another project's sources; pkg-config compares that of hiredis."""
     listed: Dict[str, Dict[str, str]] = json.loads(LISTED.read_text(encoding="utf-8"))
     return listed[name]["version"]
 
 
 def archive(target: Target, folder: Path, name: str, project: str, files: List[Path]) -> None:
-    """A static library of a project's sources with its headers and its file for pkg-config, in the target's prefix."""
+    """Builds a static library from a project's sources, with headers and a file for pkg-config, in the target's
+    prefix."""
     objects = folder / "objects" / name
     include, library = folder / "include" / name, folder / "lib"
     for path in (objects, include, library / "pkgconfig"):
@@ -93,7 +94,8 @@ def archive(target: Target, folder: Path, name: str, project: str, files: List[P
 
 
 def make_hiredis(target: Target, folder: Path) -> None:
-    """What redlatch needs. Tests in which allocations fail want it shared, so that its own do not."""
+    """Builds hiredis for redlatch. Tests in which allocations fail need a shared hiredis, whose own allocations do not
+    fail."""
     hiredis = sources("hiredis")
     parts = [hiredis / f"{part}.c" for part in ("alloc", "async", "hiredis", "net", "read", "sds", "sockcompat")]
     archive(target, folder, "hiredis", "hiredis", parts)
@@ -104,18 +106,18 @@ def make_hiredis(target: Target, folder: Path) -> None:
 
 
 def make_lua(target: Target, folder: Path) -> None:
-    """What the simulation needs."""
+    """Builds Lua for the simulation."""
     lua = sources("lua")
     parts = [path for path in sorted(lua.glob("*.c")) if path.stem not in ("lua", "luac", "print")]
     archive(target, folder, "lua5.1", "lua", parts)
 
 
 def configure(target: Target, build: Path, *definitions: str) -> None:
-    """Configures a build that finds only what is in the target's prefix."""
+    """Configures a build that finds only the libraries in the target's prefix."""
     compiler = build / "cc"
     build.mkdir(parents=True, exist_ok=True)
     path = target.compiler[0]
-    if len(target.compiler) > 1:  # to CMake a compiler is one program
+    if len(target.compiler) > 1:  # CMake expects the compiler to be one program
         compiler.write_text(f'#!/bin/sh\nexec {shlex.join(target.compiler)} "$@"\n', encoding="utf-8")
         compiler.chmod(0o755)
         path = str(compiler)
@@ -127,7 +129,7 @@ def configure(target: Target, build: Path, *definitions: str) -> None:
 
 
 def test(name: str, target: Target) -> None:
-    """Unit tests, scenes and simulation of one target. The simulation needs a linker that macOS has not."""
+    """Runs unit tests, scenes and simulation of one target. The simulation needs a linker feature that macOS lacks."""
     can_simulate = sys.platform != "darwin"
     build = WORK / name
     make_hiredis(target, build / "prefix")
@@ -142,7 +144,7 @@ def test(name: str, target: Target) -> None:
 
 
 def compile_for_macos() -> None:
-    """The libraries and the command for both processors, with what the linker needs to know of the system."""
+    """Builds the libraries and the command for both processors, with the linker options for macOS."""
     toolchain = zig()
     for processor in ("x86_64", "aarch64"):
         target = Target([*toolchain, "cc", "-target", f"{processor}-macos"], [*toolchain, "ar"],
@@ -159,7 +161,7 @@ def compile_for_macos() -> None:
 
 
 def main(words: List[str]) -> None:
-    """Builds and tests what was named."""
+    """Builds and tests the platform that was named."""
     if words == ["musl"]:
         test("musl", Target(["musl-gcc"], ["ar"], left_out=NOT_WITH_MUSL))
     elif words == ["aarch64"]:

@@ -1,4 +1,4 @@
-"""Arguments of connect(), Client.lock() and Lock's methods that are refused before anything is sent.
+"""Arguments of connect(), Client.lock() and Lock's methods that are rejected before anything is sent.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of figures is what the newest record of the tree makes, and a comparison of two runs says what differs."""
+"""The page of figures is made from the newest record in the tree, and a comparison of two runs reports the
+differences."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ def newest() -> Dict[str, Any]:
 
 
 def row(label: str, unit: str, median: float) -> Dict[str, Any]:
-    """A row whose rounds are within a tenth of the median."""
+    """Returns a row whose rounds are within a tenth of the median."""
     return {"label": label, "unit": unit, "median": median, "lowest": 0.9 * median, "highest": 1.1 * median}
 
 
 @pytest.fixture
 def run() -> Dict[str, Any]:
-    """An invented run: of two peers one is faster than redlatch at one thing."""
+    """An invented run: one of two peers is faster than redlatch in one row."""
     rows = [row("bare hiredis, p50", "ms", 0.2), row("redlatch, p50", "ms", 0.3), row("redis-py, p50", "ms", 50.0),
             row("bare hiredis, commands", "", 0.0), row("redlatch, commands", "", 0.0),
             {"label": "Redisson, p50", "unit": "ms", "missing": "no Java"}]

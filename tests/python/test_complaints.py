@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a candidate of an election logs while the server cannot be used."""
+"""Log messages of a candidate of an election while the server cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a provider of credentials is listened to, and when it is asked again. Nothing waits: the pauses are recorded.
+"""How a provider of credentials is used, and when it is called again. Nothing waits: the pauses are recorded.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,56 +15,56 @@ PAIR = ("somebody", "a word")
 
 
 class Pauses:
-    """In place of the event that ends the thread: notes how long would have been waited, and ends it after so many."""
+    """Replaces the event that ends the thread. Records each pause, and ends the thread after `count` pauses."""
 
     def __init__(self, count: int) -> None:
         self.count = count
         self.noted: List[float] = []
 
     def wait(self, pause: float) -> bool:
-        """True: the thread is to end."""
+        """Returns True when the thread is to end."""
         self.noted.append(pause)
         return len(self.noted) == self.count
 
 
 class Unreliable:
-    """A provider that fails where it is told to, and works when it was told nothing more."""
+    """A provider that fails as often as `fails` says, and then succeeds."""
 
     def __init__(self, fails: Sequence[bool]) -> None:
         self.fails = list(fails)
 
     def get_credentials(self) -> Tuple[str, str]:
-        """Always the same."""
+        """Returns the same pair each time."""
         if self.fails and self.fails.pop(0):
             raise OSError("no token")
         return PAIR
 
 
 class Impatient:
-    """A streaming provider that begins, and fails, as soon as it has whom to tell."""
+    """A streaming provider that reports a failure and a token as soon as it has its callbacks."""
 
     error: Callable[[Exception], None]
 
     def on_error(self, callback: Callable[[Exception], None]) -> None:
-        """Who is told of a failure."""
+        """Sets the callback for failures."""
         self.error = callback
 
     def on_next(self, callback: Callable[[Any], None]) -> None:
-        """Who is told of a token."""
+        """Sets the callback for tokens and calls both."""
         self.error(OSError("no token yet"))
         callback(PAIR)
 
     def is_streaming(self) -> bool:
-        """It is."""
+        """Returns True."""
         return True
 
     def get_credentials(self) -> Tuple[str, str]:
-        """Always the same."""
+        """Returns the same pair each time."""
         return PAIR
 
 
 def pauses_of(monkeypatch: pytest.MonkeyPatch, fails: Sequence[bool], interval: float, count: int) -> List[float]:
-    """How long the thread waits before it asks, each time."""
+    """Returns the pauses of the thread before each call of the provider."""
     monkeypatch.setattr("redlatch.credentials.set_credentials", lambda handle, username, password: 0)
     renewal: Any = Renewal(Unreliable(fails), interval)
     renewal._stop = Pauses(count)
@@ -74,7 +74,8 @@ def pauses_of(monkeypatch: pytest.MonkeyPatch, fails: Sequence[bool], interval: 
 
 
 def test_pauses_after_failures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second, twice as long after each further failure, never longer than the interval; a success ends that."""
+    """A second, doubled after each further failure, but never longer than the interval. After a success: the
+    interval."""
     fails = [True] * 5 + [False, True]
     assert pauses_of(monkeypatch, fails, 10, 8) == [10, 1, 2, 4, 8, 10, 10, 1]
 
@@ -84,7 +85,7 @@ def test_a_short_interval_is_kept_after_failures(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_a_provider_tells_at_once_is_received(caplog: pytest.LogCaptureFixture) -> None:
-    """What it tells when it is given its callbacks is used or logged."""
+    """What a provider reports while it gets its callbacks is used or logged."""
     renewal: Any = Renewal(Impatient(), None)
     with caplog.at_level(logging.WARNING, "redlatch"):
         assert renewal.first() == PAIR

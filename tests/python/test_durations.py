@@ -1,4 +1,4 @@
-"""Seconds to milliseconds: what is accepted, what is refused, and how the error reply is worded.
+"""Seconds to milliseconds: which values are accepted, which are rejected, and the text of the error.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,7 +18,7 @@ from redlatch.errors import InvalidArgumentError
 ALL = (wait_ms, lease_ms, limit_ms, span_ms, delay_ms)
 ENDLESS = (wait_ms, lease_ms, limit_ms)
 POSITIVE = (lease_ms, limit_ms, span_ms)
-# What each of them says that it expects, word by word.
+# The expectation that each function states in its error.
 EXPECTED: Dict[Callable[[Any, str], int], str] = {
     wait_ms: "None or -1 to wait for ever, 0 to try once, or seconds",
     lease_ms: "None for a lease that is renewed, or more than 0 seconds",

@@ -1,4 +1,4 @@
-"""The exceptions: which status becomes which class, what each one knows, and that they survive pickling.
+"""The exceptions: the class of each status, their attributes, and pickling.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -117,7 +117,7 @@ def test_ours_are_not_confused_with_the_operating_systems() -> None:
 
 
 class Unwelcoming(Exception):
-    """An exception of a program that wants no notes."""
+    """An exception that accepts no notes."""
 
     @property
     def add_note(self) -> None:

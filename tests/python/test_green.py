@@ -1,4 +1,4 @@
-"""Which threads are greenlets. What greenlets do with locks is tested with gevent itself, in tests/frameworks.
+"""Which threads are greenlets. Locks in greenlets are tested with gevent itself, in tests/frameworks.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ from redlatch import green
 
 
 def module(name: str, **functions: Any) -> types.ModuleType:
-    """A module that stands for another one."""
+    """Returns a module that replaces another one."""
     made = types.ModuleType(name)
     vars(made).update(functions)
     return made

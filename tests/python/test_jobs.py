@@ -1,4 +1,4 @@
-"""once(), locked() and elect() refuse what cannot work, before anything is sent.
+"""once(), locked() and elect() reject wrong arguments before anything is sent.
 
 SPDX-License-Identifier: Apache-2.0
 """

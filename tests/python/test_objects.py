@@ -1,4 +1,4 @@
-"""Clients and locks as Python objects: decorating, copying, closing, the names that the package gives.
+"""Clients and locks as Python objects: decorating, copying, closing, the names that the package exports.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,12 +24,12 @@ from redlatch.losses import REMEMBERED, Losses
 from redlatch.owners import new_number
 
 
-# Type variables, and what no program names: an event of a loop, what an election calls, and a context manager.
+# Type variables, and types that no program names: an event of a loop, a callback of an election, a context manager.
 TYPES_OF_NO_USE = ("Parameters", "Returned", "Function", "Event", "Callback", "Termination")
 
 
 def types_in_signatures(package: Any) -> Iterator[str]:
-    """The names in the annotations of all that a package offers, and of public methods."""
+    """Yields the names in the annotations of everything that a package exports, and of public methods."""
     for offered in (getattr(package, name) for name in package.__all__):
         members = vars(offered).items() if isinstance(offered, type) else [("", offered)]
         for name, member in members:
@@ -47,7 +47,7 @@ def test_the_types_of_signatures_are_offered(package: Any) -> None:
 
 
 async def coroutine() -> None:
-    """Decorated by a lock it would be awaited after the release."""
+    """If a lock decorated it, it would be awaited after the release."""
 
 
 def generator() -> Iterator[int]:
@@ -66,14 +66,14 @@ def test_the_latest_losses_are_remembered(client: redlatch.Client) -> None:
 
 
 def test_what_is_handed_out_stays_as_it_was() -> None:
-    """Whoever is given a report or a state may keep it, and use it as a key."""
+    """Reports and states may be kept, and may be used as keys."""
     handed_out: List[Any] = [value for value in vars(redlatch).values() if dataclasses.is_dataclass(value)]
     assert {each.__name__ for each in handed_out} >= {"LockState", "Party", "Report", "Tuning"}
     assert [each.__name__ for each in handed_out if not each.__dataclass_params__.frozen] == []
 
 
 class AsynchronousCallable:
-    """What some frameworks use in the place of a coroutine function."""
+    """Some frameworks use it instead of a coroutine function."""
 
     async def __call__(self) -> None:
         """Nothing."""

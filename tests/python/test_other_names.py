@@ -1,4 +1,4 @@
-"""Options of other libraries are refused with the name that redlatch has for them.
+"""Options of other libraries are rejected, with redlatch's name for them.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -63,13 +63,13 @@ def test_what_is_unknown_to_all_is_refused_in_python_s_words(client: redlatch.Cl
 
 
 def test_an_own_option_is_never_explained(client: redlatch.Client) -> None:
-    """An acquire has `blocking`, and a wrong value of it is told as such."""
+    """An acquire has an option `blocking`, so a wrong value of it is reported as such."""
     with pytest.raises(TypeError, match="blocking is 5; expected True or False"):
         client.lock("x").acquire(blocking=5)
 
 
 def test_all_options_of_redis_py_are_known(client: redlatch.Client) -> None:
-    """Each one that a call of ours lacks has its advice, which names what there is."""
+    """Each option that a call of redlatch lacks has its advice, which names the option to use."""
     pairs: Dict[Any, Any] = {
         Redis.lock: client.lock, TheirLock.acquire: client.lock("x").acquire, TheirLock.extend: client.lock("x").extend
     }  # fmt: skip

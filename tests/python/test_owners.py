@@ -1,4 +1,4 @@
-"""What a thread brings along: its owner number, which ends with the thread, and the record of its acquire.
+"""What belongs to a thread: its owner number, which ends with the thread, and the record of its acquire.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -31,7 +31,7 @@ def test_a_thread_that_got_no_number_ends_quietly() -> None:
 
 
 def test_a_record_that_is_dropped_ends_its_wait(client: redlatch.Client) -> None:
-    """A signal handler may raise anywhere, also while an acquire is being abandoned."""
+    """A signal handler may raise anywhere, even while an acquire is being abandoned."""
     lock = client.lock("x")
     wait = Wait(1)
     assert lib.redlatch_python_acquire(wait.record, lock._handle, Caller().number, LEASE_OF_LOCK, 60000) == (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of runs of the mutation tests and the fuzzers, and the table that docs/proof/verification.md has of them."""
+"""Records of runs of the mutation tests and the fuzzers, and their table in docs/proof/verification.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import recorded  # noqa: E402
 
 
 def keep(root: Path, tool: str, name: str, result: Dict[str, object]) -> None:
-    """Records a run where the table looks for it."""
+    """Writes a record where the table finds it."""
     path = root / recorded.TOOLS[tool][0] / name
     path.parent.mkdir(parents=True, exist_ok=True)
     recorded_run.write(path, ["./dev", "x", "--files", "*/a.c"], result)

@@ -1,11 +1,11 @@
---- Locks in nginx's workers: one client for each, a lock object for each request.
+--- Locks in nginx's workers: one client for each worker, one lock object for each request.
 -- SPDX-License-Identifier: Apache-2.0
 
 local redlatch = require "redlatch"
 
 local locks = {}
 
--- Opened at the first use, so in the worker and not in the master it was forked from.
+-- Opened at the first use: in the worker, not in the master process that forks it.
 local client
 local function the_client()
     if not client then
@@ -14,20 +14,20 @@ local function the_client()
     return client
 end
 
---- Does its work if nobody else holds the lock.
+--- Works if nobody else holds the lock.
 function locks.try(name)
     local lock = the_client():lock(name, {timeout = 0})
     local done, _, code = lock:with(function()
-        ngx.sleep(0.2) -- other requests are served meanwhile; the lock is held
+        ngx.sleep(0.2) -- the worker serves other requests meanwhile; the lock stays held
     end)
     return done and "worked" or code
 end
 
--- What became of calls that were started and belong to another request of this worker. Not the events themselves: they
--- hold their lock, and a request that has died could not have its own collected.
+-- Outcomes of started calls of other requests in this worker. The events themselves are not kept: an event refers to
+-- its lock, so the lock of a request that died could not be collected.
 local arrived = {}
 
--- Looks for the event of a started call every 5 ms, and lets others run meanwhile.
+-- Checks every 5 ms for the event of a started call. Other requests run meanwhile.
 local function await(tag)
     repeat
         local event = the_client():next_event()
@@ -46,7 +46,7 @@ local function await(tag)
     return outcome.ok or nil, outcome.code
 end
 
---- Waits for the lock, and does its work.
+--- Waits for the lock and works under it.
 function locks.wait(name)
     local lock = the_client():lock(name, {timeout = 10})
     local done, code = await(assert(lock:start_acquire()))
@@ -58,13 +58,13 @@ function locks.wait(name)
     return done and "worked" or code
 end
 
---- Waits for the lock and blocks the worker until then.
+--- Waits for the lock. The worker is blocked until then.
 function locks.block(name)
     local done, _, code = the_client():lock(name, {timeout = 10}):with(function() end)
     return done and "worked" or code
 end
 
---- Of all workers on all machines one does this at a time.
+--- One worker of all machines does this at a time.
 function locks.work_by_timer(name)
     the_client():lock(name, {timeout = 0}):with(function()
         ngx.log(ngx.NOTICE, "the timer has the lock")

@@ -1,9 +1,9 @@
-"""APScheduler on many machines: the scheduler runs in the one process that holds the lock, and the others stand by.
+"""APScheduler on many machines: the scheduler runs in the one process that holds the lock. The others stand by.
 
     python apscheduler_leader.py
 
-A lock around each job alone would not do: of two machines whose clocks differ, the later one would find the lock free
-and run the job a second time.
+A lock around each job would not be enough: if the clocks of two machines differ, the later one finds the lock free and
+runs the job a second time.
 
 When the lock is lost, the scheduler is stopped, and this process stands by again.
 SPDX-License-Identifier: Apache-2.0
@@ -20,19 +20,19 @@ SECONDS = 10.0
 
 
 def job(held: redlatch.Hold) -> None:
-    """Stands for the work. Between its steps it checks that the lock is still held."""
+    """Replace this by the work. Between its steps it checks that the lock is still held."""
     held.check()
 
 
 def lead(held: redlatch.Hold) -> None:
-    """Runs the jobs for as long as the lock is held."""
+    """Runs the jobs while the lock is held."""
     scheduler = BackgroundScheduler(timezone="UTC")
     scheduler.add_job(job, "interval", seconds=SECONDS, args=[held])
     scheduler.start()
     try:
-        held.lost_event.wait()  # a signal ends it, too
+        held.lost_event.wait()  # a signal ends the wait, too
     finally:
-        scheduler.shutdown()  # waits for the job that is running
+        scheduler.shutdown()  # waits for the running job
 
 
 def end(number: int, frame: object) -> None:

@@ -1,8 +1,8 @@
-"""A middleware for dramatiq: an actor with the option `lock` holds that lock while it works on a message.
+"""A middleware for dramatiq: an actor with the option `lock` holds that lock while it processes a message.
 
     dramatiq dramatiq_tasks
 
-A message whose lock is held by somebody else goes back to the queue and is tried again, so that no worker waits.
+While the lock is held by others, the message goes back to the queue and is tried again. So no worker waits.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -22,15 +22,15 @@ client = redlatch.connect(URL, lazy=True)  # each worker that the master forks c
 
 
 class Busy(Retry, MiddlewareError):
-    """Somebody else holds the lock. dramatiq tries a message again that ends with a Retry, and stops at once when a
-    middleware raises a MiddlewareError."""
+    """The lock is held by others. Retry: dramatiq tries the message again. MiddlewareError: dramatiq stops at once when
+    a middleware raises it."""
 
 
 class Locks(Middleware):
-    """The lock's name is the option with the message's arguments put in: `@dramatiq.actor(lock="account:{}")`."""
+    """The option is the lock's name, formatted with the message's arguments: `@dramatiq.actor(lock="account:{}")`."""
 
     def __init__(self) -> None:
-        self._here = threading.local()  # a message is processed in one worker thread from its beginning to its end
+        self._here = threading.local()  # one worker thread processes a message from beginning to end
 
     @property
     def actor_options(self) -> Set[str]:
@@ -48,7 +48,7 @@ class Locks(Middleware):
     def after_process_message(
         self, broker: dramatiq.Broker, message: Any, *, result: Any = None, exception: Optional[BaseException] = None
     ) -> None:
-        """Is called however the message ended, also when before_process_message has raised Busy."""
+        """Called however the message ended, even after before_process_message has raised Busy."""
         lock: Optional[redlatch.Lock] = self._here.__dict__.pop("lock", None)
         if lock is None:
             return
@@ -58,7 +58,7 @@ class Locks(Middleware):
             pass  # it was logged, and the actor's check() has raised
 
     def held(self) -> redlatch.Hold:
-        """The hold of the message that this thread works on."""
+        """Returns the hold of the message that this thread processes."""
         held: Optional[redlatch.Hold] = self._here.lock.held()
         assert held is not None
         return held
@@ -66,12 +66,12 @@ class Locks(Middleware):
 
 locks = Locks()
 broker = RedisBroker(url=URL)
-broker.add_middleware(locks)  # as the last one: it acquires after and releases before what the others do
+broker.add_middleware(locks)  # as the last one: acquires after, and releases before, the others
 dramatiq.set_broker(broker)
 
 
 def recalculate(account: int, held: redlatch.Hold) -> None:
-    """Stands for the work. Between its steps it checks that the lock is still held."""
+    """Replace this by the work. Between its steps it checks that the lock is still held."""
     held.check()
 
 

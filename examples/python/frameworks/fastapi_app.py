@@ -1,4 +1,4 @@
-"""Locks in FastAPI, in endpoints that are coroutines and in those that run in threads.
+"""Locks in FastAPI: in endpoints that are coroutines, and in endpoints that run in threads.
 
     uvicorn fastapi_app:app
 
@@ -16,18 +16,18 @@ import redlatch.aio
 
 
 async def recalculate(account: int, held: redlatch.aio.Hold) -> None:
-    """Stands for the work of a coroutine. When the lock is lost, it is cancelled at its next `await`."""
+    """Replace this by the work of a coroutine. When the lock is lost, it is cancelled at its next `await`."""
 
 
 def recalculate_in_thread(account: int, held: redlatch.Hold) -> None:
-    """Stands for work that blocks. Between its steps it checks that the lock is still held."""
+    """Replace this by work that blocks. Between its steps it checks that the lock is still held."""
     held.check()
 
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[Dict[str, Any]]:
-    """A client for the event loop, and one for the threads in which FastAPI runs `def` endpoints. Each worker process
-    of uvicorn has its own, since this runs after the fork."""
+    """One client for the event loop, and one for the threads in which FastAPI runs `def` endpoints. Each worker process
+    of uvicorn has its own clients, since this runs after the fork."""
     async with redlatch.aio.connect() as tasks:
         with redlatch.connect() as threads:
             yield {"tasks": tasks, "threads": threads}
@@ -44,8 +44,8 @@ async def task_hold(account: int, request: Request) -> AsyncIterator[redlatch.ai
 
 
 def thread_hold(account: int, request: Request) -> Iterator[redlatch.Hold]:
-    """The lock of an account, for threads. FastAPI may enter and leave this block in different threads, so it is not a
-    thread that owns the lock but this object."""
+    """The lock of an account, for threads. FastAPI may enter and leave this block in different threads, so the lock
+    object is the owner, not a thread."""
     threads: redlatch.Client = request.state.threads
     with threads.lock(f"account:{account}", timeout=5, owner="handle") as held:
         yield held
@@ -65,7 +65,7 @@ def by_thread(account: int, held: Annotated[redlatch.Hold, Depends(thread_hold)]
 
 @app.post("/accounts/{account}/without-dependency")
 async def without_dependency(account: int, request: Request) -> Dict[str, int]:
-    """A lock for a part of a request only: nothing is different from a program without FastAPI."""
+    """A lock for only a part of a request, as in a program without FastAPI."""
     tasks: redlatch.aio.Client = request.state.tasks
     async with tasks.lock(f"account:{account}", timeout=5, on_lost="cancel") as held:
         await recalculate(account, held)

@@ -1,4 +1,4 @@
-"""A lock in a Flask view: of one account at a time, in all processes of all machines, one request is at work.
+"""A lock in a Flask view: for each account, one request works at a time, in all processes of all machines.
 
     flask --app flask_app run
     gunicorn flask_app:app
@@ -13,17 +13,17 @@ from flask import Flask
 import redlatch
 
 app = Flask(__name__)
-client = redlatch.connect(lazy=True)  # each worker of gunicorn, with --preload too, connects at its first use
+client = redlatch.connect(lazy=True)  # each worker of gunicorn connects at its first use, also with --preload
 
 
 def recalculate(account: int, held: redlatch.Hold) -> None:
-    """Stands for the work. Between its steps it checks that the lock is still held."""
+    """Replace this by the work. Between its steps it checks that the lock is still held."""
     held.check()
 
 
 @app.post("/accounts/<int:account>/recalculate")
 def recalculate_account(account: int) -> Dict[str, int]:
-    with client.lock(f"account:{account}", timeout=5) as held:  # the thread of the request is the owner
+    with client.lock(f"account:{account}", timeout=5) as held:  # the request's thread is the owner
         recalculate(account, held)
     return {"account": account}
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that is no good driver, to show that the runner notices.
+"""A faulty driver, to show that the runner notices.
 
     broken_driver.py HOW
 
-It does nothing, is content with every call, and at `release` or at its end breaks the rules for drivers in one way.
+It does nothing, answers every call with success, and at `release` or at its end breaks the rules for drivers in one
+way.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import sys
 from typing import Any, Dict
 
 ANSWERS: Dict[str, Any] = {"open": {"status": "ok", "value": {"uuid": ""}}, "reset": {"reset": True}}
-# What is printed in the place of the answer to `release`.
+# What is printed instead of the answer to `release`.
 PRINTED = {"no_object": '[{"status": "ok"}]', "no_json": "ok", "an_error": '{"error": "unheard of"}'}
 
 
 def main() -> int:
-    """The exit status."""
+    """Returns the exit status."""
     how = sys.argv[1]
     for line in sys.stdin:
         call = json.loads(line)["call"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drivers in Python share: calls as JSON lines in, an outcome for each out."""
+"""The loop of the drivers in Python: reads calls as lines of JSON and prints an outcome for each."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Callable, Dict, Protocol
 
 
 class Driver(Protocol):
-    """What answers calls."""
+    """Answers calls."""
 
     def answer(self, call: Dict[str, Any]) -> Dict[str, Any]:
-        """The outcome of one call."""
+        """Returns the outcome of one call."""
 
     def close(self) -> None:
-        """The trace is over."""
+        """Called at the end of a trace."""
 
 
 def serve(make: Callable[[], Driver]) -> None:
-    """Answers until the input ends, each trace by a driver of its own."""
+    """Answers calls until the input ends. Each trace has a driver of its own."""
     driver = make()
     for line in sys.stdin:
         try:

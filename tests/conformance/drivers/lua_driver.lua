@@ -1,11 +1,12 @@
---- The Lua driver: calls as lines of JSON on the standard input, carried out by the public module `redlatch`.
+--- The Lua driver: reads calls as lines of JSON from the standard input and makes them with the public
+-- module `redlatch`.
 --
---     lua lua_driver.lua                 by calls that return when they are done
---     lua lua_driver.lua asynchronous    by started calls and their events, where there are such
+--     lua lua_driver.lua                 by blocking calls
+--     lua lua_driver.lua asynchronous    by started calls and their events, where the module has them
 --
--- It translates and nothing else. Lua has no threads: an actor is an explicit owner of lock objects, and a call that an
--- actor starts is a started call, in either form. Misuse, which the module raises, has no code: it counts as "invalid",
--- or as "closed" where the client was.
+-- It only translates. Lua has no threads: an actor is an explicit owner of lock objects, and a call that an actor
+-- starts is a started call in both modes. Misuse, which the module raises, has no code. It counts as "closed" if the
+-- client is closed, otherwise as "invalid".
 -- SPDX-License-Identifier: Apache-2.0
 
 local cjson = require "cjson"
@@ -15,10 +16,10 @@ local uv = require "luv"
 local asynchronous = arg[1] == "asynchronous"
 
 local clients = {}
-local locks = {} -- by the trace's word: client, what makes it, and the lock object of each actor
-local objects = {} -- semaphores, permit semaphores and latches, by the trace's word: client and object
-local actors = {} -- by name: what stands for the owner, and the call that it has started
-local MAIN = "main actor" -- no trace's word: it has a blank
+local locks = {} -- by the label in the trace: client, arguments, and the lock object of each actor
+local objects = {} -- semaphores, permit semaphores and latches, by the label in the trace: client and object
+local actors = {} -- by name: the owner, and the call that the actor has started
+local MAIN = "main actor" -- cannot be a label of a trace, because it has a blank
 
 local function text(value)
     if type(value) ~= "table" then
@@ -35,7 +36,7 @@ local function actor_of(call)
     return actors[name]
 end
 
--- What a call has returned, as an outcome; `value` is what to tell when it has succeeded.
+-- The outcome of a call that returned `first`, `message`, `code`; `value` is its value if it succeeded.
 local function outcome(first, message, code, value)
     if first == nil then
         return {status = code, message = message}
@@ -52,19 +53,19 @@ local function ids_of(permits)
     return permits and ids
 end
 
--- Makes a call that may raise what its caller did wrong.
+-- Makes a call that may raise a misuse.
 local function attempt(client, call, ...)
     local good, answer = pcall(call, ...)
     if good then
         return answer
     end
     if not tostring(answer):find("redlatch: ", 1, true) then
-        error(answer, 0) -- the driver's own
+        error(answer, 0) -- an error of the driver itself
     end
     return {status = client and client:closed() and "closed" or "invalid", message = answer}
 end
 
--- Options in milliseconds, as those in seconds of the module's names.
+-- Options as the module names them: milliseconds become seconds.
 local function options_of(given)
     local options = {}
     for name, value in pairs(given or {}) do
@@ -82,7 +83,7 @@ local function options_of(given)
     return options
 end
 
--- What makes locks of a kind.
+-- The client's method that makes a lock of a kind.
 local KINDS = {
     mutex = "lock", fenced = "fenced_lock", fair = "fair_lock", spin = "spin_lock", plain = "plain_lock",
     group = "group_lock",
@@ -100,7 +101,7 @@ end
 
 local object_of
 
--- A lock of several, of the objects by which the same actor uses its members. It is itself the owner.
+-- A composite lock, made of the objects by which the same actor uses its members. It is its own owner.
 local function made_jointly(lock, options, call)
     local members = {}
     options.owner = nil
@@ -114,7 +115,7 @@ local function made_jointly(lock, options, call)
     return redlatch.multi_lock(members, options)
 end
 
--- The lock object by which an actor uses a lock: all share one where the lock object is the owner.
+-- The lock object by which an actor uses a lock. If the lock object is the owner, all actors share one.
 function object_of(lock, call)
     local key = lock.by_handle and lock or actor_of(call)
     if not lock.objects[key] then
@@ -127,7 +128,7 @@ end
 
 -- ------------------------------------------------------------------------------------------------ started calls --
 
--- Takes the events that there are; a client that is closed has no more: what waited has ended with it.
+-- Collects the available events. A closed client has no more events: all its started calls have ended.
 local function collect(client)
     local event, message, code = client:next_event()
     while event do
@@ -147,7 +148,7 @@ local function collect(client)
     end
 end
 
--- The outcome of the call that an actor has started, as soon as it is there.
+-- Waits for the call that an actor has started, and returns its outcome.
 local function finish(actor)
     collect(actor.client)
     while actor.tag do
@@ -167,12 +168,12 @@ local function itself(value)
     return value
 end
 
--- `shown` makes of the event's value what is told.
+-- Starts a call. `shown` converts the value of its event to the value of the outcome.
 local function start_shown(shown, client, call, object, method, ...)
     local actor = actor_of(call)
     actor.shown = shown
     assert(not actor.tag and not actor.done, "the actor has a call that is not finished")
-    client:event_fd() -- from the first one on, events are kept; of a closed client the call itself tells
+    client:event_fd() -- the first call makes a client keep its events; if the client is closed, the call below fails
     local tag, message, code = object[method](object, ...)
     actor.client, actor.tag = client, tag
     if not tag then
@@ -234,7 +235,7 @@ local function milliseconds(seconds)
     return seconds == math.huge and -1 or math.floor(seconds * 1000 + 0.5)
 end
 
--- Calls some methods without arguments, by turns: what they return by their names, or the first failure.
+-- Calls methods without arguments, one after the other. Returns their results by name, or nil and the first failure.
 local function ask(object, names)
     local answers = {}
     for _, name in ipairs(names) do
@@ -262,7 +263,7 @@ function methods.query(object, call, client)
     return outcome(state, message, code, state_shown(state))
 end
 
--- The Hold objects that a trace keeps, by its words.
+-- The Hold objects that a trace keeps, by the labels that the trace gives them.
 local kept = {}
 
 function methods.hold(object, call)
@@ -285,7 +286,7 @@ end
 
 local counted = {}
 
--- What the object's method returns is the value, unless that is only that it has succeeded.
+-- The outcome of a method whose result is the value.
 local function answer_of(value, message, code)
     return outcome(value, message, code, value)
 end
@@ -391,7 +392,7 @@ end
 
 local rechecks = {}
 
--- A name: hexadecimal unless it is ASCII.
+-- A name, as hexadecimal if it is not ASCII.
 local function shown_name(name)
     if not name:find("[\128-\255]") then
         return name
@@ -531,7 +532,7 @@ function calls.is_waiting(call)
     return outcome(true, nil, nil, actor.tag ~= nil)
 end
 
--- The end of a trace: what waits ends with its client.
+-- The end of a trace. Closing the clients ends the calls that still wait.
 function calls.reset()
     for _, client in pairs(clients) do
         client:close()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python driver: calls as lines of JSON on the standard input, carried out by the public `redlatch` package.
+"""The Python driver: reads calls as lines of JSON from the standard input and makes them with the public `redlatch`
+package.
 
-It translates and nothing else; what the package logs is no answer, and is dropped. An actor is a thread; the one
-without a name is the main thread. With the name of an event loop as its argument the calls are those of `redlatch.aio`,
-and each thread has a task that makes them.
+It only translates. What the package logs is dropped. An actor is a thread; the actor without a name is the main thread.
+With the name of an event loop as its argument, the driver makes the calls of `redlatch.aio`, and each thread has a task
+that makes them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from lines import serve
 Call = Dict[str, Any]
 Outcome = Dict[str, Any]
 
-# What makes the calls: the package itself, or what makes those of the package for tasks.
+# What makes the calls: the package itself, or an object that makes the calls of `redlatch.aio` in tasks.
 library: Any = redlatch
 ACTOR = "thread"
 if len(sys.argv) > 1:
@@ -50,22 +51,22 @@ SECONDS = {
 
 
 def text(value: Union[str, Dict[str, str]]) -> Union[str, bytes]:
-    """A name: text as it is, hexadecimal as bytes."""
+    """Returns a name: text as it is, hexadecimal as bytes."""
     return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
 
 
 def seconds(milliseconds: Union[int, str]) -> Optional[float]:
-    """A time as the package takes it; None for "forever" and "renewed"."""
+    """Returns a time in seconds; None for "forever" and "renewed"."""
     return None if isinstance(milliseconds, str) else milliseconds / 1000
 
 
 def lease(milliseconds: Union[int, str]) -> float:
-    """A lease for acquire(), where -1 is one that is renewed and None that of the lock."""
+    """Returns a lease for acquire(), where -1 means a renewed lease and None the lease of the lock."""
     return -1 if isinstance(milliseconds, str) else milliseconds / 1000
 
 
 def lock_options(call: Call) -> Dict[str, Any]:
-    """The options of a lock as the package calls them."""
+    """Returns the options of a lock under the package's names."""
     options: Dict[str, Any] = {}
     for option, value in call.get("options", {}).items():
         if option == "owner":
@@ -78,7 +79,7 @@ def lock_options(call: Call) -> Dict[str, Any]:
 
 
 def outcome_of(made: Callable[[], Any]) -> Outcome:
-    """The outcome of a call: what it returned, or which status its exception stands for."""
+    """Returns the outcome of a call: its value, or the status of its exception."""
     try:
         value = made()
     except redlatch.RedlatchError as error:
@@ -106,7 +107,7 @@ class Actor:
                 self._outcomes.put(call())
             except Exception as error:
                 self._outcomes.put({"error": f"{type(error).__name__}: {error}"})
-            del call  # it may be the last to know a lock
+            del call  # it may have the last reference to a lock
 
     def start(self, call: Callable[[], Outcome]) -> None:
         """Begins a call."""
@@ -117,7 +118,7 @@ class Actor:
         return self._outcomes.get()
 
     def is_waiting(self) -> bool:
-        """Whether the call that was begun is still under way."""
+        """Returns whether the call that was begun is still in progress."""
         return self._outcomes.empty()
 
     def leave(self) -> None:
@@ -127,18 +128,18 @@ class Actor:
 
 
 class Driver:
-    """The calls, one method each, by their names in the vocabulary."""
+    """The calls: one method each, by their names in the vocabulary."""
 
     def __init__(self) -> None:
         self._clients: Dict[str, redlatch.Client] = {}
         self._locks: Dict[str, redlatch.Lock] = {}
-        self._made_again: Dict[str, Callable[[Optional[float]], redlatch.Lock]] = {}  # with another timeout
+        self._made_again: Dict[str, Callable[[Optional[float]], redlatch.Lock]] = {}  # by another timeout
         self._objects: Dict[str, Any] = {}  # semaphores, permit semaphores and latches
         self._actors: Dict[str, Actor] = {}
         self._kept: Dict[str, redlatch.Hold] = {}
 
     def answer(self, call: Call) -> Outcome:
-        """Makes a call, in the place where it belongs."""
+        """Makes a call with the method or table that has it."""
         own = getattr(self, f"_{call['call']}", None)
         if own is not None:
             answer: Outcome = own(call)
@@ -162,7 +163,7 @@ class Driver:
         return self._made(call, lambda: made(lock, call))
 
     def _made(self, call: Call, make: Callable[[], Any]) -> Outcome:
-        """Has a call made by the actor who is to make it."""
+        """Makes a call on the thread of its actor."""
         if "by" not in call:
             return outcome_of(make)
         actor = self._actors.get(call["by"])
@@ -172,7 +173,7 @@ class Driver:
         return {"started": True} if "start" in call else actor.finish()
 
     def _enter(self, lock: redlatch.Lock, call: Call) -> None:
-        """As `with`, whose error says more than the False of acquire()."""
+        """Acquires as `with` does, whose error has a message where acquire() returns False."""
         again = self._made_again[call["lock"]](seconds(call["wait_ms"]))
         getattr(again, "__enter__" if library is redlatch else "__aenter__")()
 
@@ -254,7 +255,7 @@ class Driver:
         return {"status": "ok"}
 
     def close(self) -> None:
-        """Closes every client, which ends what still waits, and then the threads."""
+        """Closes every client, which ends the calls that still wait, and then ends the threads."""
         for client in self._clients.values():
             client.close()
         for actor in self._actors.values():
@@ -264,20 +265,20 @@ class Driver:
 
 
 def acquire(lock: redlatch.Lock, call: Call) -> None:
-    """LockTimeoutError where the package returns False, since that is what the outcome is called."""
+    """Acquires; raises LockTimeoutError where the package returns False, because the outcome is called timeout."""
     given: Dict[str, Any] = {"lease": lease(call["lease_ms"])} if "lease_ms" in call else {}
     if not lock.acquire(timeout=seconds(call["wait_ms"]), **given):
         raise redlatch.LockTimeoutError
 
 
 def try_acquire(lock: redlatch.Lock, call: Call) -> None:
-    """As acquire(), at once."""
+    """Acquires without waiting."""
     if not lock.acquire(blocking=False):
         raise redlatch.LockTimeoutError
 
 
 def query(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
-    """What the server says."""
+    """Returns the state of a lock on the server."""
     now = lock.state()
     return {
         "locked": now.locked,
@@ -290,7 +291,7 @@ def query(lock: redlatch.Lock, call: Call) -> Dict[str, Any]:
 
 
 def kept_hold(kept: redlatch.Hold) -> Dict[str, Any]:
-    """What a Hold says that was made some calls ago."""
+    """Returns what a Hold reports that was made some calls ago."""
     return {
         "held": kept.count > 0,
         "lost": kept.lost,
@@ -302,7 +303,7 @@ def kept_hold(kept: redlatch.Hold) -> Dict[str, Any]:
 
 
 def hold(lock: redlatch.Lock, now: Optional[redlatch.Hold]) -> Dict[str, Any]:
-    """What the package says of the caller's hold."""
+    """Returns what the package reports of the caller's hold."""
     return {
         "held": lock.owned(),
         "lost": now is not None and now.lost,
@@ -314,7 +315,7 @@ def hold(lock: redlatch.Lock, now: Optional[redlatch.Hold]) -> Dict[str, Any]:
 
 
 def acquire_permits(target: Any, call: Call) -> Any:
-    """The ids of permits that have some."""
+    """Acquires permits. Returns their ids, if they have ids."""
     wait = seconds(call["wait_ms"])
     if hasattr(target, "drain"):  # a semaphore without ids
         if not target.acquire(call["permits"], timeout=wait):
@@ -328,13 +329,13 @@ def acquire_permits(target: Any, call: Call) -> Any:
 
 
 def wait_for(latch: redlatch.Latch, call: Call) -> None:
-    """LockTimeoutError where the package returns False."""
+    """Waits; raises LockTimeoutError where the package returns False."""
     if not latch.wait(seconds(call["wait_ms"])):
         raise redlatch.LockTimeoutError
 
 
 def try_set(target: Any, call: Call) -> Any:
-    """Of a latch the count, of the others the permits."""
+    """Sets the count of a latch or the permits of a semaphore."""
     if hasattr(target, "count_down"):
         return target.try_set_count(call["number"])
     ttl = {"ttl": seconds(call["ttl_ms"])} if "ttl_ms" in call else {}
@@ -342,7 +343,7 @@ def try_set(target: Any, call: Call) -> Any:
 
 
 def lease_of(target: redlatch.PermitSemaphore, call: Call) -> int:
-    """In milliseconds."""
+    """Returns the rest of a lease in milliseconds."""
     left = target.lease_of(call["id"])
     return -1 if math.isinf(left) else round(left * 1000)
 
@@ -370,7 +371,7 @@ COUNTED: Dict[str, Callable[[Any, Call], Any]] = {
 
 
 def notified(report: redlatch.Report) -> Dict[str, Any]:
-    """A report. A name that is not ASCII is told in hexadecimal."""
+    """Returns a report as JSON. A name that is not ASCII is in hexadecimal."""
     name = report.name.encode() if isinstance(report.name, str) else report.name
     return {
         "name": name.decode() if name.isascii() else {"hex": name.hex()},
@@ -396,7 +397,7 @@ def notified(report: redlatch.Report) -> Dict[str, Any]:
 
 
 def wait_free(client: redlatch.Client, call: Call) -> None:
-    """LockTimeoutError where the package returns False."""
+    """Waits; raises LockTimeoutError where the package returns False."""
     if not client.wait_free(text(call["name"]), seconds(call["wait_ms"])):
         raise redlatch.LockTimeoutError
 

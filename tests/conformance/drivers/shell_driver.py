@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shell driver: calls as lines of JSON on the standard input, carried out by the command `redlatch`.
+"""The shell driver: reads calls as lines of JSON from the standard input and makes them with the command `redlatch`.
 
     shell_driver.py COMMAND
 
-It translates and nothing else. A hold is a `redlatch run` whose CMD waits until it is told to end: that is the release.
-An actor is whoever has such a process. A failure's status is "exit" with the exit status of the command, its message
-what the command wrote to its standard error; where no CMD runs, a release has nothing to end, which is "not_owned".
+It only translates. A hold is a `redlatch run` whose CMD waits for the end of its input: that end is the release. An
+actor is the owner of such a process. The status of a failure is "exit" with the exit status of the command; its message
+is what the command wrote to its standard error. A release where no CMD runs has nothing to end: "not_owned".
 
-The shell has neither clients nor locks as things of their own. To open a client is to list the locks of its server, and
-to make a lock to look at it by `redlatch wait -w 0`: there a wrong URL or name shows. What else hinders that look is
-told by the call that it hinders.
+The shell has no client objects and no lock objects. Opening a client lists the locks of its server, and making a lock
+runs `redlatch wait -w 0` on its name. Both report a wrong URL or name. Their other failures are left to the later call
+that has the same failure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Outcome = Dict[str, Any]
 Text = Union[str, Dict[str, str]]
 
 COMMAND = sys.argv[1] if len(sys.argv) > 1 else "redlatch"
-# What runs under the lock: tells that it does, as whom and with which token, and ends with its input.
+# The CMD under the lock: prints its owner and its token, and ends with its input.
 HOLD = ["sh", "-c", 'echo "$REDLATCH_OWNER ${REDLATCH_TOKEN:-0}" && exec cat >/dev/null']
 USAGE = 64
 FREE = 3
@@ -38,32 +38,32 @@ NOBODY = {"held": False, "lost": False, "count": 0, "remaining_ms": 0, "owner": 
 
 
 def text(value: Text) -> bytes:
-    """A name as it is given to a program."""
+    """Returns a name as an argument of a program."""
     return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value.encode()
 
 
 def seconds(milliseconds: int) -> str:
-    """A time as the command takes it."""
+    """Returns a time as an argument of the command."""
     return f"{milliseconds / 1000:.3f}"
 
 
 def failure(status: int, message: str) -> Outcome:
-    """The outcome of a command that failed."""
+    """Returns the outcome of a command that failed."""
     return {"status": f"exit {status}", "message": message.strip()}
 
 
 def done(words: List[Any]) -> Tuple[int, str, str]:
-    """Runs a command to its end: its exit status, output and errors."""
+    """Runs a command to its end. Returns its exit status, its output and its errors."""
     ended = subprocess.run([COMMAND, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return ended.returncode, ended.stdout.decode(), ended.stderr.decode("utf-8", "replace")
 
 
 class Run:
-    """A `redlatch run`: waiting, holding, or ended."""
+    """A `redlatch run` that waits, holds or has ended."""
 
     def __init__(self, words: List[Any]) -> None:
         with ExitStack() as stack:
-            # Nobody reads it before the end, so it is no pipe: that has little room.
+            # The errors are read at the end only. A pipe could fill before, so this is a file.
             self._errors = stack.enter_context(tempfile.TemporaryFile())
             self._process = subprocess.Popen(
                 [COMMAND, "run", *words, "--", *HOLD],
@@ -76,15 +76,15 @@ class Run:
         self.token = 0
 
     def is_waiting(self) -> bool:
-        """Whether neither CMD has begun nor the command ended."""
+        """Returns whether CMD has not begun and the command has not ended."""
         return not self.owner and not select.select([self._process.stdout], [], [], 0)[0]
 
     def has_ended(self) -> bool:
-        """Whether the command has ended, although nobody told its CMD to."""
+        """Returns whether the command has ended before its CMD was ended."""
         return self._process.poll() is not None
 
     def granted(self) -> Optional[Outcome]:
-        """Waits until CMD has begun; the failure if it never does."""
+        """Waits until CMD has begun. Returns the failure if it never does."""
         assert self._process.stdout is not None
         notified = self._process.stdout.readline().decode().split()
         if not notified:
@@ -93,7 +93,7 @@ class Run:
         return None
 
     def end(self, number: int = 0) -> Outcome:
-        """Ends CMD by the end of its input, or the command by a signal; the outcome is that of the command."""
+        """Ends CMD by closing its input, or the command by a signal. Returns the outcome of the command."""
         if number:
             self._process.send_signal(number)
         self._process.communicate()
@@ -112,26 +112,26 @@ class Wait:
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def is_waiting(self) -> bool:
-        """Whether it has not ended."""
+        """Returns whether it is still running."""
         return self._process.poll() is None
 
     def end(self, number: int = 0) -> Outcome:
-        """Waits for its end, which a signal brings about; its outcome."""
+        """Waits for the end of the command, after sending it a signal if `number` is given. Returns its outcome."""
         if number:
             self._process.send_signal(number)
         _, errors = self._process.communicate()
         status = self._process.returncode
-        # That it was held all the time is said by the status alone.
+        # When the name was held all the time, only the exit status shows it.
         message = errors.decode("utf-8", "replace") or "held all the time"
         return {"status": "ok"} if status == 0 else failure(status, message)
 
 
-# What `show` says of a waiter, its owner id apart.
+# What `show` reports of a waiter, besides its owner id.
 WAITER: Dict[str, Any] = {"role": "waiter", "count": 0, "host": "", "pid": 0, "label": ""}
 
 
 def notified(found: Dict[str, Any]) -> Dict[str, Any]:
-    """A report of `show` and `list`."""
+    """Returns a report of `show` or `list` as the vocabulary has it."""
     parties = [
         {
             "role": holder.get("role", "holder"),
@@ -158,7 +158,7 @@ def notified(found: Dict[str, Any]) -> Dict[str, Any]:
 
 
 class Driver:
-    """The calls, one method each, by their names in the vocabulary."""
+    """The calls: one method each, by their names in the vocabulary."""
 
     def __init__(self) -> None:
         self._clients: Dict[str, Dict[str, List[Any]]] = {}
@@ -258,7 +258,7 @@ class Driver:
         return {"status": "ok", "value": {**value, "holders": found["holder_count"], "waiters": found["waiter_count"]}}
 
     def call_hold(self, call: Call) -> Outcome:
-        """What CMD may know of its hold: it asks for the owner that it was told it is."""
+        """Returns what CMD can find out about its hold: whether the server still names its owner."""
         run = self._runs.get(self._key(call))
         if run is None:
             return {"status": "ok", "value": NOBODY}
@@ -286,7 +286,7 @@ class Driver:
         if status:
             return failure(status, errors)
         reports = [notified(found) for found in json.loads(output)]
-        for report in reports:  # of a list the command asks for hosts, too; the other languages' scans do not
+        for report in reports:  # `list` adds hosts, which the other languages' scans do not
             for party in report["parties"]:
                 party.update(host="", pid=0, label="")
         return {"status": "ok", "value": reports}
@@ -304,7 +304,7 @@ class Driver:
         return call["lock"], call.get("by", "")
 
     def close(self) -> None:
-        """Ends every command as one does in a shell, which frees what it holds."""
+        """Ends every command by a signal, as in a shell. The commands release their holds."""
         for run in [*self._runs.values(), *self._waits.values()]:
             run.end(signal.SIGTERM)
 

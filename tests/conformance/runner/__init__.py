@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs conformance traces: it reads them, feeds a driver their calls, and compares outcomes and keys.
+"""The runner of conformance traces: reads them, sends a driver their calls, and compares outcomes and keys.
 
-README.md one folder up is the description of the format; nothing in here knows any language's interface.
+README.md one folder up describes the format. No language's interface is known here.
 """
 
 from .drivers import DRIVERS, Driver

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drivers: which there are.
+"""The list of drivers.
 
 A driver is a program that reads calls as lines of JSON and answers each with a line of JSON. Adding a language means
 writing that program and adding an entry to DRIVERS.
@@ -19,20 +19,22 @@ ROOT = FOLDER.parents[1]
 
 
 def build_folder() -> Path:
-    """The build that is tested: what REDLATCH_BUILD says, else build/."""
+    """The folder of the tested build: $REDLATCH_BUILD, or else build/."""
     return ROOT / os.environ.get("REDLATCH_BUILD", "build")
 
 
 def preload() -> Dict[str, str]:
-    """What an interpreter needs to load a module that a sanitizer watches: libraries that REDLATCH_PRELOAD names."""
+    """The environment in which an interpreter loads a module with a sanitizer: preloads the libraries of
+    $REDLATCH_PRELOAD."""
     libraries = os.environ.get("REDLATCH_PRELOAD", "")
     return {"LD_PRELOAD": libraries} if libraries else {}
 
 
 @dataclass(frozen=True)
 class Driver:
-    """One language. `cannot` lists the words of the vocabulary (see traces.uses) that the language has no call for;
-    traces that use one of them are not run by it. `says` is how it says a failure that it does not tell by its name."""
+    """One language. `cannot` lists the words of the vocabulary (see traces.uses) that the language has no call for. The
+    driver does not play traces that use one of them. `says` maps a failure to other statuses by which the driver
+    reports it."""
 
     name: str
     command: List[str]
@@ -41,14 +43,14 @@ class Driver:
     says: Dict[str, FrozenSet[str]] = field(default_factory=dict)
 
     def statuses(self, status: str) -> FrozenSet[str]:
-        """The statuses by which this driver may say what is called `status`."""
+        """Returns the statuses by which this driver may report `status`."""
         return self.says.get(status, frozenset({status}))
 
 
 def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
-    """A Lua with the wrapper of this tree and the module of the build; `version` is the one its modules are made for.
-    To Lua an actor is an owner of lock objects: when the last of these is collected, what it holds is given back. A
-    lock of several is an owner of its own, which what the actor holds of its members is in the way of."""
+    """A Lua interpreter with this tree's wrapper and the build's module for Lua `version`.
+    A Lua actor is an owner of lock objects: when the last of them is collected, its holds are released. A composite
+    lock is an owner of its own, so the actor's holds of its members exclude it."""
     rock, modules = ROOT / "lua-rock", build_folder() / "lua" / f"lua{version}"
     paths = {"LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{modules}/?.so;;", "LUA_INIT": ""}
     environment = {**paths, **preload()}
@@ -59,15 +61,15 @@ def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
 
 
 def python_driver(*loop: str) -> Driver:
-    """This interpreter with the module that it finds; with that of the build where a sanitizer watches. What Python
-    itself leaves behind at its end is not looked at. With an event loop its asynchronous calls."""
+    """This interpreter, with the module that it finds; under a sanitizer, with the module of the build. Leaks of Python
+    itself at its end are not reported. With an event loop, the driver makes asynchronous calls."""
     watched = {"PYTHONPATH": str(build_folder() / "python"), "PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0"}
     environment = {**watched, **preload()} if preload() else {}
     command = [sys.executable, str(FOLDER / "drivers" / "python_driver.py"), *loop]
     return Driver("-".join(["python", *loop]), command, environment=environment)
 
 
-# The exit statuses of the command. Of what the server or the way to it does, all is one to it.
+# The exit statuses of the command. It has one status for all failures of the server and of the connection.
 _EXITS = {
     "timeout": frozenset({"exit 1"}),
     "lost": frozenset({"exit 70"}),
@@ -78,8 +80,8 @@ _EXITS = {
         frozenset({"exit 69"}),
     ),
 }
-# A hold of the shell is a command that runs: it has one level and the lease that is renewed, and ends with the command.
-# There are no clients whose calls could queue up: each command competes for itself.
+# A hold of the shell is a command that runs: it has hold count 1 and a renewed lease, and ends with the command. There
+# are no clients whose calls could form a wait queue: each command competes for itself.
 _NOT_IN_THE_SHELL = frozenset(
     {
         "reentry",
@@ -118,7 +120,7 @@ _C = str(build_folder() / "tests" / "conformance" / "conformance_c")
 
 DRIVERS = [
     Driver("c", [_C]),
-    # Asynchronous calls name their owner, so a handle is never one.
+    # Asynchronous calls name their owner, so a handle is never the owner.
     Driver("c-asynchronous", [_C, "asynchronous"], frozenset({"lock.owner=handle"})),
     python_driver(),
     python_driver("asyncio"),

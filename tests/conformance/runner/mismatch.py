@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one exception of a trace that did not go as it says."""
+"""The exception of a trace that did not go as expected."""
 
 
 class Mismatch(AssertionError):
-    """What was expected, and what came instead."""
+    """States what was expected and what came instead."""

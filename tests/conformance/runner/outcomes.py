@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver's answer beside what the trace expects of it. Every member of every answer is compared with something, so
+"""Compares a driver's answer with what the trace expects. Every member of every answer is compared with something, so
 drivers that pass have given equal outcomes."""
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from .mismatch import Mismatch
 from .owners import UUID, Owners
 from .traces import failure_of
 
-# The values that calls give when they succeed; all others give none.
+# The values that calls return on success. All other calls return none.
 _MEMBERS: Dict[str, Dict[str, type]] = {
     "open": {"uuid": str},
     "query": {"locked": bool, "ttl_ms": int, "owner": str, "count": int, "holders": int, "waiters": int},
     "hold": {"held": bool, "lost": bool, "count": int, "remaining_ms": int, "owner": str, "token": int},
 }
-# What a trace need not say, since most kinds of locks have none.
+# Defaults of what a trace expects, since most kinds of locks have no token.
 _USUAL: Dict[str, Dict[str, Any]] = {"hold": {"token": 0}}
-# Of a query it depends on whether the lock is held.
+# The defaults for a query depend on whether the lock is held.
 _USUAL_STATE = {True: {"count": 1, "holders": 1, "waiters": 0}, False: {"count": 0, "holders": 0, "waiters": 0}}
-# What comes with these is compared by reports.py.
+# The reports of these calls are compared by reports.py.
 REPORTING = {"inspect", "scan"}
 _BARE = {"force_release", "is_waiting", "release_if_exists", "try_set", "delete"}
 _NUMBERS = {"available", "acquired", "permits", "drain", "count", "lease_of"}
 _PERMIT_ID = re.compile("[0-9a-f]{32}")
-# How a message names a holder, and its process where the server knows that.
+# How a message names a holder, and its process if the server knows it.
 _HOLDER = re.compile(r"\bby ([0-9a-f-]{36}:[0-9]+)(?: \(process ([0-9]+) on ([^ )]+)\))?")
 
 
 def within(number: int, expected: Any) -> bool:
-    """Whether a number is the expected one, or in the expected range of two."""
+    """Returns whether a number is the expected one, or in the expected range of two numbers."""
     return bool(expected[0] <= number <= expected[1] if isinstance(expected, list) else number == expected)
 
 
 def check(step: Dict[str, Any], answer: Dict[str, Any], owners: Owners, driver: Driver) -> None:
-    """Mismatch unless the answer is the one that the step expects, in the words of the driver."""
+    """Raises Mismatch unless the answer is the one that the step expects, with the statuses of the driver."""
     expected = step.get("expect", "ok")
     status = failure_of(expected) or "ok"
     if answer.get("status") not in driver.statuses(status):
@@ -68,7 +68,7 @@ def _check_failure(expected: Any, answer: Dict[str, Any], owners: Owners) -> Non
 
 
 def _names_holder(message: str, wish: Dict[str, Any], owners: Owners) -> bool:
-    """`connected`: the owner's machine and process are named, and they are this machine and some process."""
+    """With `connected`, the message must name this machine as the owner's host, and a process; otherwise no process."""
     found = _HOLDER.search(message)
     if not found:
         return False
@@ -78,7 +78,7 @@ def _names_holder(message: str, wish: Dict[str, Any], owners: Owners) -> bool:
 
 
 def _check_permits(labels: List[str], answer: Dict[str, Any]) -> None:
-    """Mismatch unless the answer has as many ids of permits as there are labels, and no two are the same."""
+    """Raises Mismatch unless the answer has one permit id for each label, and all differ."""
     ids = answer.get("value")
     good = isinstance(ids, list) and all(isinstance(each, str) and _PERMIT_ID.fullmatch(each) for each in ids)
     if set(answer) != {"status", "value"} or not good or len(set(ids)) != len(labels) or len(ids) != len(labels):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Owner ids by name. A trace says `a/first` for a hold of client `a`: what it stands for is learned where it is first
-seen, and must be the same afterwards and differ from all others. `java/1` is thread 1 of the foreign peer `java`."""
+"""Owner ids by name. A trace says `a/first` for a hold of client `a`. The owner id is learned where the name first
+occurs. It must stay the same afterwards and differ from all others. `java/1` is thread 1 of the foreign peer `java`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a
 
 
 def is_ours(owner: str) -> bool:
-    """Whether an owner id is a redlatch client's."""
+    """Returns whether an owner id is of a redlatch client."""
     found = UUID.match(owner)
     return found is not None and _NUMBER.fullmatch(owner, found.end()) is not None
 
 
 class Owners:
-    """The names that one run of a trace has learned. `peer_owner` gives the owner id of a peer's thread, or None if
+    """The names that one run of a trace has learned. `peer_owner` returns the owner id of a peer's thread, or None if
     there is no peer of that name."""
 
     def __init__(self, peer_owner: Callable[[str, int], Optional[str]]) -> None:
@@ -28,11 +28,11 @@ class Owners:
         self._known: Dict[str, str] = {}
 
     def add_client(self, client: str, uuid: str) -> None:
-        """Notes the uuid of a client; empty if its language cannot tell."""
+        """Notes the uuid of a client, or "" if its language does not provide the uuid."""
         self._uuids[client] = uuid
 
     def matches(self, name: str, owner: str) -> bool:
-        """Whether `owner` is what the name stands for; learns it if the name is new. The empty name is no owner."""
+        """Returns whether the name stands for `owner`. Learns a new name. The empty name means no owner."""
         if not name or not owner:
             return name == owner
         client, _, label = name.partition("/")
@@ -47,7 +47,7 @@ class Owners:
         return True
 
     def snapshot(self) -> Dict[str, str]:
-        """What is known now, for restore()."""
+        """Returns what is known now, for restore()."""
         return dict(self._known)
 
     def restore(self, known: Dict[str, str]) -> None:
@@ -55,5 +55,5 @@ class Owners:
         self._known = dict(known)
 
     def explained(self) -> str:
-        """What the names stand for, for an error."""
+        """Returns the known names with their owner ids, for an error."""
         return ", ".join(f"{name} is {owner}" for name, owner in sorted(self._known.items())) or "none is known yet"

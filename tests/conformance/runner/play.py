@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a trace: each step in its turn, calls by the driver, everything else by the runner itself."""
+"""Plays a trace step by step. The driver makes the calls; the runner does everything else."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .traces import FOR_RUNNER, Step, Trace, expand, text_bytes
 from .world import World
 from .worlds import Worlds
 
-# How long a step marked `until` is given. What is awaited comes in milliseconds or at a lease's end.
+# The time limit of a step marked `until`. Its condition becomes true within milliseconds or when a lease ends.
 TIMEOUT_SECONDS = 15.0
 PAUSE_SECONDS = 0.005
 
 
 def play(trace: Trace, process: Speaker, servers: Servers, timeout: float = TIMEOUT_SECONDS) -> None:
-    """Runs a trace on servers that hold nothing; Mismatch if anything is not as the trace says."""
+    """Runs a trace on servers without holds. Raises Mismatch if anything differs from the trace."""
     with closing(Worlds(servers, trace, timeout)) as worlds, ExitStack() as unless_good:
         unless_good.callback(process.give_up)
         player = Player(process, worlds, timeout)
@@ -42,7 +42,7 @@ def play(trace: Trace, process: Speaker, servers: Servers, timeout: float = TIME
 
 
 class Player:
-    """What the steps of one run share."""
+    """The state that the steps of one run share."""
 
     def __init__(self, process: Speaker, worlds: Worlds, timeout: float) -> None:
         self._timeout = timeout
@@ -75,7 +75,7 @@ class Player:
         return self._worlds[step.get("at", FIRST)]
 
     def _until(self, step: Step, attempt: Callable[[], None]) -> None:
-        """Once; or with `until` again and again until it is as expected, for so long as our deadline lasts."""
+        """Makes one attempt. With `until`, repeats it until it succeeds or the deadline is reached."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:
@@ -112,14 +112,14 @@ class Player:
             self._owners.add_client(step["client"], answer["value"]["uuid"])
 
     def _with_ids(self, keys: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-        """Expected keys with the ids of the permits that they name."""
+        """Returns expected keys with the ids of the permits that they name."""
         return [
             {**key, "permits": [self._permits[label] for label in key["permits"]]} if "permits" in key else key
             for key in keys
         ]
 
     def _with_ids_of_parties(self, step: Step) -> Step:
-        """A step that expects a report, with the ids of the permits that are held."""
+        """Returns a step that expects a report, with the ids of the permits that are held."""
         expected = step["expect"]
         if step["call"] != "inspect" or "parties" not in expected:
             return step
@@ -130,7 +130,7 @@ class Player:
         return {**step, "expect": {**expected, "parties": parties}}
 
     def _request(self, step: Step) -> Dict[str, Any]:
-        """The call as the driver gets it."""
+        """Returns the call as the driver receives it."""
         request = {member: value for member, value in step.items() if member not in FOR_RUNNER}
         if "permit" in request:
             request["id"] = self._permits[request.pop("permit")]

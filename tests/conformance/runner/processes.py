@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running drivers: how one is spoken to, and which run. A driver lives for many traces."""
+"""Running drivers, and how the runner talks to them. A driver lives for many traces."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Answer = Dict[str, Any]
 
 
 class Speaker(Protocol):
-    """What a trace is played with."""
+    """The interface through which a trace is played."""
 
     driver: Driver
 
     def ask(self, call: Dict[str, Any]) -> Answer:
-        """The answer to one call."""
+        """Returns the answer to one call."""
 
     def reset(self) -> None:
-        """Ends what the trace has begun; the next trace finds nothing of it."""
+        """Ends all that the trace has begun. The next trace finds nothing of it."""
 
     def give_up(self) -> None:
-        """The trace went wrong: nothing of it may disturb the next."""
+        """Called after a trace has failed. Nothing of it may disturb the next trace."""
 
 
 class DriverProcess:
-    """A running driver. Whatever it does that is no answer is a Mismatch: it ends, is silent, or prints nonsense."""
+    """A running driver. If it ends, does not answer or prints anything but an answer, Mismatch is raised."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -79,20 +79,20 @@ class DriverProcess:
         return found
 
     def reset(self) -> None:
-        """The end of a trace: the driver ends and forgets everything. Neither it nor the library may have printed."""
+        """Ends the trace: the driver forgets everything. Neither it nor the library may have printed anything else."""
         answer = self.ask({"call": "reset"})
         if answer != {"reset": True} or self._printed():
             self._fail(f"printed what is no answer: {answer}")
 
     def give_up(self) -> None:
-        """Kills it: what is left of it must not free its locks later on."""
+        """Kills the driver, because its remains must not release its locks later."""
         if self.running:
             self._kill()
             self._close()
 
     def end(self) -> None:
-        """Closes the driver's input. It must end well by itself, and nothing may have been printed since the last
-        trace."""
+        """Closes the driver's input. The driver must end by itself with success, and nothing may have been printed
+        since the last trace."""
         assert self._process.stdin is not None and self._process.stdout is not None
         timeout = threading.Timer(ANSWER_SECONDS, self._kill)
         timeout.start()
@@ -113,7 +113,7 @@ class DriverProcess:
         return self._errors.read().decode("utf-8", "replace").strip()
 
     def _kill(self) -> None:
-        """Ends the driver with all that it has started."""
+        """Kills the driver and all processes that it has started."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -128,28 +128,28 @@ class DriverProcess:
         assert self._process.stdin is not None and self._process.stdout is not None
         self.running = False
         self._process.wait()
-        with suppress(BrokenPipeError):  # by a call that it did not read any more
+        with suppress(BrokenPipeError):  # from a call that the driver did not read
             self._process.stdin.close()
         self._process.stdout.close()
         self._stack.close()
 
 
 class Processes:
-    """The drivers that run: one process for each, started when it is first asked for, and again after it had to be
-    given up."""
+    """The running drivers, one process each. A process starts when it is first needed, and again after it was given
+    up."""
 
     def __init__(self) -> None:
         self._processes: Dict[str, DriverProcess] = {}
 
     def get(self, driver: Driver) -> DriverProcess:
-        """The process of a driver, which knows nothing of any trace."""
+        """Returns the process of a driver. It knows nothing of earlier traces."""
         found = self._processes.get(driver.name)
         if found is None or not found.running:
             found = self._processes[driver.name] = DriverProcess(driver)
         return found
 
     def close(self) -> None:
-        """Ends all; Mismatch if one does not end well."""
+        """Ends all drivers. Raises Mismatch if one does not end with success."""
         complaints: List[str] = []
         for process in self._processes.values():
             try:

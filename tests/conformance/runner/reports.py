@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of what the server knows of names, beside what a trace expects of them."""
+"""Compares reports of inspections with what a trace expects."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _REPORT: Dict[str, type] = {
     **dict.fromkeys(["ttl_ms", "token", "holders", "waiters", "count"], int),
 }
 _PARTY: Dict[str, type] = {"role": str, "owner": str, "count": int, "host": str, "pid": int, "label": str}
-# What a trace need not say.
+# Defaults of what a trace expects.
 _USUAL: Dict[str, Any] = {"token": 0, "waiters": 0, "count": 0, "parties": []}
 
 
 def check_reports(step: Dict[str, Any], value: Any, owners: Owners) -> None:
-    """Mismatch unless `inspect` told of its name, or `scan` of all names and no others, what the step expects."""
+    """Raises Mismatch unless the report of `inspect`, or those of `scan` and no others, are what the step expects."""
     if step["call"] == "inspect":
         reports, wished = [value], {text_bytes(step["name"]): step["expect"]}
     else:
         # A list without elements is an object to languages that have one type for both.
         reports, wished = value or [], {name.encode(): report for name, report in step["expect"].items()}
-    found = {_name_of(report): report for report in reports}  # a name may come twice, as of Redis's SCAN
+    found = {_name_of(report): report for report in reports}  # a name may occur twice, since SCAN may repeat a key
     if sorted(found) != sorted(wished):
         raise Mismatch(f"expected reports of {sorted(wished)}, got {reports}")
     for name, wish in wished.items():
@@ -64,7 +64,7 @@ def _wrong(report: Dict[str, Any], wish: Dict[str, Any], owners: Owners) -> List
 
 
 def _is_party(party: Dict[str, Any], wish: Dict[str, Any], owners: Owners) -> bool:
-    """`connected`: the owner's machine and process are known, and they are this machine and some process."""
+    """With `connected`, the party must have this machine as its host, and a process; otherwise neither."""
     connected = party["host"] == socket.gethostname() and party["pid"] > 0
     unknown = party["host"] == "" and party["pid"] == 0
     if not (connected if wish.get("connected") else unknown):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers of one worker: the first for every trace, others for the traces that name them. Each is brought back to
-its first state before a trace uses it."""
+"""The servers of one worker: the first is for every trace, others are for the traces that name them. Each is reset to
+its initial state before a trace uses it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from support.cluster import whole_cluster
 from support.tls_server import Identity
 
 FIRST = "first"
-# What traces change of a server's configuration, besides its data.
+# Settings of a server that traces change.
 _DEFAULTS = {"maxmemory": "0", "min-replicas-to-write": "0", "requirepass": ""}
 
 
 class Servers:
-    """Servers by their words in traces. They run until close(). With an identity clients reach them by TLS; as clusters
-    each of them is one, of one node."""
+    """Servers by their names in traces. They run until close(). With an identity, clients reach them by TLS. With
+    `clusters`, each server is a cluster of one node."""
 
     def __init__(self, tls: Optional[Identity] = None, *, clusters: bool = False) -> None:
         self._tls = tls
@@ -28,7 +28,7 @@ class Servers:
         self._used: Set[str] = set()
 
     def get(self, word: str) -> RedisServer:
-        """The server of that word: empty, unless this trace has had it before."""
+        """Returns the server of that name. It is empty, unless this trace has used it already."""
         if word not in self._started:
             self._started[word] = self._stack.enter_context(self._start())
         if word not in self._used:
@@ -39,7 +39,7 @@ class Servers:
     def _start(self) -> RedisServer:
         if self.clusters:
             server = whole_cluster()
-            # Whoever watches messages of all names, and the peers of the traces, listen to PUBLISH.
+            # The runner and the peers of the traces receive messages by SUBSCRIBE, so clients must use PUBLISH.
             server.reached_by += "?sharded_messages=off"
             return server
         server = RedisServer(**(self._tls.options() if self._tls else {}))
@@ -49,22 +49,22 @@ class Servers:
 
     @property
     def first(self) -> RedisServer:
-        """The one that is meant where no word is said."""
+        """The server of steps that name none."""
         return self.get(FIRST)
 
     def end_trace(self) -> None:
-        """Closes what witnesses have opened; whatever is used from now on is empty again."""
+        """Closes the connections that witnesses opened. The next trace finds the servers empty again."""
         for word in self._used:
             self._started[word].close_clients()
         self._used.clear()
 
     def close(self) -> None:
-        """Ends all."""
+        """Ends all servers."""
         self._stack.close()
 
 
 def _bring_back(server: RedisServer) -> None:
-    """The server as it is when it starts: a master without keys, scripts, users and limits."""
+    """Resets a server to its initial state: a master without keys, scripts, users and limits."""
     admin: Any = server.admin
     if not server.reached_by.startswith("redis+cluster:"):
         admin.execute_command("REPLICAOF", "NO", "ONE")

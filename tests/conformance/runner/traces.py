@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as files: found, read, compared with their schema; and what of the vocabulary each one uses."""
+"""Traces as files: finds and reads them, checks them against their schema, and lists the words that each one uses."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _VALIDATOR = Draft202012Validator(SCHEMA)
 Step = Dict[str, Any]
 Text = Union[str, Dict[str, Any]]
 
-# The calls that make a lock of several.
+# The calls that make a composite lock.
 COMPOSITE = ("multi_lock", "redlock")
-# Members of a call that are for the runner alone.
+# Members of a call that only the runner uses.
 FOR_RUNNER = ("expect", "until", "took_ms", "note", "as", "at")
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One file."""
+    """The content of one file."""
 
     name: str
     summary: str
@@ -39,7 +39,7 @@ class Trace:
 
 @cache
 def load(path: Path) -> Trace:
-    """Reads a file; ValueError if it is not what the schema says."""
+    """Reads a file. Raises ValueError if it does not fit the schema."""
     if complaints_of(path):
         raise ValueError(f"{path.name}: {'; '.join(complaints_of(path))}")
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -48,7 +48,7 @@ def load(path: Path) -> Trace:
 
 
 def complaints(content: Any) -> List[str]:
-    """What is wrong with a trace by the schema: the most telling complaint about each place."""
+    """Returns how a trace violates the schema: for each place, the most specific complaint."""
     found = []
     for error in _VALIDATOR.iter_errors(content):
         telling = best_match([error]) or error
@@ -58,7 +58,7 @@ def complaints(content: Any) -> List[str]:
 
 @cache
 def complaints_of(path: Path) -> List[str]:
-    """The same of a file."""
+    """Returns the complaints about a file."""
     return complaints(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -66,22 +66,21 @@ TRACES = sorted((FOLDER / "traces").glob("*.json"))
 
 
 def expand(text: Text) -> Text:
-    """A text with its repetitions written out; hexadecimal stays what it is, since JSON cannot hold the bytes."""
+    """Returns a text with its repetitions written out. Hexadecimal stays, since JSON cannot hold the bytes."""
     if isinstance(text, dict) and "repeat" in text:
         return str(text["repeat"]) * int(text["times"])
     return text
 
 
 def text_bytes(text: Union[Text, int]) -> bytes:
-    """The bytes that a text stands for."""
+    """Returns the bytes that a text stands for."""
     expanded = str(text) if isinstance(text, int) else expand(text)
     return bytes.fromhex(expanded["hex"]) if isinstance(expanded, dict) else expanded.encode()
 
 
 def uses(trace: Trace) -> Set[str]:
-    """The words of the vocabulary that a driver must know to run this trace: calls, their members, options, values
-    that ask for something of their own, failures that must come. A driver's list of what it cannot do is made of the
-    same words."""
+    """Returns the words of the vocabulary that a driver must know to run this trace: calls, their members, options,
+    values that need support of their own, and expected failures. A driver's `cannot` has the same words."""
     words = set()
     owned_by_handle: Set[str] = set()
     for step in trace.steps:
@@ -110,28 +109,28 @@ def uses(trace: Trace) -> Set[str]:
 
 
 def _has_sides(trace: Trace) -> bool:
-    """Whether a client uses both sides of a read-write lock."""
+    """Returns whether a client uses both modes of a read-write lock."""
     made = [step for step in trace.steps if step.get("call") == "lock"]
     sides = {(step["client"], step.get("kind")) for step in made}
     return any((client, "write") in sides for client, kind in sides if kind == "read")
 
 
 def _tells_where_waiters_are(expected: Any) -> bool:
-    """Whether a report is to tell the machine and the process of one who queues."""
+    """Returns whether an expected report names the host and the process of a waiter."""
     parties = expected.get("parties", []) if isinstance(expected, dict) else []
     return any(party["role"] == "waiter" and party.get("connected") for party in parties)
 
 
 def failure_of(expected: Any) -> Optional[str]:
-    """The status that a call is expected to fail with; None if it is to succeed."""
+    """Returns the status with which a call is expected to fail, or None if it is to succeed."""
     status = expected.get("status") if isinstance(expected, dict) else expected
     return status if isinstance(status, str) and status != "ok" else None
 
 
 def _levels(trace: Trace) -> Iterator[Tuple[Set[str], int]]:
-    """After each acquire of a name: by which locks its owner has levels of it, and how many."""
+    """Yields, after each acquire of a name, the locks by which its owner holds it, and the hold count."""
     owned_by_handle: Dict[str, bool] = {}
-    names: Dict[str, List[Any]] = {}  # of a composite lock those of its members
+    names: Dict[str, List[Any]] = {}  # of a composite lock, the names of its members
     levels: Dict[Any, List[str]] = {}
     for step in trace.steps:
         call, lock = step.get("call"), step.get("lock", "")
@@ -150,18 +149,18 @@ def _levels(trace: Trace) -> Iterator[Tuple[Set[str], int]]:
 
 
 def _reenters(trace: Trace) -> bool:
-    """Whether an owner is to have two levels of one lock at a time."""
+    """Returns whether an owner holds one lock twice at a time."""
     return any(levels > 1 for _, levels in _levels(trace))
 
 
 def _holds_a_member(trace: Trace) -> bool:
-    """Whether an owner is to have levels of one name by a lock of several and by another lock."""
+    """Returns whether an owner holds one name by a composite lock and by another lock."""
     composite = {step["lock"] for step in trace.steps if step.get("call") in COMPOSITE}
     return any(len(locks) > 1 and locks & composite for locks, _ in _levels(trace))
 
 
 def _queues(trace: Trace) -> bool:
-    """Whether two calls of one client are to be under way at a time."""
+    """Returns whether two calls of one client are in progress at a time."""
     client_of: Dict[str, str] = {}
     waiting: Dict[str, str] = {}
     for step in trace.steps:

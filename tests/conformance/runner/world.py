@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server as others than redlatch see it: keys, messages and subscribers by redis-py, and foreign peers."""
+"""The server as seen without redlatch: keys, messages and subscribers through redis-py, and foreign peers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARK_CHANNEL = b"conformance:mark"
 
 
 class World:
-    """One trace's view of the server, from before its first step. A peer's wait is given `timeout` seconds."""
+    """One trace's view of the server, from before its first step. A peer waits at most `timeout` seconds."""
 
     def __init__(self, server: RedisServer, timeout: float) -> None:
         self._timeout = timeout
@@ -50,15 +50,15 @@ class World:
     # ------------------------------------------------------------------------------------------------------- keys --
 
     def keys(self, database: int) -> List[Tuple[bytes, Any, int]]:
-        """Every key of a database: its name, its content, its remaining milliseconds (-1: for ever). The members of a
-        list or a sorted set are given in order. A redlatch client's heartbeat and its records of changes, which have
-        an end, are passed over."""
+        """Returns every key of a database: its name, its content, its remaining milliseconds (-1: no expiry). The
+        members of a list or a sorted set are in order. The heartbeat and the records of changes of a redlatch client
+        are left out if they have an expiry."""
         connection: Any = self._server.client(db=database) if database else self._server.admin
         found: List[Tuple[bytes, Any, int]] = []
         for name in sorted(connection.scan_iter(count=1000)):
             kind = connection.type(name)
             if kind == b"none":
-                continue  # it ran out just now
+                continue  # it has just expired
             reading = _READING.get(kind)
             value = reading(connection, name) if reading else kind
             left = connection.pttl(name)
@@ -67,7 +67,7 @@ class World:
         return found
 
     def check_keys(self, expected: List[Dict[str, Any]], owners: Owners, database: int) -> None:
-        """Mismatch unless the database holds exactly these keys."""
+        """Raises Mismatch unless the database holds exactly these keys."""
         known = owners.snapshot()
         wished = {text_bytes(key["name"]): key for key in expected}
         found = sorted((_with_labels(name, list(wished), owners), *rest) for name, *rest in self.keys(database))
@@ -77,7 +77,7 @@ class World:
             raise Mismatch(f"expected the keys {expected}, found {found} (of the owners {owners.explained()})")
 
     def our_holds(self) -> List[bytes]:
-        """The locks in any database that are held by a redlatch client."""
+        """Returns the locks in all databases that redlatch clients hold."""
         held = []
         information: Any = self._server.admin.info("keyspace")
         for database in information:
@@ -90,7 +90,7 @@ class World:
     # --------------------------------------------------------------------------------------------------- messages --
 
     def messages(self) -> List[Tuple[bytes, bytes]]:
-        """Channel and content of what was published since the last call; a message of our own marks the end."""
+        """Returns channel and content of the messages since the last call. A message of the runner marks the end."""
         self._marks += 1
         mark = (_MARK_CHANNEL, b"%d" % self._marks)
         self._server.admin.publish(*mark)
@@ -102,21 +102,21 @@ class World:
         return received[:-1]
 
     def check_messages(self, expected: List[Dict[str, Any]]) -> None:
-        """Mismatch unless these were published since the last look, in this order."""
+        """Raises Mismatch unless exactly these messages were published since the last check, in this order."""
         wished = [(text_bytes(item["channel"]), text_bytes(item["message"])) for item in expected]
         received = self.messages()
         if received != wished:
             raise Mismatch(f"expected the messages {wished}, heard {received}")
 
     def subscribers(self, channel: bytes) -> int:
-        """How many connections listen to a channel by its name."""
+        """Returns how many connections are subscribed to a channel by its name."""
         answer: Any = self._server.admin.pubsub_numsub(channel)
         return int(answer[0][1])
 
     # -------------------------------------------------------------------------------------------------- as others --
 
     def command(self, words: List[Any]) -> None:
-        """Runs a command on the server. Before 6.2 everybody may use all channels, and rules have no words for them."""
+        """Runs a command on the server. Before Redis 6.2 ACL rules cannot name channels, so such rules are dropped."""
         connection: Any = self._server.admin
         if words[:2] == ["ACL", "SETUSER"] and self._server.version < (6, 2, 0):
             words = [word for word in words if not word.startswith("&")]
@@ -124,20 +124,20 @@ class World:
 
     @cached_property
     def proxy(self) -> Proxy:
-        """The way to the server on which replies can be lost."""
+        """A proxy to the server that can lose replies."""
         return self._stack.enter_context(Proxy(self._server.address))
 
     def lose_reply(self, script: str) -> None:
-        """Cuts the connection through the proxy that runs this script next, when the script has run."""
+        """Cuts the connection through the proxy that next runs this script, after the script has run."""
         text = (build_folder() / "scripts" / f"{script}.lua").read_bytes()
         self.proxy.cut_after(Script(script, text))
 
     def peer_owner(self, peer: str, thread: int) -> Optional[str]:
-        """The owner id of a peer's thread."""
+        """Returns the owner id of a peer's thread, or None if there is no such peer."""
         return self._peers[peer].owner(thread) if peer in self._peers else None
 
     def foreign(self, step: Step) -> None:
-        """Lets a Redisson-shaped peer do something; it comes into being when it is first named."""
+        """Makes a Redisson-shaped peer do something. The peer is created when it is first named."""
         if step["peer"] not in self._peers:
             self._peers[step["peer"]] = self._stack.enter_context(RedissonShapedPeer(self._server))
         found = self._foreign_result(self._peers[step["peer"]], step)
@@ -179,7 +179,7 @@ _LABEL = re.compile(rb"<([^>]+)>")
 
 
 def _with_labels(name: bytes, wished: List[bytes], owners: Owners) -> bytes:
-    """The name of a key as the trace writes it, with `<a/first>` in the place of an owner id."""
+    """Returns the name of a key as the trace writes it, with a label such as `<a/first>` instead of an owner id."""
     for wish in wished:
         label = _LABEL.search(wish)
         if label is None:
@@ -193,7 +193,7 @@ def _with_labels(name: bytes, wished: List[bytes], owners: Owners) -> bytes:
 
 
 def _is_field_of(name: str, field: str, owners: Owners) -> bool:
-    """Whether a field is an owner's, or with `:write` behind it a writer's."""
+    """Returns whether a field is an owner's; with the suffix `:write`, a writer's."""
     if name.endswith(_WRITE) != field.endswith(_WRITE):
         return False
     if name.endswith(_WRITE):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers that a trace uses, each as others than redlatch see it."""
+"""The servers that a trace uses, each as seen without redlatch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .world import World
 
 
 class Worlds:
-    """Worlds by the words of their servers, all there before the first step."""
+    """Worlds by the names of their servers. All exist before the first step."""
 
     def __init__(self, servers: Servers, trace: Trace, timeout: float) -> None:
         words = [FIRST, *sorted({step["at"] for step in trace.steps if "at" in step} - {FIRST})]
@@ -31,10 +31,10 @@ class Worlds:
         self._stack.close()
 
     def our_holds(self) -> List[bytes]:
-        """The locks on any of the servers that are held by a redlatch client."""
+        """Returns the locks on all servers that redlatch clients hold."""
         return [name for world in self._worlds.values() for name in world.our_holds()]
 
     def peer_owner(self, peer: str, thread: int) -> Optional[str]:
-        """The owner id of a peer's thread; a peer is of one server."""
+        """Returns the owner id of a peer's thread. A peer uses one server only."""
         owners = [world.peer_owner(peer, thread) for world in self._worlds.values()]
         return next((owner for owner in owners if owner), None)

@@ -1,9 +1,9 @@
-"""Records which functions of the package `redlatch` a Python process runs: coverage_map.py puts this folder in front of
-the path of the tests and of all that they start.
+"""Records which functions of the package `redlatch` a Python process runs. coverage_map.py puts this folder first in
+the module path of the tests and of their subprocesses.
 
-The interpreter imports a module of this name by itself. Each name is appended to the file that REDLATCH_FUNCTIONS names
-as soon as it runs, since many of these processes are killed. Before Python 3.11 code does not know its whole name, and
-nothing is recorded.
+The interpreter imports a module of this name by itself. Each name is appended, as soon as the function runs, to the
+file that REDLATCH_FUNCTIONS names, since many of these processes are killed. Before Python 3.11 code objects have no
+qualified name, and nothing is recorded.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -31,8 +31,8 @@ class Recorder:
         self.known.add(code)
         name = getattr(code, "co_qualname", None)
         if name and PACKAGE in code.co_filename:
-            # Opened each time: a test may close, or use up, all descriptors. Of a function that could not be written,
-            # more tests are asked than need be.
+            # Opened each time: a test may close all descriptors or use them up. If a name could not be written, more
+            # test files run than necessary.
             with suppress(OSError), open(self.path, "a", encoding="utf-8") as out:
                 out.write(name.replace(".<locals>", "") + "\n")
 

@@ -1,4 +1,4 @@
-"""The settings of the example: what Django needs to run, and nothing that redlatch needs. It has no database.
+"""The settings of the example. redlatch needs none of them. There is no database.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -16,8 +16,8 @@ struct actor {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct target target;
-    json_t *call;    /* what is to be done, or under way */
-    json_t *outcome; /* what was done, until it is fetched */
+    json_t *call;    /* the call to make, or in progress */
+    json_t *outcome; /* the outcome of the last call, until it is fetched */
     bool leaving;
 };
 
@@ -70,7 +70,7 @@ void actor_start(struct actor *actor, const struct target *target, json_t *call)
         misunderstood("the actor %s has a call that is not finished", actor->name);
     }
     actor->target = *target;
-    actor->call = json_deep_copy(call); /* its count of references is the actor's alone */
+    actor->call = json_deep_copy(call); /* only this actor counts its references */
     if (!actor->call) {
         misunderstood("no memory for a call of the actor %s", actor->name);
     }

@@ -1,4 +1,5 @@
-/* Actors: threads with a name, each an owner, which make calls one after the other. Used by the main thread alone.
+/* Actors: named threads. Each is an owner and makes one call after the other. Only the main thread uses these
+ * functions.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CONFORMANCE_ACTORS_H
 #define CONFORMANCE_ACTORS_H
@@ -11,17 +12,18 @@
 
 struct actor;
 
-/* The actor of that name; made if there is none and `make` is set. */
+/* Returns the actor of that name. If there is none and `make` is set, the actor is created. */
 struct actor *actor_of(const char *name, bool make);
 
-/* Begins a call, of which the actor keeps a reference; waits for its outcome, which is the caller's then. */
+/* actor_start begins a call, which the actor copies. actor_finish waits for its outcome, which then belongs to the
+ * caller. */
 void actor_start(struct actor *actor, const struct target *target, json_t *call);
 json_t *actor_finish(struct actor *actor);
 
-/* Whether the call that was begun is still under way. */
+/* Returns whether the call that was begun is still in progress. */
 bool actor_is_waiting(struct actor *actor);
 
-/* Ends the thread, after the call it is at. */
+/* Ends the thread after its current call. */
 void actor_leave(struct actor *actor);
 void actors_leave(void);
 

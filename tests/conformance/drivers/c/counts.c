@@ -10,7 +10,7 @@
 
 enum { OBJECTS = 16, NAME_SIZE = 32 };
 
-/* One of the three, by which of them is there. */
+/* An object: one of the three pointers is set. */
 struct counted {
     char name[NAME_SIZE]; /* empty: the entry is free */
     redlatch_client *client;

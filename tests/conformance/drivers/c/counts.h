@@ -8,20 +8,20 @@
 
 struct counted;
 
-/* The calls semaphore, permit_semaphore and latch; what a call is about, or NULL if that is a lock; everything freed.
- * Used by the main thread alone. */
+/* Used by the main thread only. call_counted_new makes the calls semaphore, permit_semaphore and latch. counted_of
+ * returns the object that a call is about, or NULL if that is a lock. counted_free frees all objects. */
 json_t *call_counted_new(const json_t *call);
 struct counted *counted_of(const json_t *call);
 redlatch_client *counted_client(const struct counted *counted);
 void counted_free(void);
 
-/* All other calls, on any thread; the outcome is the caller's. */
+/* Makes any other call, on any thread. The outcome belongs to the caller. */
 json_t *call_counted(const struct counted *counted, const json_t *call);
 
 /* Starts a call. */
 int start_counted(const struct counted *counted, const json_t *call, uint64_t tag);
 
-/* What such a call has brought, by its event: NULL where that is nothing. */
+/* Returns the value of a started call from its event, or NULL if the call has no value. */
 json_t *counted_value(const struct counted *counted, const json_t *call, const redlatch_event *event);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "json.h"
 
-/* A name: hexadecimal unless it is ASCII. */
+/* Returns a name as JSON: as hexadecimal if it is not ASCII. */
 static json_t *shown_name(const char *name, size_t size) {
     static const char digits[] = "0123456789abcdef";
     bool ascii = true;

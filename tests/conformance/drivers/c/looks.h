@@ -1,4 +1,4 @@
-/* What the server knows of names, told by redlatch.h to anybody.
+/* Calls that inspect names, and reports as JSON.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CONFORMANCE_INSPECT_H
 #define CONFORMANCE_INSPECT_H
@@ -7,16 +7,16 @@
 #include <redlatch.h>
 #include <stdbool.h>
 
-/* Whether a call is one of these: inspect, scan, wait_free. */
+/* Returns whether a call is inspect, scan or wait_free. */
 bool is_inspect(const json_t *call);
 
-/* The call, on any thread; the outcome is the caller's. */
+/* Makes such a call, on any thread. The outcome belongs to the caller. */
 json_t *call_inspect(redlatch_client *client, const json_t *call);
 
-/* Starts it, unless it is a scan. */
+/* Starts such a call, except a scan. */
 int start_inspect(redlatch_client *client, const json_t *call, uint64_t tag);
 
-/* A report as JSON; gives it back. */
+/* Returns a report as JSON and frees the report. */
 json_t *shown_report(redlatch_report *report);
 
 #endif

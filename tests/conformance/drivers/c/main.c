@@ -1,5 +1,5 @@
-/* The C driver: calls as lines of JSON on the standard input, carried out through redlatch.h, one line of JSON each as
- * the answer. It translates and nothing else; ../../README.md describes the vocabulary.
+/* The C driver: reads calls as lines of JSON from the standard input, makes them through redlatch.h and answers each
+ * with a line of JSON. It only translates; ../../README.md describes the vocabulary.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   conformance_c                by blocking calls; actors are threads
@@ -30,7 +30,7 @@ static struct target target_of(const json_t *call) {
     return (struct target){.client = client_of(call), .lock = lock_of(call)};
 }
 
-/* A call on a lock, a semaphore and the like, or the server, by the main thread or an actor. */
+/* A call on a lock, on a counted object or about a name, by the main thread or an actor. */
 static json_t *on_target(json_t *call) {
     struct target target = target_of(call);
     if (asynchronous) {
@@ -44,7 +44,7 @@ static json_t *on_target(json_t *call) {
     return json_object_get(call, "start") ? json_pack("{s:b}", "started", 1) : actor_finish(actor);
 }
 
-/* What an actor is asked beside its calls. */
+/* A call about an actor itself: finish, is_waiting or leave. */
 static json_t *of_actor(const char *what, const char *actor) {
     if (strcmp(what, "finish") == 0) {
         return asynchronous ? owner_finish(actor) : actor_finish(actor_of(actor, false));
@@ -61,7 +61,7 @@ static json_t *of_actor(const char *what, const char *actor) {
     return outcome(REDLATCH_OK, NULL);
 }
 
-/* The end of a trace: what waits ends with its client. */
+/* The end of a trace. Closing the clients ends the calls that still wait. */
 static void forget(void) {
     objects_close();
     actors_leave();

@@ -55,7 +55,7 @@ static json_t *query(redlatch_lock *lock, const json_t *call) {
     return outcome(status, shown_state(&state));
 }
 
-/* The serials of the holds that a trace keeps, by its words. */
+/* The serials of the holds that a trace keeps, by the labels that the trace gives them. */
 static json_t *kept;
 
 static void keep(const char *word, uint64_t serial) {
@@ -74,7 +74,7 @@ static json_t *hold(redlatch_lock *lock, uint64_t owner, const json_t *call) {
         keep(string_of(call, "keep"), now.serial);
     }
     if (json_object_get(call, "kept") && serial_kept(call) != now.serial) {
-        now = (redlatch_hold){.state = REDLATCH_NOT_HELD}; /* another has taken its place */
+        now = (redlatch_hold){.state = REDLATCH_NOT_HELD}; /* another hold has replaced the kept one */
     }
     bool held = now.state == REDLATCH_HELD || now.state == REDLATCH_SUSPECT;
     return outcome(status, json_pack("{s:b, s:b, s:I, s:I, s:s, s:I}", "held", held, "lost", now.state == REDLATCH_GONE,

@@ -19,7 +19,7 @@ struct object {
 static struct object clients[OBJECTS];
 static struct object locks[OBJECTS];
 
-/* The entry of that name; the empty name finds a free one. */
+/* Returns the entry of that name. The empty name finds a free entry. */
 static struct object *find(struct object *table, const char *name) {
     for (size_t i = 0; i < OBJECTS; i++) {
         if (strcmp(table[i].name, name) == 0) {
@@ -40,7 +40,7 @@ static void remember(struct object *table, const char *name, redlatch_client *cl
     object->lock = lock;
 }
 
-/* Sets one option. What `text` holds must live as long as the options do. */
+/* Sets one option. The bytes of `text` must live as long as the options do. */
 static void set_client_option(redlatch_client_options *options, const json_t *all, const char *option,
                               struct text *text) {
     const json_t *value = json_object_get(all, option);
@@ -92,7 +92,7 @@ json_t *call_close(const json_t *call) {
     return outcome(redlatch_client_close(client_named(call)), NULL);
 }
 
-/* What `text` holds must live as long as the options do. */
+/* The bytes of `text` must live as long as the options do. */
 static void set_lock_option(redlatch_lock_options *options, const json_t *all, const char *option, struct text *text) {
     if (strcmp(option, "owner") == 0) {
         bool by_handle = strcmp(string_of(all, option), "handle") == 0;
@@ -148,7 +148,7 @@ static int new_lock(redlatch_client *client, const json_t *call, struct text nam
     return redlatch_group_lock_new(client, name.bytes, name.size, values, count, options, lock_out);
 }
 
-/* `template` is what the options have of a key template. */
+/* `template` receives the key template of the options, which the caller frees. */
 static redlatch_lock_options options_of(const json_t *call, struct text *template) {
     redlatch_lock_options options;
     redlatch_lock_options_init(&options, sizeof options);

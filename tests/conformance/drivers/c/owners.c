@@ -1,4 +1,4 @@
-/* Explicit owners, the calls they have started, and the events that end them.
+/* Explicit owners, the calls that they have started, and the events that complete these calls.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "owners.h"
 
@@ -17,12 +17,12 @@ struct owner {
     char name[NAME_SIZE];
     uint64_t number; /* 0: the entry is free */
     redlatch_client *client;
-    const struct counted *counted; /* what the call under way is about, if that is no lock */
-    json_t *call;                  /* that one */
-    uint64_t tag;                  /* of it; 0: none is under way */
-    redlatch_scan *walk;           /* that it is; else NULL */
-    json_t *found;                 /* by the walk so far */
-    json_t *outcome;               /* of the call that is done, until it is fetched */
+    const struct counted *counted; /* the object of the started call; NULL if that is a lock */
+    json_t *call;                  /* the started call */
+    uint64_t tag;                  /* of the started call; 0: there is none */
+    redlatch_scan *walk;           /* the scan, if the started call is one; else NULL */
+    json_t *found;                 /* the reports of the scan so far */
+    json_t *outcome;               /* of the completed call, until it is fetched */
 };
 
 static struct owner owners[OWNERS];
@@ -45,7 +45,7 @@ static struct owner *owner_of(const char *name, bool make) {
     return free_one;
 }
 
-/* What a call that went well has brought. */
+/* Returns the value of a call that succeeded. */
 static json_t *value_of(const struct owner *owner, const redlatch_event *event) {
     if (owner->counted) {
         return counted_value(owner->counted, owner->call, event);
@@ -77,7 +77,7 @@ static void done(struct owner *owner, json_t *outcome) {
     owner->found = NULL;
 }
 
-/* A step of a walk is followed by the next one, until there are no more locks. */
+/* Starts the next step of a scan, as long as there are more locks. Returns false if the call is no scan, or is done. */
 static bool walks_on(struct owner *owner, const redlatch_event *event) {
     if (!owner->walk || (event->status != REDLATCH_AGAIN && !event->report)) {
         return false;
@@ -92,7 +92,7 @@ static bool walks_on(struct owner *owner, const redlatch_event *event) {
     return true;
 }
 
-/* A client that is closed has no more events: what waited has ended with it. */
+/* A closed client has no more events: all its started calls have ended. */
 static void client_ended(redlatch_client *client, int status) {
     for (size_t i = 0; i < OWNERS; i++) {
         if (owners[i].tag && owners[i].client == client) {
@@ -101,7 +101,7 @@ static void client_ended(redlatch_client *client, int status) {
     }
 }
 
-/* Fetches all events there are; waits for one first, if asked to. */
+/* Collects all events of a client, after waiting up to `wait_ms` for the first. */
 static void collect(redlatch_client *client, int wait_ms) {
     struct pollfd readable = {.fd = -1, .events = POLLIN};
     int status = redlatch_client_event_fd(client, &readable.fd);
@@ -172,10 +172,11 @@ json_t *owner_call(const struct target *target, const json_t *call) {
         misunderstood("the owner %s has a call that is not finished", owner->name);
     }
     int fd;
-    /* From the first one on events are kept; a closed client is told of below. */
+    /* The first call of redlatch_client_event_fd makes a client keep its events. If the client is closed, the call
+     * below fails. */
     redlatch_client_event_fd(target->client, &fd);
     const char *name = string_of(call, "call");
-    if (strcmp(name, "hold") == 0) { /* which asks nobody */
+    if (strcmp(name, "hold") == 0) { /* answered without the server */
         return call_target(target, owner->number, call);
     }
     uint64_t tag = ++last_tag;

@@ -1,4 +1,5 @@
-/* The asynchronous way: an actor is an explicit owner, every call is a start and its event, and there is one thread.
+/* The asynchronous driver: an actor is an explicit owner, every call is started and completes with an event, on one
+ * thread.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CONFORMANCE_OWNERS_H
 #define CONFORMANCE_OWNERS_H
@@ -9,15 +10,15 @@
 
 #include "methods.h"
 
-/* A call on behalf of the owner that it names; the outcome is the caller's. */
+/* Makes a call for the owner that it names. The outcome belongs to the caller. */
 json_t *owner_call(const struct target *target, const json_t *call);
 
-/* What the vocabulary has for actors: waiting for the call that was started, asking for it, ending. */
+/* The vocabulary's calls about actors: wait for the started call, see whether it is in progress, end the actor. */
 json_t *owner_finish(const char *name);
 bool owner_is_waiting(const char *name);
 void owner_leave(const char *name);
 
-/* Ends all of them. */
+/* Ends all owners. */
 void owners_leave(void);
 
 #endif

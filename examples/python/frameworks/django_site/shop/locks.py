@@ -1,5 +1,5 @@
-"""The client of redlatch that all of the site uses; of REDIS_URL. Each process connects at its first use, also one that
-was forked after the import, as by gunicorn --preload.
+"""The site's redlatch client, for the server of REDIS_URL. Each process connects at its first use, even if it was
+forked after the import, as by gunicorn --preload.
 
 SPDX-License-Identifier: Apache-2.0
 """

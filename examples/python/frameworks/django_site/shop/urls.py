@@ -1,4 +1,4 @@
-"""The addresses of the example.
+"""The URLs of the example.
 
 SPDX-License-Identifier: Apache-2.0
 """

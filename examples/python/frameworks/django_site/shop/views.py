@@ -1,7 +1,7 @@
-"""A view under a lock: of one account at a time, in all processes of all machines, one request is at work.
+"""A view under a lock: for each account, one request works at a time, in all processes of all machines.
 
-A row that is locked by select_for_update() does the same within one database. A lock on Redis also holds while no
-transaction is open, and for what is in no database.
+select_for_update() does the same for rows of one database. A lock on Redis also holds outside of transactions, and for
+resources that are in no database.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -18,7 +18,7 @@ from shop.locks import client
 @require_POST
 def recalculate(request: HttpRequest, account: int) -> JsonResponse:
     try:
-        # Around transaction.atomic(), not within: the next holder has to see what was committed.
+        # Around transaction.atomic(), not inside: the next holder has to see committed data.
         with client.lock(f"account:{account}", timeout=5) as held:
             work.recalculate(account, held)
     except redlatch.LockTimeoutError:

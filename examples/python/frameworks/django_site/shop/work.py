@@ -1,4 +1,4 @@
-"""What must not be done twice at the same time. It stands for the site's own work.
+"""Replace this by the site's own work, which must not run twice at the same time.
 
 SPDX-License-Identifier: Apache-2.0
 """

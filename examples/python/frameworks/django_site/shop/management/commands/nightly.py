@@ -1,7 +1,7 @@
-"""A management command that cron starts on every machine, and that runs on one of them at a time.
+"""A management command that cron starts on every machine. It runs on one machine at a time.
 
-    python manage.py nightly              # at once or not at all: status 1 while another one runs
-    python manage.py nightly --wait 60    # waits for at most a minute
+    python manage.py nightly              # does not wait: status 1 while another one runs
+    python manage.py nightly --wait 60    # waits at most a minute
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -13,8 +13,9 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 
 /**
- * Answers, one line each: {"id", "ms", "result"}, or "error" (the exception's class), "message" and "causes" (the
- * classes behind it) in the place of the result; "interrupted" if the call left its thread's interrupt flag set.
+ * Answers, one line each: {"id", "ms", "result"}. Instead of the result a failure has "error" (the exception's class),
+ * "message" and "causes" (the classes of its causes). "interrupted" is there if the call left its thread's interrupt
+ * flag set.
  */
 final class Answers {
     private final Gson gson = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();

@@ -14,9 +14,9 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Any public method of a Redisson object, by its name. Arguments are numbers, strings, lists of strings, and spans of
- * time: {"ms": 500}, which is a Duration, or a long before a TimeUnit that is left out. Their shapes choose between
- * methods of one name. What an asynchronous method will have is waited for.
+ * Calls any public method of a Redisson object by its name. Arguments are numbers, strings, lists of strings, and
+ * durations: {"ms": 500} stands for a Duration, or for a long and the TimeUnit behind it, which is left out. The types
+ * of the arguments choose between methods of one name. The result of an asynchronous method is waited for.
  */
 final class Calls {
     private Calls() {
@@ -43,7 +43,7 @@ final class Calls {
         }
     }
 
-    /** The values of a method's parameters; null if these arguments are not for it. */
+    /** Returns the values of a method's parameters, or null if the arguments do not fit the method. */
     private static Object[] values(Method method, JsonArray arguments) {
         var types = method.getParameterTypes();
         var generic = method.getGenericParameterTypes();
@@ -90,7 +90,7 @@ final class Calls {
         if (type == int.class) {
             return argument.getAsInt();
         }
-        // In tryAcquire(int, long, TimeUnit) the int is no span of time; a long before a unit always is one.
+        // In tryAcquire(int, long, TimeUnit) the int is no duration; a long before a unit always is one.
         return type == long.class && !hasUnit ? argument.getAsLong() : null;
     }
 

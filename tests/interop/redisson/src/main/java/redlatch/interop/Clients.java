@@ -16,8 +16,8 @@ import org.redisson.config.Config;
 import org.redisson.config.ConstantDelay;
 
 /**
- * The Redisson clients of this process, numbered from 1: of the servers that {@link Servers} describes, with few
- * threads, and with StringCodec, which makes the values of group locks the same in every language.
+ * The Redisson clients of this process, numbered from 1. They use the servers that {@link Servers} describes, few
+ * threads, and StringCodec, with which the values of group locks are the same in every language.
  *
  * <p>Options, all in ms or counts: "lockWatchdogTimeout", "fairLockWaitTimeout", "lockWatchdogBatchSize", "timeout",
  * "retryAttempts", "retryDelay", "subscriptionsPerConnection", "subscriptionConnectionPoolSize", "connectionPoolSize".

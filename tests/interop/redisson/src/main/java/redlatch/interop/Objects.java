@@ -12,11 +12,10 @@ import org.redisson.api.RedissonClient;
 
 /**
  * Redisson's locks and synchronizers by their descriptions: {"client", "kind", "name"}. A multi lock and a RedLock have
- * "members", which are descriptions, also of locks of other clients, in the place of a name; a group lock has "values"
- * beside it.
+ * "members" instead of a name: descriptions, which may be of other clients. A group lock has also "values".
  *
- * <p>The same description names the same Java object, since these remember things; what else stands in a description,
- * such as a number, tells handles of one lock apart.
+ * <p>The same description names the same Java object, since these objects have state. Further entries of a description,
+ * such as a number, distinguish handles of one lock.
  */
 final class Objects {
     private record Known(int client, Object object) {
@@ -71,7 +70,7 @@ final class Objects {
         };
     }
 
-    /** What the older Redisson that this is also built with does not have. */
+    /** Makes objects that the older supported Redisson does not have. */
     private static Object later(RedissonClient client, String method, String name) {
         try {
             return RedissonClient.class.getMethod(method, String.class).invoke(client, name);

@@ -11,12 +11,12 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A process that does with Redisson what it is told: requests come as JSON lines on standard input, answers go as
- * JSON lines to standard output, in whatever order they are done. It ends when its input ends.
+ * A process that makes calls of Redisson. Requests come as JSON lines on standard input. Answers go as JSON lines to
+ * standard output, in the order in which the calls end. The process ends when its input ends.
  *
  * <p>A request is {"id", "thread", "on", "call", "arguments"}. The call is made on the Java thread of that number,
- * after those requests for it that came before; {@link Calls} tells how arguments are written, {@link Objects} what
- * "on" is. Requests without "on" are about the process: see {@link #ownCall}.
+ * after the earlier requests for that thread. {@link Calls} describes the arguments, {@link Objects} describes "on".
+ * Requests without "on" are about the process: see {@link #ownCall}.
  */
 public final class Peer {
     private final Answers answers = new Answers(System.out);
@@ -34,7 +34,8 @@ public final class Peer {
         for (var line = input.readLine(); line != null; line = input.readLine()) {
             peer.serve(line);
         }
-        // Whatever is held is left to run out, as when a process dies; threads that wait do not keep it alive.
+        // What is held stays held until its lease ends, as when a process dies. Waiting threads do not keep the process
+        // alive.
         Runtime.getRuntime().halt(0);
     }
 
@@ -44,7 +45,7 @@ public final class Peer {
             var request = JsonParser.parseString(line).getAsJsonObject();
             id = request.get("id");
             var call = request.has("call") ? request.get("call").getAsString() : "";
-            if (call.equals("interrupt") || call.equals("sleeps")) { // of a thread, which is busy itself
+            if (call.equals("interrupt") || call.equals("sleeps")) { // about a thread that is busy itself
                 var number = arguments(request).get(0).getAsInt();
                 var does = call.equals("sleeps") ? workers.sleeps(number) : workers.interrupt(number);
                 answers.result(id, 0, does, false);
@@ -65,20 +66,20 @@ public final class Peer {
                     ? Calls.make(objects.find(request.getAsJsonObject("on")), call, arguments(request))
                     : ownCall(call, arguments(request));
             answers.result(id, System.nanoTime() - started, result, Thread.interrupted());
-        } catch (Throwable error) { // the test wants to see errors of every kind
+        } catch (Throwable error) { // tests check errors of every kind
             answers.failure(id, System.nanoTime() - started, error, Thread.interrupted());
         }
     }
 
     private Object ownCall(String call, JsonArray arguments) {
         switch (call) {
-            case "connect": // servers and options; the number of a new client
+            case "connect": // servers and options; returns the number of a new client
                 return clients.open(arguments.get(0).getAsJsonObject(), arguments.get(1).getAsJsonObject());
             case "close": // a client's number
                 objects.forget(arguments.get(0).getAsInt());
                 clients.close(arguments.get(0).getAsInt());
                 return null;
-            case "owner": // a client's number; the field that this thread holds locks under
+            case "owner": // a client's number; returns the field under which this thread holds locks
                 return clients.get(arguments.get(0).getAsInt()).getId() + ":" + Thread.currentThread().getId();
             default:
                 throw new IllegalArgumentException("there is no call '" + call

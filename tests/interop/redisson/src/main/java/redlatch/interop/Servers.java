@@ -19,8 +19,8 @@ import org.redisson.config.SingleServerConfig;
 
 /**
  * The servers of a client: {"mode", "addresses"}, with "service" in the mode "sentinel" and "caFile" for rediss://. The
- * modes are "single", "sentinel" (the addresses are the sentinels'), "replicated", and "master-slave" (the master's
- * address is the first one). All have few connections, which are opened as needed.
+ * modes are "single", "sentinel" (with the sentinels' addresses), "cluster", "replicated", and "master-slave" (the
+ * first address is the master's). All have few connections, which are opened as needed.
  */
 final class Servers {
     private static final int CONNECTIONS = 8;
@@ -29,7 +29,7 @@ final class Servers {
     private Servers() {
     }
 
-    /** Enters them into a configuration; returns that of its mode. */
+    /** Adds the servers to a configuration, and returns the configuration of their mode. */
     static BaseConfig<?> configure(Config config, JsonObject where) {
         var addresses = addresses(where);
         var first = addresses.get(0);
@@ -45,7 +45,7 @@ final class Servers {
             default -> throw new IllegalArgumentException("there is no mode '" + mode
                     + "'; expected single, sentinel, cluster, replicated or master-slave");
         };
-        if (where.has("caFile")) { // deprecated here by the newer Redisson, the only place of the older one
+        if (where.has("caFile")) { // the newer Redisson deprecates this, the older has nothing else
             servers.setSslTrustManagerFactory(trust(Path.of(where.get("caFile").getAsString())));
         }
         return servers;
@@ -73,7 +73,7 @@ final class Servers {
                 .setDnsMonitoringInterval(-1);
     }
 
-    /** Questions go to the master: what a replica says may be late, and is of no importance to locks. */
+    /** Reads go to the master: replies of a replica may be stale. */
     private static <T extends BaseMasterSlaveServersConfig<T>> T several(T servers) {
         return servers.setReadMode(ReadMode.MASTER)
                 .setMasterConnectionPoolSize(CONNECTIONS).setMasterConnectionMinimumIdleSize(1)

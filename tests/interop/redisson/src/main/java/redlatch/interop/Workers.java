@@ -12,18 +12,18 @@ import java.util.concurrent.Semaphore;
 final class Workers {
     private final ConcurrentMap<Integer, Worker> workers = new ConcurrentHashMap<>();
 
-    /** Queues work for a thread, which is started when it is first named. */
+    /** Queues work for a thread, which is started when it is first used. */
     void submit(int number, Runnable work) {
         workers.computeIfAbsent(number, Worker::new).queue.add(work);
     }
 
-    /** Interrupts a thread in what it does now; whether it does anything. */
+    /** Interrupts a thread's current call. Returns whether there was one. */
     boolean interrupt(int number) {
         var worker = workers.get(number);
         return worker != null && worker.interruptWork();
     }
 
-    /** Whether a thread sleeps until a message comes, which it does in a semaphore of its lock. */
+    /** Returns whether a thread sleeps until a message comes. It does so in a semaphore of its lock. */
     boolean sleeps(int number) {
         var worker = workers.get(number);
         return worker != null && Arrays.stream(worker.thread.getStackTrace())
@@ -59,7 +59,7 @@ final class Workers {
         private synchronized void setWorking(boolean value) {
             working = value;
             if (!value) {
-                Thread.interrupted(); // what came after the call's end is not for the next one
+                Thread.interrupted(); // an interrupt after the end of a call is not for the next call
             }
         }
 
