@@ -455,9 +455,11 @@ def test_what_is_no_number(semaphore: redlatch.Semaphore) -> None:
 
 def test_close_ends_a_wait(server: RedisServer, lock_name: str) -> None:
     client = redlatch.connect(server.url)
-    waiting = Call(client.semaphore(lock_name).acquire)
+    semaphore = client.semaphore(lock_name)
+    waiting = Call(semaphore.acquire)
     wait_for_waiters(client, 1)
     client.close()
     assert isinstance(waiting.error(SOON), redlatch.ClosedError)
-    with pytest.raises(redlatch.ClosedError):
-        client.semaphore(lock_name)
+    for call in (lambda: client.semaphore(lock_name), lambda: semaphore.acquire(0)):
+        with pytest.raises(redlatch.ClosedError):
+            call()

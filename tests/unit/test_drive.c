@@ -243,7 +243,7 @@ static void a_message_wakes_a_waiter(void) {
     pthread_join(thread, NULL);
     CHECK_EQ_INT(status, REDLATCH_OK);
     CHECK(system_now() - start < 3 * SECOND); /* sooner than the recheck without a message */
-    CHECK(within(10, is_notified)); /* a late recheck may have found the lock free before the message came */
+    CHECK(within(10, is_notified));           /* a late recheck may have found the lock free before the message came */
     CHECK_EQ_INT(redlatch_lock_release_as(lock, owner), REDLATCH_OK);
     end();
 }

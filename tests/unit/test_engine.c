@@ -69,7 +69,7 @@ static void an_inspection_given_up_is_not_written_again(void) {
     RIG_CLOSE();
 }
 
-/* No route leads the command away from a node that is gone for good. It would keep the connections of that node alive. */
+/* No route leads the command away from a node that is gone. It would keep the connections of that node alive. */
 static void an_inspection_given_up_does_not_wait_for_its_server(void) {
     for (int given_up_first = 0; given_up_first < 2; given_up_first++) {
         rig_open();
