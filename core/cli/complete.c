@@ -157,14 +157,13 @@ int command_complete(int argc, char **argv) {
     struct typed typed;
     struct names names = {.name = NULL};
     const char *configured = getenv("REDLATCH_COMPLETE");
-    if (!typed_read(&typed, argc - 1, argv + 1)) { /* a word that only the shell can expand */
-        return STATUS_GOOD;
-    }
-    if (configured) {
+    bool good = typed_read(&typed, argc - 1, argv + 1);
+    if (good && configured) {
         add_configured(&names, &typed, configured);
-    } else {
+    } else if (good) {
         add_from_server(&names, &typed);
     }
     print_names(&names);
+    typed_free(&typed);
     return finish_output(STATUS_GOOD);
 }

@@ -114,10 +114,19 @@ static void take_value(struct server_options *server, int letter, const char *va
     }
 }
 
+/* Keeps the text of a word until typed_free. Returns it, or NULL. */
+static const char *keep(struct typed *typed, const char *word) {
+    char *text = unquote(word);
+    if (text) {
+        typed->text[typed->text_count++] = text;
+    }
+    return text;
+}
+
 bool typed_read(struct typed *typed, int count, char **words) {
-    *typed = (struct typed){.last = ""};
-    for (int i = 1; i < count; i++) {
-        const char *word = unquote(words[i]);
+    *typed = (struct typed){.last = "", .text = calloc((size_t)count + 1, sizeof *typed->text)};
+    for (int i = 1; typed->text && i < count; i++) {
+        const char *word = keep(typed, words[i]);
         const char *value;
         if (!word) {
             return false;
@@ -128,12 +137,19 @@ bool typed_read(struct typed *typed, int count, char **words) {
             continue;
         }
         if (!value) { /* it is the next word, which must not be the last */
-            value = ++i < count - 1 ? unquote(words[i]) : NULL;
+            value = ++i < count - 1 ? keep(typed, words[i]) : NULL;
         }
         if (!value) {
             return false;
         }
         take_value(&typed->server, letter, value);
     }
-    return true;
+    return typed->text != NULL;
+}
+
+void typed_free(struct typed *typed) {
+    for (int i = 0; i < typed->text_count; i++) {
+        free(typed->text[i]);
+    }
+    free(typed->text);
 }

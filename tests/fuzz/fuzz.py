@@ -137,8 +137,10 @@ def judged(target: Target, log: str, status: int, seconds: float) -> Outcome:
     inputs = number_in(log, r"number_of_executed_units: ([0-9]+)")
     line = (f"{target.name:<10} {seconds:6.1f} s  {inputs:>9} executions"
             f"  {number_in(log, r' cov: ([0-9]+)'):>5} of {number_in(log, r'([0-9]+) inline 8-bit counters'):>5} edges")
-    if status == 0:
+    if status == 0 and inputs > 0:
         return Outcome(True, line, seconds, inputs)
+    if status == 0:
+        line += "\nended before its time, without a finding"
     kept = re.findall(r"Test unit written to (\S+)", log)
     telling = r"does not hold|runtime error|Assertion|ERROR: |SUMMARY: |^ *#[0-9]+ .*/(core|tests/fuzz)/.*\.c:"
     reported = [text for text in log.splitlines() if re.search(telling, text)]

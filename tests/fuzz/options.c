@@ -1,10 +1,11 @@
 /* Fuzz target: the command line. Any words make the command end with an exit status of its own. It talks to no server:
- * opening a client always fails (--wrap).
+ * opening a client always fails (--wrap). The limit of a completion's time would end the program (--wrap).
  * SPDX-License-Identifier: Apache-2.0
  *
  * NUL bytes separate the words. The first byte chooses the subcommand, or none. */
 #define _GNU_SOURCE
 #include <getopt.h>
+#include <sys/time.h>
 
 #include "fuzz.h"
 #include "redlatch.h"
@@ -21,12 +22,19 @@ int __wrap_redlatch_client_open(const char *url, const redlatch_client_options *
     return REDLATCH_UNREACHABLE;
 }
 
-struct error_text {
+int __wrap_setitimer(int which, const struct itimerval *time, struct itimerval *before);
+
+int __wrap_setitimer(int which, const struct itimerval *time, struct itimerval *before) {
+    MUST(which == ITIMER_REAL && time && !before);
+    return 0;
+}
+
+struct words {
     char **list; /* of exactly its size, with the final NULL */
     int count;
 };
 
-static void add(struct error_text *words, char *word) {
+static void add(struct words *words, char *word) {
     words->list[words->count++] = word;
 }
 
@@ -46,14 +54,15 @@ static char *next_word(struct input *input) {
     return input_rest_as_text(&part);
 }
 
-static void split(struct error_text *words, struct input *input) {
-    static const char *const commands[] = {"run", "list", "show", "wait", "unlock", "help"};
+static void split(struct words *words, struct input *input) {
+    static const char *const commands[] = {"run",     "list",   "show",   "wait",     "unlock", "help", "acquire",
+                                           "release", "extend", "doctor", "complete", "top",    "elect"};
     uint8_t choice = input_byte(input);
     words->list = malloc((WORDS_MAX + 3) * sizeof *words->list);
     MUST(words->list);
     add(words, copy_of("redlatch"));
     if (choice < 0xf0) {
-        add(words, copy_of(commands[choice % 6]));
+        add(words, copy_of(commands[choice % (sizeof commands / sizeof commands[0])]));
     }
     while (input->size > 0 && words->count < WORDS_MAX) {
         add(words, next_word(input));
@@ -65,7 +74,7 @@ static void split(struct error_text *words, struct input *input) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     struct input input = {bytes, size};
-    struct error_text words = {.count = 0};
+    struct words words = {.count = 0};
     split(&words, &input);
     char **given = malloc(((size_t)words.count + 1) * sizeof *given); /* getopt reorders words.list */
     MUST(given);
