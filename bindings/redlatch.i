@@ -53,8 +53,8 @@
 %apply (const char *name, size_t name_size) { (const char *pattern, size_t pattern_size) };
 %apply (const char *name, size_t name_size) { (const char *group, size_t group_size) };
 
-/* Lua waits by the functions of lua_calls.h. So functions that have a cancel_out or a wait_out, and those that take what
- * these return, are left out. */
+/* Lua waits by the functions of lua_calls.h. So functions that have a cancel_out or a wait_out, and those that take
+ * what these return, are left out. */
 %ignore redlatch_cancel_new;
 %ignore redlatch_cancel_fire;
 %ignore redlatch_cancel_free;

@@ -116,6 +116,22 @@ STAGES = [
                              "unit_tests redlatch_sim redlatch_lua redlatch_python redlatch_python_package")
           + " && " + unit_tests("build/address") + " && build/address/tests/redlatch_sim --seeds 50"
           + f" && REDLATCH_BUILD=build/address REDLATCH_PRELOAD=\"{ADDRESS_LIBRARIES}\" {WATCHED_TRACES}", ("build",)),
+    # The longer ones go first, so that two run until the end.
+    # The same 20 mutants in every run, from areas where the fast tests must notice mutants by themselves.
+    Stage("mutate", f"{PYTEST} tests/mutate && {PYTHON} tests/mutate/mutate.py --count 20 --areas protocol,scripts"
+                    f" --layers unit,simulation --at-least {MUTANTS_NOTICED}", ("build",)),
+    Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
+                              "unit_tests redlatch_sim redlatch_python redlatch_python_package")
+          + " && find build/coverage -name '*.gcda' -delete"
+          + " && build/coverage/tests/redlatch_sim --seeds 100"
+          + f" && {unit_tests('build/coverage')} --exclude-regex '^scenes_resources$'"
+          # End-to-end tests only of what no other test covers. All of them would add a hundredth of the lines, and take
+          # five times as long as the whole stage.
+          + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls*.py"
+          " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py"
+          " -k 'not lua and not command'"
+          + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
+          + f" && {GCOVR} build/coverage", ("build",)),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
           + f" && REDLATCH_BUILD=build/thread {FIXED_ADDRESSES} {C_TRACES}"),
@@ -134,9 +150,6 @@ STAGES = [
     Stage("python", f"{PYTEST} tests/python", ("build",)),
     Stage("conformance", CONFORMANCE, ("build",)),
     Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",)),
-    # The same 20 mutants in every run, from areas where the fast tests must notice mutants by themselves.
-    Stage("mutate", f"{PYTEST} tests/mutate && {PYTHON} tests/mutate/mutate.py --count 20 --areas protocol,scripts"
-                    f" --layers unit,simulation --at-least {MUTANTS_NOTICED}", ("build",)),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           # Under a sanitizer, tests that measure or repeat a thousand times show nothing more; they are in e2e.
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} -n 3"
@@ -146,18 +159,6 @@ STAGES = [
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("address",)),
     Stage("lua", f"REDLATCH_TEST_LUA_BUILD=build/address REDLATCH_TEST_LUA_PRELOAD=\"{ADDRESS_LIBRARIES}\""
                  f" {PYTEST} tests/e2e/test_95_lua*.py -n 3", ("address",)),
-    Stage("coverage", variant("coverage", f"-DREDLATCH_COVERAGE=ON {WITH_PYTHON}",
-                              "unit_tests redlatch_sim redlatch_python redlatch_python_package")
-          + " && find build/coverage -name '*.gcda' -delete"
-          + " && build/coverage/tests/redlatch_sim --seeds 100"
-          + f" && {unit_tests('build/coverage')} --exclude-regex '^scenes_resources$'"
-          # End-to-end tests only of what no other test covers. All of them would add a hundredth of the lines, and take
-          # five times as long as the whole stage.
-          + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls*.py"
-          " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py"
-          " -k 'not lua and not command'"
-          + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
-          + f" && {GCOVR} build/coverage"),
     # Always the same seed, so that a new finding is due to the code.
     Stage("fuzz", f"{PYTHON} tests/fuzz/fuzz.py --seed 1", ("build", "address"), alone=True),
     Stage("e2e", f"{PYTEST} tests/e2e -n 6 --dist worksteal", ("build",), alone=True),
