@@ -3,21 +3,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "count_parts.h"
 #include "counts.h"
 #include "rejected_scripts.h"
 #include "wire.h"
 
-/* Returns the account of the operation for which a script was run. The name of its record has its client; the second
- * argument is its number. Returns NULL for a script without a record. */
+/* Returns the account of the operation for which a script was run, or NULL for a script without a record. */
 static struct account *account_of(struct world *world, const struct packet *packet) {
-    for (uint32_t i = 0; i < packet->key_count; i++) {
-        struct redis_text key = packet->texts[i];
-        if (key.size > 50 && memcmp(key.bytes, "redlatch_op:{n}:", 16) == 0) {
-            struct client *client = &world->clients[key.bytes[16] - '0'];
-            return &client->accounts[strtoull(packet->texts[packet->key_count + 1].bytes, NULL, 10)];
-        }
-    }
-    return NULL;
+    uint32_t client;
+    uint64_t id;
+    return count_operation_of(packet, &client, &id) ? &world->clients[client].accounts[id] : NULL;
 }
 
 static int64_t live_leases(struct world *world) {
@@ -169,14 +164,6 @@ void judge_after(struct world_common *common, const struct packet *packet) {
     judge_effect(world, packet, change - made_with(world, packet));
 }
 
-/* Returns the first waiter if it is parked, else NULL. */
-static const struct operation *parked_first(const struct list *waiters) {
-    struct list_link *link = list_first(waiters);
-    const struct operation *operation = link ? container_of(link, struct operation, link) : NULL;
-    bool parked = operation && (operation->phase == PHASE_PARKED || operation->phase == PHASE_QUEUED);
-    return parked ? operation : NULL;
-}
-
 /* Returns whether the foremost waiter or watcher of a client is parked although it could go on. */
 static bool could_go_on(struct world *world, struct client *client) {
     const struct wait_queue *queue = client->resource->queue;
@@ -184,8 +171,8 @@ static bool could_go_on(struct world *world, struct client *client) {
         return false;
     }
     int64_t value = count_command(world, "get", "n", NULL);
-    const struct operation *taker = parked_first(&queue->waiters);
-    const struct operation *watcher = parked_first(&queue->watchers);
+    const struct operation *taker = count_parked_first(&queue->waiters);
+    const struct operation *watcher = count_parked_first(&queue->watchers);
     if (world->kind == REDLATCH_LATCH) {
         return watcher && value <= 0;
     }

@@ -127,11 +127,13 @@ static void ended(struct world *world, uint32_t number, struct actor *actor) {
     bool sets = changes && operation->change == LATCH_TRY_SET && operation->result == 1;
     world->coverage.counts[COVER_COUNT_GRANTED] += good && (operation->kind == OPERATION_ACQUIRE || sets);
     if (operation->kind == OPERATION_ACQUIRE && good) {
-        *account = (struct account){-operation->amount, account->first, account->changes, EFFECT_EXACT,
-                                    needs_all_replicas(world)};
+        account->amount = -operation->amount;
+        account->effect = EFFECT_EXACT;
+        account->is_safe = needs_all_replicas(world);
         actor->has += operation->amount;
     } else if (changes && operation->change == SEMAPHORE_RELEASE && (good || unknown)) {
-        *account = (struct account){operation->amount, account->first, account->changes, EFFECT_EXACT, false};
+        account->amount = operation->amount;
+        account->effect = EFFECT_EXACT;
         actor->has = 0;
     } else if (changes && operation->change != SEMAPHORE_RELEASE && (unknown || (good && operation->result == 1))) {
         account->amount = operation->change == LATCH_COUNT_DOWN ? -1 : operation->amount;

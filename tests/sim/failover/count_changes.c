@@ -8,8 +8,7 @@
  *   NO_REPLY of a release  its amount: it goes on in the background
  *   NO_REPLY of an acquire 0: it is undone
  *   NO_REPLY, other        the amount or 0 */
-#include <stdlib.h>
-
+#include "count_parts.h"
 #include "failover_counts.h"
 #include "wire.h"
 
@@ -39,20 +38,6 @@ void changes_before_script(struct world_common *common, const struct packet *pac
     world->counted->value_before = count_value(world, server_index(world, packet->server));
 }
 
-/* Finds the operation of a script. The key of its record names the client; its second argument is the wire number. */
-static bool find_operation(const struct packet *packet, struct number_change *change) {
-    static const char prefix[] = "redlatch_op:{a}:";
-    for (uint32_t i = 0; i < packet->key_count; i++) {
-        struct redis_text key = packet->texts[i];
-        if (key.size > 50 && memcmp(key.bytes, prefix, sizeof prefix - 1) == 0) {
-            change->client = (uint32_t)(key.bytes[sizeof prefix - 1] - '0');
-            change->id = strtoull(packet->texts[packet->key_count + 1].bytes, NULL, 10);
-            return true;
-        }
-    }
-    return false;
-}
-
 void changes_after_script(struct world_common *common, const struct packet *packet) {
     struct world *world = (struct world *)common;
     struct counted *counted = world->counted;
@@ -64,7 +49,7 @@ void changes_after_script(struct world_common *common, const struct packet *pack
     if (change.amount == 0) {
         return;
     }
-    if (!find_operation(packet, &change) || log->count == CHANGES_MAX) {
+    if (!count_operation_of(packet, &change.client, &change.id) || log->count == CHANGES_MAX) {
         world_violation(world,
                         log->count == CHANGES_MAX ? "a table of the simulation is full" : "a change without a record",
                         "server %u, by %d", server, (int)change.amount);
@@ -96,13 +81,6 @@ void changes_promoted(struct world *world) {
     world->coverage.counts[COVER_CHANGE_LOST] += count < former->count;
 }
 
-static const struct operation *parked_first(const struct list *waiters) {
-    struct list_link *link = list_first(waiters);
-    const struct operation *operation = link ? container_of(link, struct operation, link) : NULL;
-    bool parked = operation && (operation->phase == PHASE_PARKED || operation->phase == PHASE_QUEUED);
-    return parked ? operation : NULL;
-}
-
 /* Whether the foremost waiter of a client sleeps although its server has what it waits for. */
 static bool could_go_on(const struct world *world, const struct client *client) {
     const struct wait_queue *queue = client->names[0]->queue;
@@ -110,8 +88,8 @@ static bool could_go_on(const struct world *world, const struct client *client) 
     if (!queue || server != world->master) {
         return false;
     }
-    const struct operation *taker = parked_first(&queue->waiters);
-    const struct operation *watcher = parked_first(&queue->watchers);
+    const struct operation *taker = count_parked_first(&queue->waiters);
+    const struct operation *watcher = count_parked_first(&queue->watchers);
     int64_t value = count_value(world, server);
     return world->kind == REDLATCH_LATCH ? watcher && value <= 0 : taker && value >= taker->amount;
 }
@@ -131,15 +109,8 @@ void judge_sleepers(struct world *world) {
 }
 
 static void judge_account(struct world *world, uint32_t client, uint64_t id, const struct account *account) {
-    const struct change_log *log = &world->counted->logs[world->master];
-    int64_t sum = 0;
-    uint32_t changes = 0;
-    for (uint32_t i = 0; i < log->count; i++) {
-        bool own = log->changes[i].client == client && log->changes[i].id == id;
-        sum += own ? log->changes[i].amount : 0;
-        changes += own;
-    }
-    bool lost = account->changes > changes;
+    int64_t sum = account->sum;
+    bool lost = account->changes > account->kept;
     int64_t stated = account->effect == EFFECT_NONE ? 0 : account->amount;
     int64_t other = account->effect == EFFECT_NONE ? account->first : 0;
     bool may_differ = account->effect == EFFECT_EXACT_OR_NONE || (lost && !account->is_safe);
@@ -154,7 +125,11 @@ void judge_changes(struct world *world) {
     const struct change_log *log = &world->counted->logs[world->master];
     int64_t sum = world->kind == REDLATCH_SEMAPHORE ? SEMAPHORE_BEGINS_WITH : 0;
     for (uint32_t i = 0; i < log->count; i++) {
-        sum += log->changes[i].amount;
+        const struct number_change *change = &log->changes[i];
+        struct account *account = account_of(world, change->client, change->id);
+        account->sum += change->amount;
+        account->kept++;
+        sum += change->amount;
     }
     if (count_value(world, world->master) != sum) {
         world_violation(world, "the log of changes does not lead to the number", "%d, expected %d",

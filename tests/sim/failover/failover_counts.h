@@ -16,6 +16,8 @@ struct account {
     int64_t amount;   /* of the effect that the caller was told */
     int64_t first;    /* amount of the first change that any server made for it */
     uint32_t changes; /* how many changes any server made for it */
+    uint32_t kept;    /* how many of them the last master has, when the seed ends */
+    int64_t sum;      /* of these */
     uint8_t effect;   /* enum effect */
     bool is_safe;     /* all replicas acknowledged the effect before the caller was told */
 };
