@@ -2,7 +2,7 @@
 
     check_abi.py baseline LIBRARY   records the interface; refuses if that would hide a break
     check_abi.py check LIBRARY      fails if programs built against the baseline would no longer run
-    check_abi.py selftest           plants breaks and additions in stub libraries; only the breaks must be found
+    check_abi.py selftest           plants breaks and additions in stub libraries; finds the breaks, and nothing else
 
 LIBRARY is build/core/libredlatch.so, built with -g. Additions (functions, status codes, fields at the end of a sized
 struct) pass. Below 1.0 an intended break is allowed: delete the baseline, record it anew, and say so in CHANGELOG.md.

@@ -51,8 +51,8 @@ void party_location(const redlatch_party *party, char text[LOCATION_SIZE]);
 /* Returns the first holder as party_text does, and how many more there are. Returns NULL without a holder or memory. */
 char *found_holder_text(const struct found *found);
 
-/* Prints who holds a name, behind the text `gave_up`. `template` makes its key, or is NULL. Returns false without a
- * holder, or if the name cannot be inspected. */
+/* Prints the text `gave_up`, and then the holder of a name. `template` makes the key of the name, or is NULL. Returns
+ * false if nobody holds the name, or if it cannot be inspected. */
 bool found_say_holder(redlatch_client *client, const char *name, const char *template, const char *gave_up);
 
 /* owner.c: releases what an owner holds of an inspected name, or extends it by a lease that is not 0. Changes nothing

@@ -27,7 +27,7 @@ struct run_options {
     const char *key_template; /* of a plain lock, or NULL */
     const char *label;        /* of the client; NULL: the environment's or the URL's */
     int permits;              /* how many permits of a semaphore to acquire; 0: not given, one */
-    int limit;                /* makes a semaphore with so many permits if there is none; 0: makes none */
+    int limit;                /* permits of a semaphore that the acquire creates if it is missing; 0: creates none */
     bool verbose;
     bool quiet; /* no message about a lock that was not acquired in time */
 };

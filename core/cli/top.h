@@ -52,7 +52,7 @@ void top_sample(const struct top_locks *locks, redlatch_client *client, const ch
 /* top_samples.c: counts the connections that wait for the releases of some locks. */
 void top_count_waiting(redlatch_client *client, const char *prefix, struct top_lock *const *chosen, size_t count);
 
-/* Updates the rates, so many seconds after the last update. */
+/* Updates the rates. The last update was `seconds` ago. */
 void top_age(struct top_locks *locks, double seconds);
 
 /* Returns the locks that are sorted first, `most` at most: by rate, then by waiters, then by name. In new memory, or

@@ -473,7 +473,7 @@ class Lock(LockHandle):
     def _obtain(self, wait_ms: int, lease_ms: int, entering: bool, owner: Optional[int] = None) -> Optional[Hold]:
         """Acquires for `owner`, or for the lock's own owner if it is None. After a timeout it returns None, or raises
         if `entering` a `with` block. If an exception comes in between, such as that of Ctrl-C, nothing stays held or
-        queued. For that reason the last line of the `try` is the one that returns the hold."""
+        queued. Therefore no line of the `try` follows the one that returns the hold."""
         caller = current()
         losses = self._client._losses
         number = (0 if self._by_handle else caller.number) if owner is None else owner

@@ -123,7 +123,7 @@ class Once:
         traceback: Optional[TracebackType],
     ) -> None:
         number = current().number
-        # The thread that leaves a block need not be the one that entered it. If several blocks are open, a block whose
+        # Another thread than the one that entered a block may leave it. If several blocks are open, a block whose
         # job was skipped is taken first, so that a running job keeps its lock.
         turn = max(self._turns, key=lambda each: (each.hold is None, each.thread == number, each.granted_at))
         self._turns.remove(turn)

@@ -13,7 +13,7 @@
  *
  * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other. The masters
  * that replicas of the list name are verified last; each must have the replicas' replication history. The next search
- * forgets them, except the one that was found.
+ * forgets these masters, except the one that was found.
  *
  * A search begins with the source with which the last one succeeded. It asks every sentinel, even if two announce the
  * same server: that server may have been promoted meanwhile. */

@@ -214,7 +214,7 @@ struct operation {
     uint64_t wait_number;      /* WAITING: its number among all waits for holds, in order */
     int64_t lease_ms;          /* REDLATCH_RENEWED or a fixed lease */
     int64_t amount;            /* permits, or what a count is set to */
-    int64_t limit;             /* acquire of permits: creates a missing semaphore with so many; 0: creates none */
+    int64_t limit;             /* acquire of permits: those of a missing semaphore that it creates; 0: none */
     int64_t result;            /* change: the number in the reply; RELEASE_OWNER, EXTEND_OWNER: whether there was a
                                   hold, or RESULT_UNKNOWN */
     int64_t acknowledged;      /* how many replicas acknowledged a grant that was given back because that was too few */

@@ -21,7 +21,7 @@ int fail_for(int status, int reason);
 /* Returns why a hold was lost, as a part of a sentence. */
 const char *reason_text(int reason);
 
-/* The error of a failed call, kept for another thread than the one that made the call. */
+/* The error of a failed call. It is kept so that another thread can report it. */
 struct error_text {
     char text[512];
     int reason; /* enum redlatch_reason */

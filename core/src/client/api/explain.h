@@ -15,7 +15,7 @@
 struct explanation {
     const struct operation *failed;
     int status;              /* of the failed call */
-    uint32_t member;         /* of a set: the one that is inspected */
+    uint32_t member;         /* of a set: the index of the member that is inspected */
     redlatch_report *report; /* kept while its owner is located */
     struct finding finding;
 };
