@@ -20,7 +20,7 @@ AREAS: Dict[str, Tuple[str, ...]] = {
     "command": ("core/cli/*.c",),
 }
 # Files of other builds only. They cannot be compiled into this build, and no test can notice a mutant of them.
-OF_OTHER_BUILDS = {"core/src/link/tls_none.c"}
+OF_OTHER_BUILDS = {"core/src/link/system_portable.c", "core/src/link/tls_none.c"}
 LANGUAGES = {".c": C, ".lua": LUA, ".py": PYTHON}
 
 

@@ -3,6 +3,7 @@
 SPDX-License-Identifier: Apache-2.0
 """
 
+import json
 import subprocess
 import sys
 import time
@@ -138,6 +139,13 @@ def test_files_of_other_builds_are_left_out() -> None:
     drawn = {str(path) for area in AREAS for path in files(ROOT, area, [])}
     assert not OF_OTHER_BUILDS & drawn
     assert all((ROOT / path).is_file() for path in OF_OTHER_BUILDS)
+
+
+def test_all_other_c_files_are_compiled() -> None:
+    database = json.loads((ROOT / "build" / "compile_commands.json").read_text(encoding="utf-8"))
+    compiled = {str(Path(entry["file"]).relative_to(ROOT)) for entry in database if Path(entry["file"]).is_relative_to(ROOT)}
+    drawn = {str(path) for area in AREAS for path in files(ROOT, area, []) if path.suffix == ".c"}
+    assert drawn <= compiled, sorted(drawn - compiled)
 
 
 def test_equivalent_entries() -> None:
