@@ -23,8 +23,9 @@ extern "C" {
  *
  * A start call that fails returns INVALID, BAD_HANDLE, CLOSED, FORKED, NO_MEMORY or SYSTEM, and no event comes.
  *
- * These have no counterpart: redlatch_client_open, which does not wait for the server if options->lazy is 1, and
- * redlatch_client_close, which has a timeout of its own. */
+ * These have no counterpart: redlatch_client_open, which does not wait for the server if options->lazy is 1;
+ * redlatch_client_close, which has a timeout of its own; redlatch_client_nodes, redlatch_client_command,
+ * redlatch_lock_release_owner and redlatch_lock_extend_owner. */
 
 /* The kind of an event. Since 0.1. */
 enum redlatch_event_kind {

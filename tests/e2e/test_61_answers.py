@@ -387,7 +387,7 @@ def test_one_step_at_a_time(client: redlatch.Client, lock_name: str) -> None:
     assert lib.redlatch_scan_start_next(walk, 1) == 0
     for status in (lib.redlatch_scan_start_next(walk, 2), lib.redlatch_scan_next(walk, out)):
         assert status == lib.REDLATCH_IN_USE
-    assert text(lib.redlatch_last_error()).startswith("scan has a started step")
+    assert text(lib.redlatch_last_error()).startswith("scan has a step in progress")
     assert (host.event().status, out[0]) == (0, ffi.NULL)
     assert lib.redlatch_scan_start_next(walk, 3) == 0
     assert lib.redlatch_scan_start_next(walk, 4) == lib.REDLATCH_IN_USE, "the end is told of by an event, too"

@@ -172,7 +172,7 @@ function scenes.walk(url, name)
     same(event_of(client, walk, "next").value, false, "the end is the end")
     walk = client:walk("nothing:*")
     assert(walk:start_next())
-    raises("scan has a started step", walk.start_next, walk)
+    raises("scan has a step in progress", walk.start_next, walk)
     same(next_event(client).value, false)
     assert(walk:start_next())
     walk = nil

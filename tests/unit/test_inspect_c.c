@@ -115,6 +115,78 @@ static void what_is_no_lock_is_passed_over_one_by_one(void) {
     redlatch_lock_free(lock);
 }
 
+/* Sends a command whose reply is OK. */
+static void command(redlatch_client *client, const char *const *words, size_t count) {
+    char reply[16] = "";
+    CHECK_EQ_INT(redlatch_client_command(client, NULL, words, count, reply, sizeof reply, NULL), REDLATCH_OK);
+    CHECK_STR(reply, "OK");
+}
+
+struct stepper {
+    redlatch_scan *scan;
+    int status;
+};
+
+static void *step(void *argument) {
+    struct stepper *stepper = argument;
+    redlatch_report *report = NULL;
+    stepper->status = redlatch_scan_next(stepper->scan, &report);
+    redlatch_report_free(report);
+    return NULL;
+}
+
+/* Waits until the client has sent another script than the first `scripts`. */
+static void await_script(redlatch_client *client, uint64_t scripts) {
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    int64_t until = system_now() + 10 * SECOND;
+    do {
+        usleep(1000);
+        CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
+    } while (stats.scripts == scripts && system_now() < until);
+    CHECK(stats.scripts > scripts);
+}
+
+static void a_scan_has_one_step_at_a_time(void) {
+    redlatch_client *client = open_with(NULL);
+    redlatch_client *other = open_with(NULL);
+    redlatch_lock *lock = held_lock(client, "step");
+    redlatch_stats stats = {.struct_size = sizeof stats};
+    struct stepper stepper = {.status = -1};
+    CHECK_EQ_INT(redlatch_scan_new(client, "step", 4, &stepper.scan), REDLATCH_OK);
+    command(other, (const char *const[]){"CLIENT", "PAUSE", "20000", "WRITE"}, 4); /* scripts wait */
+    CHECK_EQ_INT(redlatch_client_stats(client, &stats), REDLATCH_OK);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, step, &stepper) == 0);
+    await_script(client, stats.scripts);
+    redlatch_report *report = NULL;
+    CHECK_EQ_INT(redlatch_scan_start_next(stepper.scan, 1), REDLATCH_IN_USE);
+    CHECK_EQ_INT(redlatch_scan_next(stepper.scan, &report), REDLATCH_IN_USE);
+    CHECK(strstr(redlatch_last_error(), "scan has a step in progress") != NULL);
+    CHECK_EQ_INT(redlatch_scan_is_ready(stepper.scan), 0);
+    command(other, (const char *const[]){"CLIENT", "UNPAUSE"}, 2);
+    pthread_join(thread, NULL);
+    CHECK_EQ_INT(stepper.status, REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_scan_start_next(stepper.scan, 1), REDLATCH_OK);
+    redlatch_scan_free(stepper.scan);
+    redlatch_client_free(other);
+    redlatch_client_free(client);
+    redlatch_lock_free(lock);
+}
+
+static void a_wait_for_a_closed_latch_does_not_name_an_owner(void) {
+    redlatch_client *client = open_with(NULL);
+    redlatch_latch *latch = NULL;
+    CHECK_EQ_INT(redlatch_latch_new(client, "gate", 4, &latch), REDLATCH_OK);
+    int32_t was_set = 0;
+    CHECK_EQ_INT(redlatch_latch_try_set_count(latch, 1, &was_set), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "gate", 4, 0, NULL), REDLATCH_TIMEOUT);
+    CHECK_STR(redlatch_last_error(), "wait for \"gate\": not free");
+    CHECK_EQ_INT(redlatch_client_wait_free(client, "gate", 4, 50, NULL), REDLATCH_TIMEOUT);
+    CHECK_STR(redlatch_last_error(), "wait for \"gate\": not free during the wait of 50 ms");
+    redlatch_latch_free(latch);
+    redlatch_client_free(client);
+}
+
 static void misuse_is_named(void) {
     redlatch_client *client = open_with(NULL);
     redlatch_report *report = NULL;
@@ -281,6 +353,8 @@ int main(void) {
     RUN(an_inspection_tells_of_a_hold);
     RUN(a_walk_meets_every_lock);
     RUN(what_is_no_lock_is_passed_over_one_by_one);
+    RUN(a_scan_has_one_step_at_a_time);
+    RUN(a_wait_for_a_closed_latch_does_not_name_an_owner);
     RUN(misuse_is_named);
     RUN(threads_of_the_holders_own_client_hear_of_the_release);
     RUN(a_wait_is_cancelled_and_closed);

@@ -58,9 +58,12 @@ const char *verb_of(const struct operation *operation) {
     return "call on";
 }
 
-/* Returns what kept an acquire of this kind waiting. */
-static const char *hindrance_of(uint8_t number) {
-    const struct kind *kind = kind_of_number(number);
+/* Returns what kept the call waiting. A wait until a name is free has no kind of lock: the name may be of any kind. */
+static const char *hindrance_of(const struct resource *resource, const struct operation *operation) {
+    if (operation->kind == OPERATION_WATCH && !operation->lock_kind) {
+        return "not free";
+    }
+    const struct kind *kind = kind_of_number(resource->kind);
     return !kind->is_counted ? "held by another owner" : kind->has_permits ? "too few permits" : "closed";
 }
 
@@ -262,7 +265,7 @@ static int timed_out(const struct resource *resource, const struct request *requ
     char others[40] = "";
     shown_name(resource->name, resource->name_size, shown);
     if (wait_ms == 0) {
-        return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s", verb, shown, hindrance_of(resource->kind));
+        return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s", verb, shown, hindrance_of(resource, &request->operation));
     }
     shown_wait(request->client, wait_ms, wait);
     if (request->operation.unanswered) {
@@ -271,7 +274,7 @@ static int timed_out(const struct resource *resource, const struct request *requ
     }
     if (!finding || !finding->owner[0]) {
         return fail_with(REDLATCH_TIMEOUT, "%s \"%s\": %s during the wait of %s", verb, shown,
-                         hindrance_of(resource->kind), wait);
+                         hindrance_of(resource, &request->operation), wait);
     }
     char owner[64];
     shown_name(finding->owner, strlen(finding->owner), owner);

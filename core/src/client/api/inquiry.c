@@ -159,6 +159,7 @@ int inquiry_start_known(struct client *client, struct inquiry *inquiry, int stat
     if (!request) {
         return entered;
     }
+    request->operation.kind = OPERATION_INSPECT;
     request->operation.phase = PHASE_DONE;
     request->operation.status = status;
     list_append(&client->engine.finished, &request->operation.link);

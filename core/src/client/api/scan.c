@@ -74,10 +74,17 @@ static int guard_scan(const struct redlatch_scan *scan) {
     if (scan->fork_generation != system_fork_generation()) {
         return fail_with(REDLATCH_FORKED, "the scan belongs to the parent process: expected one of this process");
     }
-    if (atomic_load(&scan->walk->stepping)) {
-        return fail_with(REDLATCH_IN_USE, "scan has a started step: expected its event before the next step");
-    }
     return REDLATCH_OK;
+}
+
+/* Begins a step, which has the walk to itself until it clears `stepping`. */
+static int begin_step(const struct redlatch_scan *scan) {
+    int status = guard_scan(scan);
+    if (status == REDLATCH_OK && atomic_exchange(&scan->walk->stepping, true)) {
+        return fail_with(REDLATCH_IN_USE, "scan has a step in progress: expected its end, or the event of a started"
+                                          " step, before the next step");
+    }
+    return status;
 }
 
 void redlatch_scan_free(redlatch_scan *scan) {
@@ -194,7 +201,7 @@ static int take_single(struct walk *walk, const struct client *client, const str
 }
 
 int redlatch_scan_is_ready(const redlatch_scan *scan) {
-    if (guard_scan(scan) != REDLATCH_OK) {
+    if (guard_scan(scan) != REDLATCH_OK || atomic_load(&scan->walk->stepping)) {
         return 0;
     }
     const struct walk *walk = scan->walk;
@@ -211,35 +218,43 @@ static int take(struct walk *walk, struct client *client, struct inquiry *inquir
                                             : take_page(walk, client, inquiry);
 }
 
-int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
-    int status = guard_scan(scan);
-    if (status != REDLATCH_OK) {
-        return status;
-    }
-    if (!report_out) {
-        return fail_with(REDLATCH_INVALID, "report_out is NULL: expected a pointer to set");
-    }
-    struct walk *walk = scan->walk;
-    redlatch_report *report = NULL;
+/* Steps until there is a report, or no further lock. */
+static int find_next(struct walk *walk, struct client *client, redlatch_report **report_out) {
     enum next next = NEXT_QUESTION;
-    while (!report && next == NEXT_QUESTION) {
+    while (!*report_out && next == NEXT_QUESTION) {
         struct inquiry inquiry = {.text = NULL};
-        status = peek(walk, scan->client, &inquiry, &next, &report);
+        int status = peek(walk, client, &inquiry, &next, report_out);
         if (status == REDLATCH_OK && next == NEXT_QUESTION) {
-            status = inquiry_execute(scan->client, &inquiry);
+            status = inquiry_execute(client, &inquiry);
             if (status != REDLATCH_OK) {
                 free(inquiry.text);
                 return status;
             }
-            status = take(walk, scan->client, &inquiry, &report);
+            status = take(walk, client, &inquiry, report_out);
             free(inquiry.text);
         }
         if (status != REDLATCH_OK) {
             return fail_plain(status);
         }
     }
-    *report_out = report;
     return REDLATCH_OK;
+}
+
+int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out) {
+    int status = guard_scan(scan);
+    if (status == REDLATCH_OK && !report_out) {
+        return fail_with(REDLATCH_INVALID, "report_out is NULL: expected a pointer to set");
+    }
+    if (status != REDLATCH_OK || (status = begin_step(scan)) != REDLATCH_OK) {
+        return status;
+    }
+    redlatch_report *report = NULL;
+    status = find_next(scan->walk, scan->client, &report);
+    atomic_store(&scan->walk->stepping, false);
+    if (status == REDLATCH_OK) {
+        *report_out = report;
+    }
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------ a started step -- */
@@ -272,7 +287,7 @@ static bool answered(struct request *request) {
 }
 
 int redlatch_scan_start_next(redlatch_scan *scan, uint64_t tag) {
-    int status = guard_scan(scan);
+    int status = begin_step(scan);
     if (status != REDLATCH_OK) {
         return status;
     }
@@ -280,6 +295,7 @@ int redlatch_scan_start_next(redlatch_scan *scan, uint64_t tag) {
     struct walk *walk = scan->walk;
     struct inquiry *inquiry = calloc(1, sizeof *inquiry);
     if (!inquiry) {
+        atomic_store(&walk->stepping, false);
         return fail_plain(REDLATCH_NO_MEMORY);
     }
     enum next next = NEXT_END;
@@ -287,7 +303,6 @@ int redlatch_scan_start_next(redlatch_scan *scan, uint64_t tag) {
     int found = peek(walk, client, inquiry, &next, &inquiry->report);
     bool sends = found == REDLATCH_OK && next == NEXT_QUESTION;
     atomic_fetch_add(&walk->references, 1);
-    atomic_store(&walk->stepping, true);
     inquiry->walk = walk;
     inquiry->answered = sends ? answered : known;
     inquiry->subject = (struct argument_part){walk->pattern, walk->pattern_size};

@@ -14,7 +14,7 @@
 /* The handle has one reference, and so has a started step, which may outlive the handle. */
 struct walk {
     _Atomic uint32_t references;
-    atomic_bool stepping;  /* a step was started, and its event not yet collected: only the step uses the rest */
+    atomic_bool stepping;  /* a step is in progress, or its event not yet collected: only the step uses the rest */
     bool over;             /* there are no more pages */
     struct server *server; /* its page is next: in a cluster, one master after the other. NULL: not known yet */
     struct server *first;  /* its page was the first */
