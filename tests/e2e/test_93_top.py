@@ -87,6 +87,9 @@ def test_a_pattern_and_a_prefix(server: RedisServer, terminal: Terminal) -> None
     begin(terminal, "--prefix", "app:", "'o*'")
     wait_row(terminal, "one", lambda cells: cells[1:2] == ["mutex"])
     assert "1 locks, 1 held" in terminal.screen() and not row(terminal, "two")
+    terminal.keys("\u00e9")  # means nothing, and does not end it
+    put_hash(server, "app:other", {f"{UUID}:1": 1})
+    wait_row(terminal, "other", lambda cells: len(cells) == 8)
     finish(terminal)
 
 
