@@ -180,6 +180,27 @@ def test_a_sample_shows_the_host_of_a_new_holder(server: RedisServer, terminal: 
     assert all(cells[3].endswith(f":{os.getpid()}") for cells in shown), shown
 
 
+def test_a_lock_that_was_released_has_no_holder(server: RedisServer, terminal: Terminal) -> None:
+    """Among so many keys no report comes in between. The row of the next lock in a sample is not its holder."""
+    server.admin.eval("for i = 1, 20000 do redis.call('set', 'key:' .. i, 'x') end", 0)
+    put_hash(server, "a", {f"{UUID}:1": 1})
+    put_hash(server, "b", {f"{UUID}:2": 1})
+    begin(terminal)
+    wait_row(terminal, "b", lambda cells: len(cells) == 8)
+    wait_row(terminal, "a", lambda cells: len(cells) == 8)
+    server.admin.delete("a")
+    shown: List[List[str]] = []
+
+    def is_gone() -> bool:
+        cells = row(terminal, "a")
+        shown.extend([cells] if len(cells) == 8 else [])
+        return not cells
+
+    wait_until(is_gone, TIMEOUT, "the end of the walk over the keys")
+    assert all(cells[2][:8] in ("-", UUID[:8]) and cells[7] == "0.0" for cells in shown), shown
+    finish(terminal)
+
+
 def test_a_refresh_comes_when_it_is_due(server: RedisServer, terminal: Terminal, monitor: Monitor) -> None:
     """It does not come with the next sample after it is due: samples are 100 ms apart."""
     put_hash(server, "lock", {f"{UUID}:1": 1})
