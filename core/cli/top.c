@@ -74,7 +74,7 @@ static const char *walk(struct top *top) {
             return NULL;
         }
         if (event.status != REDLATCH_OK && event.status != REDLATCH_AGAIN) {
-            return redlatch_last_error();
+            return event.message; /* of an event, redlatch_last_error has nothing */
         }
     }
     return NULL;

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from pathlib import Path
-from typing import Callable, Iterator, List
+from typing import Any, Callable, Iterator, List
 
 import pytest
 import redlatch as library
@@ -254,6 +254,14 @@ def test_a_server_that_goes_and_comes(fresh_server: RedisServer) -> None:
         finish(terminal)
     finally:
         terminal.close()
+
+
+def test_a_failed_scan_says_why(server: RedisServer, terminal: Terminal) -> None:
+    admin: Any = server.admin
+    admin.execute_command("ACL", "SETUSER", "viewer", "reset", "on", ">secret", "~*", "+@all", "-eval", "-evalsha")
+    begin(terminal, "-u", f"redis://viewer:secret@127.0.0.1:{server.port}")
+    wait_until(lambda: "NOPERM" in terminal.screen(), TIMEOUT, terminal.screen)
+    finish(terminal)
 
 
 def test_no_terminal(server: RedisServer) -> None:
