@@ -10,7 +10,7 @@ from typing import Any, Iterator, List
 
 import pytest
 import redlatch as library
-from support import RedisServer, wait_until
+from support import Proxy, RedisServer, wait_until
 from support.shell import (
     ON_TERM,
     TIMEOUT,
@@ -23,6 +23,7 @@ from support.shell import (
     start,
     wait_running,
 )
+from support.wire import SCRIPTS
 
 KINDS = ["semaphore", "permit-semaphore"]
 NO_LEASE = "{} with --kind semaphore, whose permits have no lease: expected permit-semaphore"
@@ -161,6 +162,28 @@ def test_a_permit_that_is_lost_unnoticed_is_70_at_the_end(
     _, reported = holder.communicate(timeout=10)
     lost = "a permit was lost before its release: the server no longer knows of it"
     assert (holder.returncode, reported) == (70, f'redlatch: lost "{lock_name}": {lost}\n')
+
+
+def test_a_permit_that_is_lost_before_the_command_begins(
+    server: RedisServer, proxy: Proxy, client: library.Client, lock_name: str, tmp_path: Path
+) -> None:
+    """The lease ends while the size of the semaphore is read. The command is not started."""
+    slots = client.permit_semaphore(lock_name, limit=3)
+    reading = proxy.hold_reply(SCRIPTS["count_permits"])
+    options = ["--url", proxy.url, "--kind", "permit-semaphore", "--limit", "3", "--lease", "1"]
+    holder = start(server, "run", *options, lock_name, "--", "sh", "-c", script_of(tmp_path, UNTIL_END))
+    try:
+        reading.wait_hit(TIMEOUT)
+        stalled = proxy.stall()
+        wait_until(lambda: slots.available() == 3, TIMEOUT, "the end of the lease")
+        reading.release()
+        stalled.release()
+        _, reported = holder.communicate(timeout=10)
+    finally:
+        holder.kill()
+    lost = "its lease ran out without a renewal; sh was not started"
+    assert (holder.returncode, reported) == (70, f'redlatch: lost "{lock_name}": {lost}\n')
+    assert not (tmp_path / "pid").exists()
 
 
 def test_permits_of_one_that_was_killed_come_back(
