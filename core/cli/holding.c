@@ -280,10 +280,11 @@ static int leave_permit(const struct holding *holding, const redlatch_permit *pe
     return status_of_leaving(status, permit->remaining_ms, left_ms);
 }
 
-/* Releases each permit, or sets its lease if `left_ms` is not 0. Goes on after a failure. Returns the first failure. */
+/* Releases each permit, or sets its lease if `left_ms` is not 0. Returns the first failure. Goes on after a loss, but
+ * not after a failure that may pass: each further call could wait as long as that one. */
 static int for_each_permit(const struct holding *holding, int64_t left_ms) {
     int first_failure = REDLATCH_OK;
-    for (int i = 0; i < taken(holding); i++) {
+    for (int i = 0; i < taken(holding) && !redlatch_status_is_retryable(first_failure); i++) {
         redlatch_permit permit;
         int status = REDLATCH_INTERNAL;
         if (inspect_permit(holding, i, &permit)) {

@@ -199,6 +199,24 @@ def test_permits_of_one_that_was_killed_come_back(
     assert client.permit_semaphore(lock_name).available() == 1
 
 
+def test_the_release_of_many_permits_ends_if_the_server_is_silent(
+    server: RedisServer, proxy: Proxy, lock_name: str, tmp_path: Path
+) -> None:
+    """It waits for the reply to one command, and not for as many replies as there are permits."""
+    text = script_of(tmp_path, f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done; exit 3")
+    permits = ["--kind", "permit-semaphore", "--limit", "9", "--permits", "9"]
+    url = f"{proxy.url}?command_timeout=1"
+    holder = start(server, "run", "--url", url, *permits, lock_name, "--", "sh", "-c", text)
+    try:
+        wait_running(tmp_path)
+        proxy.stall()
+        (tmp_path / "go").touch()
+        _, reported = holder.communicate(timeout=8)
+    finally:
+        holder.kill()
+    assert (holder.returncode, reported.count("the lock ends with its lease")) == (3, 1)
+
+
 def test_at_least_leaves_a_permit_to_run_out(
     server: RedisServer, client: library.Client, lock_name: str
 ) -> None:
