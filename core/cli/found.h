@@ -57,7 +57,7 @@ char *found_holder_text(const struct found *found);
 bool found_say_holder(redlatch_client *client, const char *name, const char *template, const char *gave_up);
 
 /* owner.c: releases what an owner holds of an inspected name, or extends it by a lease that is not 0. Changes nothing
- * of other owners. *done_out: whether the owner still held it. Returns a status of the library. */
+ * of other owners, and no group lock. *done_out: whether the owner still held it. Returns a status of the library. */
 int owner_change(redlatch_client *client, const struct found *found, const char *owner, int64_t lease_ms,
                  bool *done_out);
 
