@@ -91,12 +91,11 @@ static void add_page(struct names *names, redlatch_client *client, const char *p
     if (redlatch_scan_new(client, pattern, strlen(pattern), &scan) != REDLATCH_OK) {
         return;
     }
-    redlatch_report *report;
+    redlatch_event event;
     do {
-        report = NULL;
-        found_scan_step(client, scan, &report);
-        add_report(names, report, typed);
-    } while (report && redlatch_scan_is_ready(scan));
+        found_scan_step(client, scan, &event);
+        add_report(names, event.report, typed);
+    } while (event.report && redlatch_scan_is_ready(scan));
     redlatch_scan_free(scan);
 }
 

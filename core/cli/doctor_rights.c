@@ -1,6 +1,6 @@
 /* Checks which commands, keys and channels the user of `redlatch doctor` may use. The commands are sent in a
  * transaction that is discarded. The server checks the rights of each command when it queues it, so nothing is carried
- * out.
+ * out, unless the connection is lost meanwhile.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -13,7 +13,8 @@
  * shard. IN_CLUSTER: in a cluster. */
 enum need { ALWAYS, MESSAGES, SHARDED_MESSAGES, IN_CLUSTER };
 
-/* A command with its arguments. K stands for the probe's key, C for its channel. */
+/* A command with its arguments. K stands for the probe's key, C for its channel. If it is carried out all the same, no
+ * other client must notice: no client has the id 0. */
 struct right {
     const char *words[6];
     const char *without; /* what happens without the right */
@@ -46,7 +47,7 @@ static const struct right rights[] = {
     {{"ASKING"}, "while a slot moves to another node, commands about its names fail", IN_CLUSTER, false},
     {{"PING"}, "a dead connection for messages is noticed late", ALWAYS, false},
     {{"CLIENT", "ID"}, in_doubt, ALWAYS, false},
-    {{"CLIENT", "KILL", "ID", "1"}, in_doubt, ALWAYS, false},
+    {{"CLIENT", "KILL", "ID", "0"}, in_doubt, ALWAYS, false},
     {{"CLIENT", "LIST"}, "messages and redlatch list do not show the host and process of a holder", ALWAYS, false},
     {{"CLIENT", "SETNAME", "x"}, "others do not see the host, process and label of this user's locks", ALWAYS, false},
 };
@@ -72,14 +73,22 @@ static bool is_needed(const struct doctor *doctor, enum need need) {
     }
 }
 
-static int send_right(struct doctor *doctor, const struct right *right, const char *key, const char *channel) {
+enum { REPLY_SIZE = 64 };
+
+static int send_right(struct doctor *doctor, const struct right *right, const char *key, const char *channel,
+                      char reply[REPLY_SIZE]) {
     const char *words[7] = {NULL};
-    char reply[64];
     for (size_t i = 0; i < 6 && right->words[i]; i++) {
         const char *word = right->words[i];
         words[i] = strcmp(word, "K") == 0 ? key : strcmp(word, "C") == 0 ? channel : word;
     }
-    return doctor_command(doctor, words, reply, sizeof reply);
+    return doctor_command(doctor, words, reply, REPLY_SIZE);
+}
+
+/* Returns whether a command was sent outside of the transaction: after a loss of the connection it is sent again. */
+static bool is_outside(int status, const char *reply) {
+    return status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY ||
+           (status == REDLATCH_OK && strcmp(reply, "QUEUED") != 0);
 }
 
 /* Returns the part of the error text that says what the user lacks: from "(NOPERM" on. Returns all of it if there is no
@@ -123,9 +132,18 @@ static void add_refused(struct doctor *doctor, const struct right *right, const 
 static void check_all(struct doctor *doctor, const char *key, const char *channel) {
     struct refused refused = {.count = 0};
     for (size_t i = 0; i < sizeof rights / sizeof rights[0]; i++) {
-        if (is_needed(doctor, rights[i].need) &&
-            send_right(doctor, &rights[i], key, channel) == REDLATCH_NO_PERMISSION) {
+        char reply[REPLY_SIZE];
+        if (!is_needed(doctor, rights[i].need)) {
+            continue;
+        }
+        int status = send_right(doctor, &rights[i], key, channel, reply);
+        if (status == REDLATCH_NO_PERMISSION) {
             add_refused(doctor, &rights[i], key, channel, &refused);
+        } else if (is_outside(status, reply)) {
+            const char *words[] = {"HDEL", key, "field", NULL}; /* HSET may have been carried out */
+            doctor_command(doctor, words, reply, sizeof reply);
+            doctor_add(doctor, LEVEL_NOTE, "rights", NULL, "not all of them are known: the connection was lost");
+            return;
         }
     }
     if (!refused.count) {

@@ -60,22 +60,22 @@ bool found_party(const struct found *found, uint64_t index, redlatch_party *part
     return good;
 }
 
-int found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_report **report_out) {
-    redlatch_event event = {.struct_size = sizeof event};
+void found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_event *event_out) {
     struct pollfd fd = {.events = POLLIN};
-    *report_out = NULL;
+    *event_out = (redlatch_event){.struct_size = sizeof *event_out};
     int status = redlatch_client_event_fd(client, &fd.fd);
-    if (status != REDLATCH_OK || (status = redlatch_scan_start_next(scan, 1)) != REDLATCH_OK) {
-        return status;
+    status = status == REDLATCH_OK ? redlatch_scan_start_next(scan, 1) : status;
+    while (status == REDLATCH_OK && event_out->kind != REDLATCH_EVENT_ANSWERED) { /* but a move, for instance */
+        status = redlatch_client_next_event(client, event_out);
+        if (status == REDLATCH_AGAIN) {
+            poll(&fd, 1, -1);
+            status = REDLATCH_OK;
+        }
     }
-    while ((status = redlatch_client_next_event(client, &event)) == REDLATCH_AGAIN) {
-        poll(&fd, 1, -1);
-        event.struct_size = sizeof event;
+    if (status != REDLATCH_OK) {
+        event_out->status = status;
+        event_out->message = redlatch_last_error();
     }
-    if (status == REDLATCH_OK && event.status == REDLATCH_OK) {
-        *report_out = event.report;
-    }
-    return status == REDLATCH_OK ? event.status : status;
 }
 
 char *party_text(const redlatch_party *party) {

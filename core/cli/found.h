@@ -35,9 +35,10 @@ bool found_is_held_by(const struct found *found, const char *owner);
 /* Reads the party at an index. Returns false if there is none. */
 bool found_party(const struct found *found, uint64_t index, redlatch_party *party);
 
-/* Takes one step of a scan, with one command at most. Returns OK with a report, OK without one at the end, AGAIN if
- * this step found no lock, or another status of the library. */
-int found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_report **report_out);
+/* Takes one step of a scan, with one command at most. event_out->status is OK with a report, OK without one at the end,
+ * AGAIN if this step found no lock, or another status of the library with its message. The caller frees the report. The
+ * message is valid until the next step. */
+void found_scan_step(redlatch_client *client, redlatch_scan *scan, redlatch_event *event_out);
 
 /* Returns a party in words: its owner id, and its label, process and host if they are known. In new memory, or NULL if
  * there is none. */
@@ -56,7 +57,7 @@ char *found_holder_text(const struct found *found);
 bool found_say_holder(redlatch_client *client, const char *name, const char *template, const char *gave_up);
 
 /* owner.c: releases what an owner holds of an inspected name, or extends it by a lease that is not 0. Changes nothing
- * of other owners. *done_out: whether the owner still held it. Returns a status of the library. */
+ * of other owners, and no group lock. *done_out: whether the owner still held it. Returns a status of the library. */
 int owner_change(redlatch_client *client, const struct found *found, const char *owner, int64_t lease_ms,
                  bool *done_out);
 

@@ -268,14 +268,27 @@ int64_t holding_end(const struct holding *holding) {
 
 /* --------------------------------------------------------------------------------------------------- giving back -- */
 
-/* Releases each permit, or sets its lease if `left_ms` is not 0. Goes on after a failure. Returns the first failure. */
+/* Takes the status of setting a lease to `left_ms`. The hold was to last `before_ms` more. If that was longer than the
+ * new lease, EXPIRED means that the new lease was over when the reply came: the hold lasted as long as it had to. */
+static int status_of_leaving(int status, int64_t before_ms, int64_t left_ms) {
+    bool over = status == REDLATCH_LOST && redlatch_last_reason() == REDLATCH_REASON_EXPIRED;
+    return over && before_ms >= left_ms ? REDLATCH_OK : status;
+}
+
+static int leave_permit(const struct holding *holding, const redlatch_permit *permit, int64_t left_ms) {
+    int status = redlatch_permit_semaphore_update_lease(holding->permits, permit->id, left_ms);
+    return status_of_leaving(status, permit->remaining_ms, left_ms);
+}
+
+/* Releases each permit, or sets its lease if `left_ms` is not 0. Returns the first failure. Goes on after a loss, but
+ * not after a failure that may pass: each further call could wait as long as that one. */
 static int for_each_permit(const struct holding *holding, int64_t left_ms) {
     int first_failure = REDLATCH_OK;
-    for (int i = 0; i < taken(holding); i++) {
+    for (int i = 0; i < taken(holding) && !redlatch_status_is_retryable(first_failure); i++) {
         redlatch_permit permit;
         int status = REDLATCH_INTERNAL;
         if (inspect_permit(holding, i, &permit)) {
-            status = left_ms ? redlatch_permit_semaphore_update_lease(holding->permits, permit.id, left_ms)
+            status = left_ms ? leave_permit(holding, &permit, left_ms)
                              : redlatch_permit_semaphore_release(holding->permits, permit.id);
         }
         first_failure = first_failure == REDLATCH_OK ? status : first_failure;
@@ -292,7 +305,17 @@ int holding_release(struct holding *holding) {
 }
 
 int holding_leave(struct holding *holding, int64_t left_ms) {
-    return holding->lock ? redlatch_lock_extend(holding->lock, 0, left_ms) : for_each_permit(holding, left_ms);
+    if (!holding->lock) {
+        return for_each_permit(holding, left_ms);
+    }
+    redlatch_hold before = {.struct_size = sizeof before};
+    redlatch_lock_hold_status(holding->lock, 0, &before);
+    int status = redlatch_lock_extend(holding->lock, 0, left_ms);
+    status = status_of_leaving(status, before.remaining_ms, left_ms);
+    for (size_t i = 0; status != REDLATCH_LOST && i < holding->options->name_count; i++) {
+        redlatch_lock_leave(holding->members[i], 0); /* a hold that is not left would be renewed until the end */
+    }
+    return status;
 }
 
 /* -------------------------------------------------------------------------------------------------------- owners -- */

@@ -41,7 +41,8 @@ int64_t holding_end(const struct holding *holding);
 /* Releases the hold; after a loss, what is left of it. Returns a status of the library. */
 int holding_release(struct holding *holding);
 
-/* Sets the lease to end after this time. Returns a status of the library. */
+/* Sets the lease to end after this time, and stops the renewal of locks. Returns a status of the library: OK also if
+ * the reply comes after that time. */
 int holding_leave(struct holding *holding, int64_t left_ms);
 
 /* Stores the owner ids as they are in Redis, in the order of the names or permits, and the tokens of fenced locks. In

@@ -49,7 +49,7 @@ bool run_check_options(struct run_options *options);
 struct outcome {
     int exit_status;   /* negative: a signal to end by, as signals_ending says */
     bool ran;          /* false: the command was not started */
-    bool lost;         /* the lock was lost while the command ran */
+    bool lost;         /* the lock was lost while the command ran, or before it was started */
     int end_requested; /* the last signal that asked for an end, or 0 */
 };
 

@@ -62,6 +62,7 @@ bool signals_catch(redlatch_cancel *cancel) {
         fcntl(ends[i], F_SETFL, O_NONBLOCK);
     }
     cancelled = cancel;
+    sigprocmask(SIG_SETMASK, NULL, &mask_before);
     sigaction(SIGPIPE, NULL, &pipe_before);
     handle(SIGPIPE, SIG_IGN); /* the reader of our messages may be gone; CMD is supervised all the same */
     for (int i = 0; i < CAUGHT; i++) {
@@ -118,7 +119,7 @@ int signals_end_requested(void) {
 void signals_block(void) {
     sigset_t all;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &mask_before);
+    sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
 void signals_listen(void) {

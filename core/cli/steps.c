@@ -206,6 +206,9 @@ static int change(redlatch_client *client, const char *name, const char *owner, 
     int status = owner_change(client, &found, owner, lease_ms, &done);
     if (status != REDLATCH_OK) {
         exit_status = complain_of(status);
+    } else if (found.facts.detected_kind == REDLATCH_DETECTED_GROUP) {
+        exit_status = complain(
+            STATUS_USAGE, "\"%s\" is a group lock: expected a lock that redlatch acquire takes; not changed", name);
     } else if (found.facts.detected_kind == REDLATCH_DETECTED_UNKNOWN) {
         exit_status = complain(STATUS_NO_LOCK, "\"%s\" is a %s, which is no known lock: not changed", name,
                                found.facts.type);

@@ -169,29 +169,31 @@ static void say_what_can_be_run(char *const *command, int error) {
 
 struct outcome supervise(const struct run_options *options, redlatch_client *client, const struct holding *holding) {
     struct supervisor supervisor = {.options = options, .client = client, .holding = holding, .kill_at = NEVER_MS};
-    struct outcome outcome = {.ran = false, .lost = false};
     int event_fd;
+    int reason;
     int status = redlatch_client_event_fd(client, &event_fd);
     if (status != REDLATCH_OK) {
-        outcome.exit_status = complain_of(status);
-        return outcome;
+        return (struct outcome){.exit_status = complain_of(status)};
+    }
+    if (holding_is_over(holding, &reason)) { /* a loss from here on is an event, one before is not */
+        complain(STATUS_LOST, "lost \"%s\": %s; %s was not started", holding->shown, holding_lost_text(reason),
+                 options->command[0]);
+        return (struct outcome){.exit_status = STATUS_LOST, .lost = true};
     }
     signals_block();
     int error = child_start(&supervisor.child, options->command);
     signals_listen();
     if (error) {
         child_close(&supervisor.child);
-        outcome.exit_status = complain(not_started(error), "'%s' cannot be run: %s", options->command[0],
-                                       strerror(error));
+        complain(not_started(error), "'%s' cannot be run: %s", options->command[0], strerror(error));
         say_what_can_be_run(options->command, error);
-        return outcome;
+        return (struct outcome){.exit_status = not_started(error)};
     }
     if (options->verbose) {
         notice("runs %s as process %ld", options->command[0], (long)supervisor.child.pid);
     }
     supervise_until_end(&supervisor, event_fd);
     child_close(&supervisor.child);
-    outcome = (struct outcome){supervisor.lost ? STATUS_LOST : supervisor.child.exit_status, true, supervisor.lost,
-                               supervisor.end_requested};
-    return outcome;
+    return (struct outcome){supervisor.lost ? STATUS_LOST : supervisor.child.exit_status, true, supervisor.lost,
+                            supervisor.end_requested};
 }

@@ -57,24 +57,24 @@ static void note_problem(struct top *top, const char *problem) {
 /* Continues the walk over the keys, by some pages. Returns an error text, or NULL if all went well. */
 static const char *walk(struct top *top) {
     for (int pages = 0; pages < PAGES_PER_REFRESH;) {
-        redlatch_report *report;
+        redlatch_event event;
         if (!top->scan &&
             redlatch_scan_new(top->client, top->pattern, strlen(top->pattern), &top->scan) != REDLATCH_OK) {
             return redlatch_last_error();
         }
         pages += !redlatch_scan_is_ready(top->scan);
-        int status = found_scan_step(top->client, top->scan, &report);
-        if (status == REDLATCH_OK && report && !top_take(&top->locks, report)) {
+        found_scan_step(top->client, top->scan, &event);
+        if (event.status == REDLATCH_OK && event.report && !top_take(&top->locks, event.report)) {
             return "no memory for the locks";
         }
-        if (status == REDLATCH_OK && !report) {
+        if (event.status == REDLATCH_OK && !event.report) {
             redlatch_scan_free(top->scan);
             top->scan = NULL;
             top_end_pass(&top->locks);
             return NULL;
         }
-        if (status != REDLATCH_OK && status != REDLATCH_AGAIN) {
-            return redlatch_last_error();
+        if (event.status != REDLATCH_OK && event.status != REDLATCH_AGAIN) {
+            return event.message; /* of an event, redlatch_last_error has nothing */
         }
     }
     return NULL;

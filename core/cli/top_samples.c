@@ -74,11 +74,13 @@ static void take_sample(const struct top_locks *locks, struct top_lock *lock, co
     unsigned long long token;
     long long ttl_ms;
     int owner_at = 0;
-    if (sscanf(row, "%llu %llu %lld %llu %n", &holders, &count, &ttl_ms, &token, &owner_at) < 4 || !owner_at) {
+    if (sscanf(row, "%llu %llu %lld %llu%n", &holders, &count, &ttl_ms, &token, &owner_at) < 4 ||
+        row[owner_at] != ' ') {
         return;
     }
+    const char *begin = row + owner_at + 1; /* "\n" if nobody holds it */
     char owner[128];
-    snprintf(owner, sizeof owner, "%.*s", (int)strcspn(row + owner_at, "\n"), row + owner_at);
+    snprintf(owner, sizeof owner, "%.*s", (int)strcspn(begin, "\n"), begin);
     lock->holders = holders;
     lock->count = count;
     lock->ttl_ms = ttl_ms;

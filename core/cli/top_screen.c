@@ -68,7 +68,7 @@ void screen_size(int *rows, int *columns) {
 int screen_key(int wait_ms) {
     struct pollfd fd = {STDIN_FILENO, POLLIN, 0};
     int ready = ended_by ? 0 : poll(&fd, 1, wait_ms);
-    char key;
+    unsigned char key;
     if (ended_by) {
         return -1;
     }

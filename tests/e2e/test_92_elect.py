@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Iterator, List
 
@@ -88,6 +89,22 @@ def test_a_loss_ends_the_command_and_it_stands_again(
     printed = one.process.communicate(timeout=TIMEOUT)[1]
     assert one.process.returncode == 5 and server.admin.exists(lock_name) == 0
     assert printed.count(f'waits for "{lock_name}" again') == 2
+
+
+# A program that writes which signals are blocked. A shell would unblock them.
+WRITES_MASK = "import signal, sys, time; print(signal.pthread_sigmask(0, []), flush=True); time.sleep(600)"
+
+
+def test_each_command_begins_with_the_same_signals_blocked(server: RedisServer, lock_name: str) -> None:
+    process = start(server, "elect", "--lease", "600ms", lock_name, "--", sys.executable, "-c", WRITES_MASK)
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        server.admin.delete(lock_name)
+        assert process.stdout.readline() == first != ""
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_the_end_of_the_command_is_its_own(server: RedisServer, lock_name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Iterator, List
 
 import pytest
 import redlatch as library
-from support import RedisServer, wait_until
+from support import Proxy, RedisServer, wait_until
 from support.shell import (
     ON_TERM,
     TIMEOUT,
@@ -23,6 +23,7 @@ from support.shell import (
     start,
     wait_running,
 )
+from support.wire import SCRIPTS
 
 KINDS = ["semaphore", "permit-semaphore"]
 NO_LEASE = "{} with --kind semaphore, whose permits have no lease: expected permit-semaphore"
@@ -163,6 +164,28 @@ def test_a_permit_that_is_lost_unnoticed_is_70_at_the_end(
     assert (holder.returncode, reported) == (70, f'redlatch: lost "{lock_name}": {lost}\n')
 
 
+def test_a_permit_that_is_lost_before_the_command_begins(
+    server: RedisServer, proxy: Proxy, client: library.Client, lock_name: str, tmp_path: Path
+) -> None:
+    """The lease ends while the size of the semaphore is read. The command is not started."""
+    slots = client.permit_semaphore(lock_name, limit=3)
+    reading = proxy.hold_reply(SCRIPTS["count_permits"])
+    options = ["--url", proxy.url, "--kind", "permit-semaphore", "--limit", "3", "--lease", "1"]
+    holder = start(server, "run", *options, lock_name, "--", "sh", "-c", script_of(tmp_path, UNTIL_END))
+    try:
+        reading.wait_hit(TIMEOUT)
+        stalled = proxy.stall()
+        wait_until(lambda: slots.available() == 3, TIMEOUT, "the end of the lease")
+        reading.release()
+        stalled.release()
+        _, reported = holder.communicate(timeout=10)
+    finally:
+        holder.kill()
+    lost = "its lease ran out without a renewal; sh was not started"
+    assert (holder.returncode, reported) == (70, f'redlatch: lost "{lock_name}": {lost}\n')
+    assert not (tmp_path / "pid").exists()
+
+
 def test_permits_of_one_that_was_killed_come_back(
     server: RedisServer, client: library.Client, lock_name: str, tmp_path: Path
 ) -> None:
@@ -174,6 +197,24 @@ def test_permits_of_one_that_was_killed_come_back(
     assert redlatch(server, "run", "--kind", "permit-semaphore", lock_name, "--", "true").returncode == 0
     holder.communicate()
     assert client.permit_semaphore(lock_name).available() == 1
+
+
+def test_the_release_of_many_permits_ends_if_the_server_is_silent(
+    server: RedisServer, proxy: Proxy, lock_name: str, tmp_path: Path
+) -> None:
+    """It waits for the reply to one command, and not for as many replies as there are permits."""
+    text = script_of(tmp_path, f"while ! [ -e {tmp_path}/go ]; do sleep 0.02; done; exit 3")
+    permits = ["--kind", "permit-semaphore", "--limit", "9", "--permits", "9"]
+    url = f"{proxy.url}?command_timeout=1"
+    holder = start(server, "run", "--url", url, *permits, lock_name, "--", "sh", "-c", text)
+    try:
+        wait_running(tmp_path)
+        proxy.stall()
+        (tmp_path / "go").touch()
+        _, reported = holder.communicate(timeout=8)
+    finally:
+        holder.kill()
+    assert (holder.returncode, reported.count("the lock ends with its lease")) == (3, 1)
 
 
 def test_at_least_leaves_a_permit_to_run_out(

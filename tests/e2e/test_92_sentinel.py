@@ -10,10 +10,12 @@ import time
 from typing import Iterator
 
 import pytest
+from forms import UUID
 from support import RedisServer, wait_until
 from support.sentinels import Watched
-from support.shell import program
+from support.shell import TIMEOUT, program
 from support.topologies import Replicas
+from terminal import Terminal
 
 SECRET = "S3CR3T"
 
@@ -95,3 +97,18 @@ def test_a_password_of_the_command_line_is_blotted_out(watched: Watched, lock_na
     done = command("run", "-u", url, lock_name, "--", "sh", "-c", 'env; tr "\\0" "\\n" </proc/$PPID/cmdline')
     assert done.returncode == 0 and SECRET not in done.stdout + done.stderr
     assert "the password in -u" in done.stderr
+
+
+def test_top_goes_on_after_a_failover() -> None:
+    """It shows the locks of the new master: it does not take the event of the move for the reply to its command."""
+    with Replicas() as replicas:
+        terminal = Terminal(replicas.master)
+        try:
+            replicas.master.admin.hset("before", f"{UUID}:1", 1)
+            terminal.enter(f"{program()} top -d 200ms")
+            wait_until(lambda: "\nbefore " in terminal.screen(), TIMEOUT, terminal.screen)
+            wait_until(replicas.in_step)
+            replicas.change("killed").admin.hset("after", f"{UUID}:1", 1)
+            wait_until(lambda: "2 locks, 2 held; the server" in terminal.screen(), TIMEOUT, terminal.screen)
+        finally:
+            terminal.close()

@@ -10,7 +10,7 @@ from typing import Any, List
 
 import pytest
 import redlatch as library
-from forms import UUID, put_hash
+from forms import UUID, put_every_form, put_hash
 from support import Proxy, RedisServer, RedissonShapedPeer, closed_port, wait_until
 from support.shell import TIMEOUT, environment, program, redlatch, start
 from support.wire import channel, is_owner, remaining_ms, subscribers
@@ -133,6 +133,16 @@ def test_a_lock_of_another_library(server: RedisServer, peer: RedissonShapedPeer
     peer.lock(lock_name)
     assert redlatch(server, "release", lock_name, "--owner", peer.owner()).returncode == 0
     assert server.admin.exists(lock_name) == 0
+
+
+def test_a_group_lock_is_not_changed(server: RedisServer) -> None:
+    put_every_form(server)
+    before = server.admin.dump("group")
+    for step in (["release"], ["extend", "--lease", "1h"]):
+        done = redlatch(server, *step, "group", "--owner", f"{UUID}:3")
+        text = '"group" is a group lock: expected a lock that redlatch acquire takes; not changed'
+        assert (done.returncode, done.stderr) == (64, f"redlatch: {text}\n")
+    assert server.admin.dump("group") == before and remaining_ms(server, "group") <= 60_000
 
 
 def test_a_plain_lock_by_its_key(server: RedisServer, lock_name: str) -> None:

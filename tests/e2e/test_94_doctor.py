@@ -165,6 +165,19 @@ def test_rights_that_cannot_be_tried(sound: RedisServer) -> None:
     assert "MULTI" in message(findings, "rights", "note") and "TIME" in message(findings, "clock", "note")
 
 
+@pytest.mark.parametrize("cut", ["EVALSHA", "HSET", "CLIENT KILL ID 0"])
+def test_a_connection_that_is_lost_while_rights_are_tried(server: RedisServer, proxy: Proxy, cut: str) -> None:
+    """The new connection is not in the transaction, so no more rights are tried. What was carried out leaves nothing,
+    and no client was killed: none has the id 0."""
+    fault = proxy.cut_before(cut)
+    _, findings = examine(server, "--url", proxy.url)
+    assert fault.hit
+    (found,) = findings["rights"]
+    assert (found["level"], found["message"]) == ("note", "not all of them are known: the connection was lost")
+    assert not {"CLIENT KILL ID 1", "CLIENT SETNAME x"} & {str(command) for command in proxy.commands()}
+    assert server.admin.dbsize() == 0
+
+
 # -------------------------------------------------------------------------------------------------- role and clocks --
 
 
