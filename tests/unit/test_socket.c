@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -44,7 +45,12 @@ static void tcp_is_set_to_watch_its_peer(void) {
     static const struct {
         int64_t dead_peer_timeout;
         int seconds;
-    } rows[] = {{30 * SECOND, 10}, {7 * SECOND, 2}, {2 * SECOND, 1}, {SECOND / 2, 1}};
+        int milliseconds;
+    } rows[] = {{30 * SECOND, 10, 30000},
+                {7 * SECOND, 2, 7000},
+                {2 * SECOND, 1, 2000},
+                {SECOND / 2, 1, 500},
+                {3650 * 86400 * SECOND, 32767, INT_MAX}}; /* the longest, of which the kernel takes less */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct address address = {.size = 0};
         int listener = listener_on(&address);
@@ -55,7 +61,7 @@ static void tcp_is_set_to_watch_its_peer(void) {
         CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), rows[i].seconds);
         CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL), rows[i].seconds);
         CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPCNT), 2);
-        CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), rows[i].dead_peer_timeout / 1000);
+        CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), rows[i].milliseconds);
         close(fd);
         close(listener);
     }
