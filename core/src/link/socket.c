@@ -90,7 +90,7 @@ int socket_connecting(const struct address *address, int64_t dead_peer_timeout) 
 
 int socket_outcome(int fd) {
     struct pollfd poll_fd = {fd, POLLOUT, 0};
-    if (poll(&poll_fd, 1, 0) == 0) {
+    if (poll(&poll_fd, 1, 0) <= 0) { /* a poll that a signal interrupts has found nothing */
         return EINPROGRESS;
     }
     int failure = 0;
