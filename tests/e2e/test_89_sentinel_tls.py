@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Iterator, NamedTuple
 
 import pytest
 import redlatch
+from hosts import Host
 from support import wait_until
 from support.certificates import Authority
 from support.ports import free_port
@@ -62,6 +64,18 @@ def test_a_sentinel_of_an_unknown_ca_is_refused(watched: WatchedByTls) -> None:
     """Nothing is sent to the sentinel, not even the question for the master."""
     with pytest.raises(redlatch.AuthenticationError, match='the certificate of "CN=sentinel".*unknown CA'):
         redlatch.connect(watched.url, tls_ca_file=watched.stranger)
+
+
+def test_a_refused_certificate_is_no_refused_password(watched: WatchedByTls, lock_name: str) -> None:
+    """A wait ends at once, also after a push of credentials, which new ones could not mend. The host gets no event."""
+    with redlatch.connect(watched.url, tls_ca_file=watched.stranger, lazy=True) as client:
+        host = Host(client)
+        client.set_credentials("default", "any")
+        began = time.monotonic()
+        with pytest.raises(redlatch.AuthenticationError, match='the certificate of "CN=sentinel".*unknown CA'):
+            client.lock(lock_name, owner="handle").acquire(timeout=20)
+        assert time.monotonic() - began < 5.0
+        assert host.quiet()
 
 
 def test_sentinels_with_options_of_their_own(watched: WatchedByTls, lock_name: str) -> None:

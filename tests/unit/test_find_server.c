@@ -29,9 +29,11 @@ int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until) {
 /* The sentinel, and the masters that it may announce. */
 static struct fake_server sentinel;
 static struct fake_server masters[2];
-static _Atomic int announced;    /* the index of the announced master; -1: the service is unknown, -2: no reply */
-static _Atomic int requested;    /* how often the sentinel was asked for the master */
-static const char *_Atomic role; /* the masters' reply to INFO replication */
+static _Atomic int announced;     /* the index of the announced master; -1: the service is unknown, -2: no reply */
+static _Atomic int requested;     /* how often the sentinel was asked for the master */
+static const char *_Atomic role;  /* the masters' reply to INFO replication */
+static _Atomic bool old_received; /* a master has received AUTH with the old password, */
+static _Atomic bool old_refused;  /* which it refuses when this is set */
 static redlatch_client *handle;
 static struct client *client;
 
@@ -57,6 +59,13 @@ static const char *answer_of_sentinel(void *context, int connection, const char 
 
 static const char *answer_of_master(void *context, int connection, const char *command) {
     (void)context;
+    if (strcmp(command, "AUTH old") == 0) {
+        atomic_store(&old_received, true);
+        while (!atomic_load(&old_refused)) {
+            poll(NULL, 0, 1);
+        }
+        return "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+    }
     return strcmp(command, "INFO replication") == 0 ? role : fake_greeting(connection, command);
 }
 
@@ -272,6 +281,29 @@ static void a_failure_is_shared(void) {
     end();
 }
 
+static void set_password(const char *password) {
+    client_unlock(client);
+    CHECK_EQ_INT(redlatch_client_set_credentials(handle, NULL, password), REDLATCH_OK);
+    client_lock(client);
+}
+
+/* The password changes while the master judges the old one: the new one does not count as refused. */
+static void a_search_sends_the_credentials_of_now(void) {
+    begin(0);
+    set_password("old");
+    int64_t until = system_now() + 10 * SECOND;
+    while (!atomic_load(&old_received) && system_now() < until) {
+        CHECK_EQ_INT(lookup(0, 0), REDLATCH_AGAIN);
+        poll(NULL, 0, 1);
+    }
+    set_password("new");
+    atomic_store(&old_refused, true);
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
+    check_leads_to(0, 0);
+    CHECK_EQ_INT(client->refused.version, 0);
+    end();
+}
+
 /* Steps the search as the background thread does, with the same time for each step, until the search has ended. */
 static void search_to_its_end(int64_t now) {
     int64_t until = system_now() + 10 * SECOND;
@@ -380,6 +412,7 @@ int main(void) {
     RUN(replicas_are_not_found);
     RUN(a_client_is_freed_while_it_searches);
     RUN(a_failure_is_shared);
+    RUN(a_search_sends_the_credentials_of_now);
     RUN(a_search_under_way_is_polled_for);
     RUN(the_background_thread_searches_on_request);
     RUN(a_search_on_request_is_repeated_for_a_while);

@@ -118,6 +118,31 @@ static void another_process_moves_what_nobody_has(void) {
     end();
 }
 
+/* The replies that a broken connection left outstanding stay in doubt if the client moves before it has connected
+ * again: a greeting that cannot kill the old connection must know of them. */
+static void a_move_forgets_no_doubt(void) {
+    begin();
+    connect_one(0, ID INFO);
+    io_of(0)->pipeline->in_flight = 1;
+    io_receive(io_of(0), -1, START + 1);
+    CHECK(of(0)->unanswered);
+    open_one(0, START + 1);
+    connect_one(2, ID OTHER_INFO);
+    check_moved(0, START);
+    CHECK(of(0)->unanswered);
+    open_one(0, START + 2);
+    CHECK_EQ_INT(greeted(0, ID "-NOPERM no\r\n", START + 2), REDLATCH_OK);
+    CHECK_EQ_INT(of(0)->resolution, RESOLUTION_DENIED);
+    io_of(0)->reader = READER_AT_SOCKET; /* that thread closes the connection after two moves */
+    io_of(0)->pipeline->in_flight = 1;
+    io_move_all(&client->node, NULL, START + 3);
+    io_move_all(&client->node, NULL, START + 3);
+    io_receive(io_of(0), -1, START + 3);
+    check_moved(0, START + 3);
+    CHECK(of(0)->unanswered);
+    end();
+}
+
 /* The thread that reads or writes a connection closes it. Bytes that arrive until then are ignored. */
 static void what_somebody_has_is_left_to_that_one(void) {
     begin();
@@ -275,6 +300,7 @@ static void a_subscriber_elsewhere_is_rejected(void) {
 int main(void) {
     RUN(one_process_is_no_move);
     RUN(another_process_moves_what_nobody_has);
+    RUN(a_move_forgets_no_doubt);
     RUN(what_somebody_has_is_left_to_that_one);
     RUN(nothing_is_written_to_what_moves);
     RUN(a_late_connection_leads_to_where_the_client_was);

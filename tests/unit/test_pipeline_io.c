@@ -1,6 +1,7 @@
-/* How the reader of a connection treats late replies, and a peer that owes a reply and stays silent. The clock is the
- * test's own.
+/* How the reader of a connection treats late replies, a peer that owes a reply and stays silent, and a reply to AUTH.
+ * The clock is the test's own.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "pipeline_io.h"
 
 #include <poll.h>
@@ -71,8 +72,31 @@ static void a_peer_that_owes_a_reply_is_left(void) {
     end();
 }
 
+static bool has_password(const struct output *output, size_t size) {
+    return memmem(output->bytes, size, "S3CR3T", 6);
+}
+
+/* The reader may take the reply to AUTH before the thread that sent AUTH has the mutex again. */
+static void a_password_is_wiped_after_its_reply(void) {
+    begin();
+    CHECK(credentials_set(&handle->client->credentials, NULL, "S3CR3T"));
+    authentication_say(io);
+    const struct output *output = &io->connection.output;
+    size_t size = output->end;
+    authentication_sent(io); /* the kernel has taken nothing yet */
+    CHECK(has_password(output, size) && output_pending(output) == size);
+    CHECK_EQ_INT(connection_flush(&io->connection), REDLATCH_OK);
+    memcpy(io->staging, "+OK\r\n", 5);
+    io_receive(io, 5, START);
+    CHECK(!io->authentication.pending && has_password(output, size));
+    authentication_sent(io);
+    CHECK(!has_password(output, size));
+    end();
+}
+
 int main(void) {
     RUN(a_reply_that_is_read_late_is_a_sign_of_life);
     RUN(a_peer_that_owes_a_reply_is_left);
+    RUN(a_password_is_wiped_after_its_reply);
     return unit_done();
 }

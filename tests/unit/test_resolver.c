@@ -31,10 +31,10 @@ static void paths_are_addresses(void) {
     const struct sockaddr_un *name = (const struct sockaddr_un *)(const void *)&found.list[0].storage;
     CHECK_EQ_INT(name->sun_family, AF_UNIX);
     CHECK_STR(name->sun_path, "/run/redis.sock");
-    char longest[108];
+    char longest[SOCKET_PATH_MAX + 1];
     memset(longest, 'p', sizeof longest);
     longest[0] = '/';
-    longest[107] = '\0';
+    longest[SOCKET_PATH_MAX] = '\0';
     uri.path = longest;
     CHECK(resolve_at_once(&uri, &found));
     CHECK_STR(name->sun_path, longest);

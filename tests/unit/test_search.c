@@ -153,6 +153,7 @@ static void end_in_failure(int first, int status, const char *why) {
     }
     CHECK_EQ_INT(search.discovery.step, DISCOVERY_FAILED);
     CHECK_EQ_INT(search_step(&search, START), status); /* it stays failed */
+    CHECK(search.refused || status != REDLATCH_AUTHENTICATION);
     if (!strstr(search.discovery.why, why)) {
         CHECK_STR(search.discovery.why, why);
     }

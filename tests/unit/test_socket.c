@@ -1,14 +1,18 @@
 /* Sockets: the options that a connection has, how connecting ends, and how a connection is reset.
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -44,7 +48,12 @@ static void tcp_is_set_to_watch_its_peer(void) {
     static const struct {
         int64_t dead_peer_timeout;
         int seconds;
-    } rows[] = {{30 * SECOND, 10}, {7 * SECOND, 2}, {2 * SECOND, 1}, {SECOND / 2, 1}};
+        int milliseconds;
+    } rows[] = {{30 * SECOND, 10, 30000},
+                {7 * SECOND, 2, 7000},
+                {2 * SECOND, 1, 2000},
+                {SECOND / 2, 1, 500},
+                {3650 * 86400 * SECOND, 32767, INT_MAX}}; /* the longest, of which the kernel takes less */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct address address = {.size = 0};
         int listener = listener_on(&address);
@@ -55,7 +64,7 @@ static void tcp_is_set_to_watch_its_peer(void) {
         CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), rows[i].seconds);
         CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL), rows[i].seconds);
         CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_KEEPCNT), 2);
-        CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), rows[i].dead_peer_timeout / 1000);
+        CHECK_EQ_INT(option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), rows[i].milliseconds);
         close(fd);
         close(listener);
     }
@@ -100,6 +109,36 @@ static void connecting_to_nobody_says_why(void) {
     CHECK_EQ_INT(errno, ENOENT);
 }
 
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number) {
+    (void)number;
+    signals++;
+}
+
+/* A signal that interrupts the check of a socket does not make it connected. A full socket stands for one that is still
+ * connecting: no poll shows POLLOUT. */
+static void a_signal_ends_no_connecting(void) {
+    int pair[2];
+    char bytes[4096] = "";
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    while (send(pair[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
+    }
+    struct sigaction counts = {.sa_handler = count_signal};
+    struct sigaction before;
+    struct itimerval often = {.it_interval = {.tv_usec = 50}, .it_value = {.tv_usec = 50}};
+    struct itimerval never = {.it_interval = {.tv_usec = 0}};
+    CHECK(sigaction(SIGALRM, &counts, &before) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
+    int outcome = EINPROGRESS;
+    for (signals = 0; signals < 1000 && outcome == EINPROGRESS;) {
+        outcome = socket_outcome(pair[0]);
+    }
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0 && sigaction(SIGALRM, &before, NULL) == 0);
+    CHECK_EQ_INT(outcome, EINPROGRESS);
+    close(pair[0]);
+    close(pair[1]);
+}
+
 /* The peer sees the end although another descriptor, as a forked child has one, still refers to the connection. */
 static void an_abort_is_one_of_the_connection(void) {
     struct address address = {.size = 0};
@@ -130,6 +169,7 @@ int main(void) {
     RUN(tcp_is_set_to_watch_its_peer);
     RUN(a_connection_neither_blocks_nor_is_inherited);
     RUN(connecting_to_nobody_says_why);
+    RUN(a_signal_ends_no_connecting);
     RUN(an_abort_is_one_of_the_connection);
     return unit_done();
 }

@@ -167,12 +167,12 @@ static void unix_paths(void) {
     uri = parsed("unix:///run/a%3fb%20c@d");
     CHECK_STR(uri.path, "/run/a?b c@d");
     uri_free(&uri);
-    char longest[7 + 107 + 1];
+    char longest[7 + SOCKET_PATH_MAX + 1];
     memset(longest, 'p', sizeof longest);
     memcpy(longest, "unix:///", 8);
     longest[sizeof longest - 1] = '\0';
     uri = parsed(longest);
-    CHECK_EQ_INT(strlen(uri.path), 107);
+    CHECK_EQ_INT(strlen(uri.path), SOCKET_PATH_MAX);
     uri_free(&uri);
 }
 
@@ -378,11 +378,13 @@ static void too_long(void) {
     memcpy(url, "redis://:SECRET", 15);
     url[4097] = '\0';
     check_refused(url, REDLATCH_INVALID, "URL \"...\"", "at most 4096 bytes");
-    char path[7 + 108 + 1];
+    char path[7 + SOCKET_PATH_MAX + 1 + 1];
     memset(path, 'p', sizeof path);
     memcpy(path, "unix:///", 8);
     path[sizeof path - 1] = '\0';
-    check_refused(path, REDLATCH_INVALID, "socket path \"/ppp", "at most 107 bytes");
+    char expected[40];
+    snprintf(expected, sizeof expected, "at most %d bytes", SOCKET_PATH_MAX);
+    check_refused(path, REDLATCH_INVALID, "socket path \"/ppp", expected);
 }
 
 /* Each of several hosts may be as long as a single one. The number of hosts has a bound. */

@@ -54,12 +54,15 @@ static enum weight weight_of(int status) {
     return status == REDLATCH_UNREACHABLE || status == REDLATCH_NO_REPLY ? NOBODY_REACHED : REFUSED;
 }
 
-static void note(struct discovery *discovery, int status, enum weight weight, const char *why) {
-    if (discovery->status == REDLATCH_OK || (int)weight >= discovery->weight) {
+/* Returns whether the failure is the one to report so far. */
+static bool note(struct discovery *discovery, int status, enum weight weight, const char *why) {
+    bool reported = discovery->status == REDLATCH_OK || (int)weight >= discovery->weight;
+    if (reported) {
         discovery->status = status;
         discovery->weight = (int)weight;
         snprintf(discovery->why, sizeof discovery->why, "%s", why);
     }
+    return reported;
 }
 
 static void give_up(struct discovery *discovery) {
@@ -151,8 +154,9 @@ void discovery_verified(struct discovery *discovery, enum server_role role) {
     go_on(discovery);
 }
 
-void discovery_target_failed(struct discovery *discovery, int status, const char *why) {
+bool discovery_target_failed(struct discovery *discovery, int status, const char *why) {
     bool candidate = discovery->service && discovery->step == DISCOVERY_VERIFY;
-    note(discovery, status, candidate ? CANDIDATE_FAILED : weight_of(status), why);
+    bool reported = note(discovery, status, candidate ? CANDIDATE_FAILED : weight_of(status), why);
     go_on(discovery);
+    return reported;
 }

@@ -67,8 +67,9 @@ bool discovery_is_followed(const struct discovery *discovery);
 /* In VERIFY: the role that the candidate reports. */
 void discovery_verified(struct discovery *discovery, enum server_role role);
 
-/* In either step: the target gave no usable reply. `status` is UNREACHABLE, AUTHENTICATION or another. */
-void discovery_target_failed(struct discovery *discovery, int status, const char *why);
+/* In either step: the target gave no usable reply. `status` is UNREACHABLE, AUTHENTICATION or another. Returns whether
+ * `status` and `why` are the failure to report so far. */
+bool discovery_target_failed(struct discovery *discovery, int status, const char *why);
 
 /* Ends the search: its time is over. */
 void discovery_give_up(struct discovery *discovery, const char *why);

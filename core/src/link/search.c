@@ -193,6 +193,14 @@ static const char *not_expected(const struct search *search) {
     return search->topology ? "the peer tells no slots: expected a node of a cluster" : "the peer is not a sentinel";
 }
 
+/* Goes on to the next target after the connection to this one was given up. */
+static void target_failed(struct search *search, int status) {
+    const struct connection *connection = &search->connection;
+    if (discovery_target_failed(&search->discovery, status, connection->detail)) {
+        search->refused = connection->refused;
+    }
+}
+
 static void refused(struct search *search, const struct reply *reply, int64_t now) {
     char why[200];
     size_t size = reply->kind == REPLY_ERROR && reply->size < sizeof why - 1 ? reply->size : 0;
@@ -201,8 +209,9 @@ static void refused(struct search *search, const struct reply *reply, int64_t no
     }
     why[size] = '\0';
     int status = error_of_reply(reply).status;
+    search->connection.refused = status == REDLATCH_AUTHENTICATION;
     connection_fail(&search->connection, size > 0 ? why : not_expected(search), now);
-    discovery_target_failed(&search->discovery, status, search->connection.detail);
+    target_failed(search, status);
 }
 
 static void take_topology(struct search *search, int64_t now) {
@@ -213,7 +222,7 @@ static void take_topology(struct search *search, int64_t now) {
         discovery_topology_known(&search->discovery, topology->masters, topology->count);
     } else if (status == REDLATCH_NO_MEMORY) {
         connection_fail(&search->connection, "out of memory", now);
-        discovery_target_failed(&search->discovery, status, search->connection.detail);
+        target_failed(search, status);
     } else {
         refused(search, reply, now);
     }
@@ -299,11 +308,11 @@ int search_step(struct search *search, int64_t now) {
                 learn_master(search);
                 discovery_verified(discovery, ROLE_REPLICA);
             } else {
-                discovery_target_failed(discovery, status, search->connection.detail);
+                target_failed(search, status);
             }
         } else if (step == DISCOVERY_VERIFY && is_stranger(search)) {
             connection_fail(&search->connection, "it is not the master that the replica follows", now);
-            discovery_target_failed(discovery, REDLATCH_UNREACHABLE, search->connection.detail);
+            target_failed(search, REDLATCH_UNREACHABLE);
         } else if (step == DISCOVERY_VERIFY) {
             search->found.list[0] = search->connection.addresses.list[search->connection.address];
             search->found.count = 1;

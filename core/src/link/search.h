@@ -24,6 +24,7 @@ struct search {
     int64_t give_up_at;
     int64_t deadline; /* of the connection to the target, and of its replies */
     bool requested;   /* the commands were written to the sentinel or node */
+    bool refused;     /* if the search failed with AUTHENTICATION: user or password were refused, not a certificate */
     struct endpoint announced;
     struct addresses found;            /* of the master, once it is found */
     char run_id[PROCESS_ID_SIZE];      /* of its process; empty if unknown */

@@ -5,12 +5,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+/* Linux refuses a longer keep-alive, in seconds. */
+enum { KEEP_ALIVE_MAX = 32767 };
+
+static int at_most(int64_t value, int most) {
+    return value < most ? (int)value : most;
+}
 
 static void set_option(int fd, int level, int option, int value) {
     setsockopt(fd, level, option, &value, sizeof value); /* a failure does no harm */
@@ -23,9 +31,9 @@ static void set_option(int fd, int level, int option, int value) {
 /* Sets how long sent bytes may stay unacknowledged. */
 static void set_user_timeout(int fd, int64_t timeout) {
 #if defined(TCP_USER_TIMEOUT)
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)(timeout / 1000));
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, at_most(timeout / 1000, INT_MAX));
 #elif defined(TCP_RXT_CONNDROPTIME)
-    set_option(fd, IPPROTO_TCP, TCP_RXT_CONNDROPTIME, (int)((timeout + 999999) / 1000000));
+    set_option(fd, IPPROTO_TCP, TCP_RXT_CONNDROPTIME, at_most((timeout + 999999) / 1000000, INT_MAX));
 #else
     (void)fd; /* keep-alive alone */
     (void)timeout;
@@ -33,7 +41,7 @@ static void set_user_timeout(int fd, int64_t timeout) {
 }
 
 static void set_tcp_options(int fd, int64_t dead_peer_timeout) {
-    int seconds = (int)(dead_peer_timeout / 3000000);
+    int seconds = at_most(dead_peer_timeout / 3000000, KEEP_ALIVE_MAX);
     seconds = seconds < 1 ? 1 : seconds;
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -82,7 +90,7 @@ int socket_connecting(const struct address *address, int64_t dead_peer_timeout) 
 
 int socket_outcome(int fd) {
     struct pollfd poll_fd = {fd, POLLOUT, 0};
-    if (poll(&poll_fd, 1, 0) == 0) {
+    if (poll(&poll_fd, 1, 0) <= 0) { /* a poll that a signal interrupts has found nothing */
         return EINPROGRESS;
     }
     int failure = 0;

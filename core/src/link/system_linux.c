@@ -19,6 +19,12 @@
 /* As in linux/futex.h, which toolchains of musl may lack. */
 enum { FUTEX_WAIT = 0, FUTEX_WAKE = 1 };
 
+/* A time as the system call takes it. Where long has 32 bits, the fields of a timespec may be wider. */
+struct futex_time {
+    long seconds;
+    long nanoseconds;
+};
+
 int64_t system_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_BOOTTIME, &time);
@@ -41,9 +47,10 @@ static bool time_left(int64_t until, struct timespec *left_out) {
  * with a few slots for each processor, and with thousands of sleepers a wake-up searches for 20 us and more. The global
  * table costs 0.1 us more with few sleepers. A futex is still found by its address in this process only. */
 void system_wait(_Atomic uint32_t *futex, uint32_t expected, int64_t until) {
-    struct timespec left;
+    struct timespec left = {0, 0};
     bool bounded = time_left(until, &left);
-    syscall(SYS_futex, futex, FUTEX_WAIT, expected, bounded ? &left : NULL, NULL, 0);
+    const struct futex_time time = {left.tv_sec < LONG_MAX ? (long)left.tv_sec : LONG_MAX, left.tv_nsec};
+    syscall(SYS_futex, futex, FUTEX_WAIT, expected, bounded ? &time : NULL, NULL, 0);
 }
 
 void system_wake(_Atomic uint32_t *futex) {

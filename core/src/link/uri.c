@@ -418,8 +418,10 @@ static int unix_url(struct parse *parse, const char *text) {
     if (status == REDLATCH_OK) {
         status = unescape(parse, "socket path", false, text, size, &parse->uri->path);
     }
-    if (status == REDLATCH_OK && strlen(parse->uri->path) > 107) {
-        status = refuse(parse, REDLATCH_INVALID, "socket path", parse->uri->path, size, "at most 107 bytes");
+    if (status == REDLATCH_OK && strlen(parse->uri->path) > SOCKET_PATH_MAX) {
+        char expected[40];
+        snprintf(expected, sizeof expected, "at most %d bytes", SOCKET_PATH_MAX);
+        status = refuse(parse, REDLATCH_INVALID, "socket path", parse->uri->path, size, expected);
     }
     text += size;
     return status == REDLATCH_OK && *text == '?' ? options(parse, text + 1) : status;

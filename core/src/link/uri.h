@@ -5,10 +5,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/un.h>
 
 #include "address_map.h"
 #include "endpoint.h"
 #include "tls_options.h"
+
+/* The longest path of a unix socket: with its NUL it fills an address of the system. */
+enum { SOCKET_PATH_MAX = sizeof(((struct sockaddr_un *)0)->sun_path) - 1 };
 
 /* Whether messages stay within a shard of a cluster. */
 enum sharded_messages { SHARDED_MESSAGES_AUTO, SHARDED_MESSAGES_ON, SHARDED_MESSAGES_OFF };
@@ -20,7 +24,7 @@ int sharded_messages_of(const char *text, size_t size);
 /* All strings belong to the struct; uri_free gives them back. A part that was not given is NULL or -1. */
 struct uri {
     char *host; /* redis://, rediss://; the first of several */
-    char *path; /* unix:// */
+    char *path; /* unix://; SOCKET_PATH_MAX bytes at most */
     char *username;
     char *password;
     char *name_prefix;

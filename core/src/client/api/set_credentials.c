@@ -34,7 +34,11 @@ static void apply(struct client *client) {
     for (struct node *node = &client->node; node; node = node->next) {
         node_connect_soon(node, now);
     }
-    client->node.current.search_from = 0;
+    struct current_server *server = &client->node.current;
+    server->search_from = 0;
+    if (current_server_is_searched(server) && search_is_running(server->search)) {
+        search_begin(server->search, now); /* a refusal of the old ones must not count for the new ones */
+    }
     if (is_connected(client)) {
         background_start(client); /* it reads replies to AUTH; without a thread the next caller does */
     }

@@ -22,6 +22,7 @@ void authentication_say(struct pipeline_io *io) {
     if (credentials_say(credentials, &io->connection.output)) {
         io->connection.credentials = credentials->version;
         io->authentication.pending = true;
+        io->authentication.unwiped = true;
         bool own_reply_came = io->kept != NULL; /* the first command's reply has come and waits for those to WAIT and
                                                    WAITAOF */
         io->authentication.ahead = io->pipeline->in_flight - own_reply_came;
@@ -29,8 +30,10 @@ void authentication_say(struct pipeline_io *io) {
 }
 
 void authentication_sent(struct pipeline_io *io) {
-    if (io->authentication.pending) {
-        output_wipe(&io->connection.output);
+    struct output *output = &io->connection.output;
+    if (io->authentication.unwiped) {
+        output_wipe(output);
+        io->authentication.unwiped = output_pending(output) > 0; /* the kernel may not have taken AUTH yet */
     }
 }
 

@@ -10,9 +10,10 @@
 struct client;
 struct pipeline_io;
 
-/* An AUTH whose reply is due. A pipeline has one at a time. */
+/* The last AUTH that was written between commands. A pipeline has one at a time whose reply is due. */
 struct authentication {
-    bool pending;
+    bool pending;   /* the reply is due */
+    bool unwiped;   /* the connection's buffer may have the password */
     uint32_t ahead; /* replies to commands that come before the reply to AUTH */
 };
 
@@ -30,7 +31,8 @@ bool authentication_is_due(const struct pipeline_io *io);
 /* Puts AUTH into the connection's buffer. If there is no memory, AUTH stays due. */
 void authentication_say(struct pipeline_io *io);
 
-/* Called after the buffer was handed to the kernel. Wipes an AUTH from it, so that it keeps no password. */
+/* Called after the buffer was handed to the kernel. Wipes an AUTH from it, so that it keeps no password. The reply may
+ * have been taken by then. */
 void authentication_sent(struct pipeline_io *io);
 
 /* Returns whether the next reply is that to AUTH. */

@@ -181,7 +181,7 @@ static int find_master(struct pipeline_io *io, int64_t until, int64_t now) {
     } else if (status != REDLATCH_AGAIN) {
         connection_fail(&io->connection, "", now);
         snprintf(io->connection.detail, sizeof io->connection.detail, "%s", client->node.current.search->discovery.why);
-        io->connection.refused = status == REDLATCH_AUTHENTICATION; /* by the sentinels, or by the master */
+        io->connection.refused = status == REDLATCH_AUTHENTICATION && client->node.current.search->refused;
         io->connection.credentials = client->credentials.version;
         authentication_failed(client, &io->connection);
         io_failed(io, status, now);

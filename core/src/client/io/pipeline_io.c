@@ -145,13 +145,13 @@ static void move(struct pipeline_io *io, int64_t now) {
         forget_address(io, now);
         return;
     }
+    if (connection->state == CONNECTION_READY && !io->moves) { /* else: noted when the last one was lost */
+        connection->unanswered = io->pipeline->in_flight > 0;
+        engine_pipeline_lost(&client->engine, io->pipeline, now);
+    }
     io->moves = true;
     io->failure = MOVED;
     authentication_forget(io);
-    connection->unanswered = io->pipeline->in_flight > 0;
-    if (connection->state == CONNECTION_READY) {
-        engine_pipeline_lost(&client->engine, io->pipeline, now);
-    }
     if (io_is_read(io) || io->writing) {
         socket_wake(connection->fd);
     } else if (connection->state == CONNECTION_READY) {
