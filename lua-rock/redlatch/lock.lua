@@ -54,7 +54,7 @@ local started = require "redlatch.started"
 ---@field package _lease_ms integer
 ---@field package _confirm integer whether releases wait for the server's reply, as the core's argument `confirm`
 ---@field package _owner table|thread|userdata|nil kept alive by the lock object
----@field package _shared table? keeps alive the handle that the lock objects of one owner share
+---@field package _shared table? keeps alive the handles that the lock objects of one owner share
 ---@field package _members redlatch.Lock[]? of a multi lock or RedLock: kept alive, with their clients
 local Lock = {}
 Lock.__index = Lock
@@ -128,17 +128,10 @@ local function list_key(values)
     return table.concat(key)
 end
 
--- Returns the owner number that the two locks of a read-write lock share. No other owner ever has it.
-local function number_of(by_name)
-    if not by_name.number then
-        local _, number = core.owner_new()
-        by_name.number = number
-    end
-    return by_name.number
-end
-
--- Returns the handle that the lock objects of one owner and name share. For the core the handle is the owner.
-local function shared_handle(client, kind, name, max_hold_ms, given, values)
+-- Returns what the lock objects of one owner and name share: their handles by kind, and for the two locks of a
+-- read-write lock their owner number. A finaliser of a handle releases what its owner holds. It may run some time after
+-- the collector has cleared weak values, so all handles of one number are collected together.
+local function shared_of(client, kind, name, given, values)
     local owner = given.owner
     if type(owner) ~= "table" and type(owner) ~= "thread" and type(owner) ~= "userdata" then
         outcome.misuse("owner is %s, a %s; expected a table, coroutine or userdata", outcome.shown(owner), type(owner))
@@ -148,29 +141,38 @@ local function shared_handle(client, kind, name, max_hold_ms, given, values)
         by_name = setmetatable({}, {__mode = "v"})
         client._shared[owner] = by_name
     end
-    local place = table.concat({kind, given.key_template or "", values and list_key(values) or "", name}, ":")
+    local of_pair = kind == core.READ or kind == core.WRITE
+    local place = table.concat({of_pair and "read_write" or kind, given.key_template or "",
+        values and list_key(values) or "", name}, ":")
     local shared = by_name[place]
     if not shared then
-        local number
-        if kind == core.READ or kind == core.WRITE then
-            number = number_of(by_name)
-        end
-        local status, handle = new_handle(client, kind, name, max_hold_ms, given, values, number)
+        shared = {number = of_pair and select(2, core.owner_new()) or nil}
+        by_name[place] = shared
+    end
+    return shared
+end
+
+-- Returns the handle that the lock objects of one owner, name and kind share. For the core the handle is the owner.
+local function shared_handle(client, kind, name, max_hold_ms, given, values)
+    local shared = shared_of(client, kind, name, given, values)
+    local of_kind = shared[kind]
+    if not of_kind then
+        local status, handle = new_handle(client, kind, name, max_hold_ms, given, values, shared.number)
         if status ~= core.OK then
             return status, handle
         end
-        shared = {handle = handle, max_hold_ms = max_hold_ms}
-        by_name[place] = shared
-    elseif shared.max_hold_ms ~= max_hold_ms then
+        of_kind = {handle = handle, max_hold_ms = max_hold_ms}
+        shared[kind] = of_kind
+    elseif of_kind.max_hold_ms ~= max_hold_ms then
         outcome.misuse("max_hold differs from that of another lock object with this name and owner; expected the same")
     else
         -- Fails for a client that is closed, as a new handle does.
-        local status, message = core.lock_hold_status(shared.handle, SELF)
+        local status, message = core.lock_hold_status(of_kind.handle, SELF)
         if status ~= core.OK then
             return status, message
         end
     end
-    return core.OK, shared.handle, shared
+    return core.OK, of_kind.handle, shared
 end
 
 --- Returns a new lock object. `values` are those of a group lock.
