@@ -92,7 +92,8 @@ function hold.keep(held, at_least_ms)
     held._locked_until = core.lua_clock_ms() + at_least_ms
 end
 
--- Ends the hold, and leaves the lock locked for the rest of its time. `now` is the core's record.
+-- Ends the hold, and leaves the lock locked for the rest of its time. If that is over before the reply, the hold is
+-- lost for the core. The job lost nothing. `now` is the core's record.
 local function release_in_time(self, now)
     local rest_ms = self._locked_until - core.lua_clock_ms()
     if rest_ms <= 0 or not hold.is_alive(now) then
@@ -100,7 +101,12 @@ local function release_in_time(self, now)
     end
     local handle = self._lock._handle
     local status, message, reason = core.lock_extend(handle, SELF, rest_ms)
-    core.lock_leave(handle, SELF)
+    if status == core.LOST and reason == core.REASON_EXPIRED then
+        status = core.OK
+    end
+    if core.lock_leave(handle, SELF) == core.LOST and status == core.OK then
+        core.lock_release_as(handle, SELF) -- the core forgets the hold
+    end
     return outcome.result(status, message, reason)
 end
 

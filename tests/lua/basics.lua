@@ -228,6 +228,16 @@ function scenes.once(url, name)
     other:close()
 end
 
+-- The test delays the reply to the extension beyond at_least.
+function scenes.once_with_a_late_reply(url, name)
+    local client, kept = assert(redlatch.connect(url)), nil
+    same(client:once(name, {at_least = 0.2, at_most = 60}, function(held)
+        kept = held
+        same(stage.ask("running"), "replies are late")
+    end), true)
+    same(kept:lost(), false)
+end
+
 function scenes.binary_names(url, name)
     local client = assert(redlatch.connect(url))
     local every = {}
