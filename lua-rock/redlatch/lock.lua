@@ -18,7 +18,8 @@ local started = require "redlatch.started"
 ---@field lease? number seconds of a fixed lease, or -1 for one that is renewed while the lock is held; default: -1
 ---@field max_hold? number seconds after which a hold is no longer renewed, or -1 for no limit; default: -1
 ---@field owner? table|thread|userdata who holds the lock, such as a coroutine. Lock objects of the same client, name
----and owner are one owner. What they hold is released when all of them are collected; default: the lock object itself
+---and owner are one owner, and need the same options but timeout, lease and confirm_release. What they hold is released
+---when all of them are collected; default: the lock object itself
 ---@field reentrant? boolean whether the owner may acquire it again; default: true
 ---@field confirm_release? boolean whether a release waits for the server's reply, see Lock:release(); default: true
 ---@field token_from_time? boolean of a fenced lock: a new token is at least the server's time in microseconds, so that
@@ -64,9 +65,10 @@ local lock = {}
 
 local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = true, confirm_release = true}
 
--- The options of some kinds only: the function that checks and converts the value, the core's field if it has another
--- name, and the kinds.
+-- The options that lock objects of one handle have in common: the function that checks and converts the value, the
+-- core's field if it has another name, and the kinds if it is an option of some kinds only.
 local SETTINGS = {
+    max_hold = {fits = options.limit, field = "max_hold_ms"},
     reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.SPIN] = true,
         [core.FAIR] = true, [core.GROUP] = true, [core.READ] = true, [core.WRITE] = true},
     token_from_time = {fits = options.flag, [core.FENCED] = true},
@@ -83,7 +85,7 @@ local function of_lock(kind)
         known[name] = true
     end
     for name, setting in pairs(SETTINGS) do
-        known[name] = setting[kind]
+        known[name] = known[name] or setting[kind]
     end
     return known
 end
@@ -95,18 +97,23 @@ local OF_TRY = {lease = true}
 -- As the number of an owner: the owner is the handle itself.
 local SELF = 0
 
-local function new_handle(client, kind, name, max_hold_ms, given, values, number)
+-- Returns the core's record of a lock's options. The owner is the handle.
+local function record_of(given)
     local record = core.lock_options()
     record.owner_mode = core.OWNER_HANDLE
-    record.owner = number or 0
-    record.max_hold_ms = max_hold_ms
-    record.confirm_release = given.confirm_release == false and 0 or 1
+    if given.confirm_release ~= nil then
+        record.confirm_release = options.flag(given.confirm_release, "confirm_release")
+    end
     for setting, value in pairs(given) do
         local known = SETTINGS[setting]
         if known then
             record[known.field or setting] = known.fits(value, setting)
         end
     end
+    return record
+end
+
+local function new_handle(client, kind, name, record, values)
     if values then
         return core.group_lock_new(client._handle, name, values, record)
     end
@@ -152,20 +159,30 @@ local function shared_of(client, kind, name, given, values)
     return shared
 end
 
+local function check_same(record, of_other)
+    for setting, known in pairs(SETTINGS) do
+        local field = known.field or setting
+        if record[field] ~= of_other[field] then
+            outcome.misuse("%s differs from that of another lock object with this name and owner; expected the same",
+                setting)
+        end
+    end
+end
+
 -- Returns the handle that the lock objects of one owner, name and kind share. For the core the handle is the owner.
-local function shared_handle(client, kind, name, max_hold_ms, given, values)
+local function shared_handle(client, kind, name, record, given, values)
     local shared = shared_of(client, kind, name, given, values)
     local of_kind = shared[kind]
     if not of_kind then
-        local status, handle = new_handle(client, kind, name, max_hold_ms, given, values, shared.number)
+        record.owner = shared.number or 0
+        local status, handle = new_handle(client, kind, name, record, values)
         if status ~= core.OK then
             return status, handle
         end
-        of_kind = {handle = handle, max_hold_ms = max_hold_ms}
+        of_kind = {handle = handle, record = record}
         shared[kind] = of_kind
-    elseif of_kind.max_hold_ms ~= max_hold_ms then
-        outcome.misuse("max_hold differs from that of another lock object with this name and owner; expected the same")
     else
+        check_same(record, of_kind.record)
         -- Fails for a client that is closed, as a new handle does.
         local status, message = core.lock_hold_status(of_kind.handle, SELF)
         if status ~= core.OK then
@@ -179,22 +196,19 @@ end
 function lock.new(client, kind, name, given, values)
     options.check_name(name)
     given = options.check_known(given, of_lock(kind))
-    local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
+    local lease_ms, wait_ms = core.RENEWED, core.FOREVER
     if given.lease ~= nil then
         lease_ms = options.lease(given.lease, "lease")
     end
     if given.timeout ~= nil then
         wait_ms = options.wait(given.timeout, "timeout")
     end
-    if given.max_hold ~= nil then
-        max_hold_ms = options.limit(given.max_hold, "max_hold")
-    end
-    local confirm = given.confirm_release == nil and 1 or options.flag(given.confirm_release, "confirm_release")
+    local record = record_of(given)
     local status, handle, shared
     if given.owner ~= nil then
-        status, handle, shared = shared_handle(client, kind, name, max_hold_ms, given, values)
+        status, handle, shared = shared_handle(client, kind, name, record, given, values)
     else
-        status, handle = new_handle(client, kind, name, max_hold_ms, given, values)
+        status, handle = new_handle(client, kind, name, record, values)
     end
     if status ~= core.OK then
         -- The client is closed, or it is the parent process's. Many callers would not check a result of nil.
@@ -207,7 +221,7 @@ function lock.new(client, kind, name, given, values)
         _kind = core.kind_name(kind),
         _wait_ms = wait_ms,
         _lease_ms = lease_ms,
-        _confirm = confirm,
+        _confirm = record.confirm_release,
         _owner = given.owner,
         _shared = shared,
     }, Lock)

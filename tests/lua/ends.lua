@@ -117,7 +117,15 @@ function scenes.explicit_owners(url, name)
     stage.collect()
     fails("timeout", stranger:acquire())
     same(two:hold_count(), 1, "held as long as one of them is used")
-    stage.raises("max_hold differs", client.lock, client, name, {owner = owner, max_hold = 5})
+    for setting, value in pairs {max_hold = 5, reentrant = false} do
+        stage.raises(setting .. " differs", client.lock, client, name, {owner = owner, [setting] = value})
+    end
+    stage.raises("reentrant is 1, a number", client.lock, client, name, {owner = owner, reentrant = 1})
+    same(client:lock(name, {owner = owner, max_hold = -1, reentrant = true, timeout = 0}):hold_count(), 1)
+    local spinning = client:spin_lock(name .. ":spin", {owner = owner, back_off_max = 1})
+    stage.raises("back_off_max differs", client.spin_lock, client, spinning:name(), {owner = owner})
+    local write = client:read_write_lock(name .. ":pair", {owner = owner}).write
+    stage.raises("max_hold differs", client.read_write_lock, client, write:name(), {owner = owner, max_hold = 5})
     two = nil
     stage.collect()
     same(stranger:acquire {timeout = 8}, true, "released with the last of them")
