@@ -3,6 +3,7 @@
 #include "lua_calls.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 /* Ctrl-C ends a wait within 100 ms. */
 enum { MAX_BLOCK_MS = 50 };
@@ -102,4 +103,14 @@ int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *na
     bool interrupted;
     int begun = redlatch_client_begin_wait_free(client, name, name_size, wait_ms, NULL, &wait);
     return finish(L, begun, wait, &interrupted, NULL);
+}
+
+int64_t redlatch_lua_clock_ms(void) {
+    struct timespec now;
+#ifdef CLOCK_BOOTTIME
+    clock_gettime(CLOCK_BOOTTIME, &now);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &now);
+#endif
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }

@@ -1,4 +1,4 @@
-/* Waits for Lua that Ctrl-C ends.
+/* Calls for Lua: waits that Ctrl-C ends, and a clock.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A Lua state runs nothing while it waits in C. On Ctrl-C the standalone interpreter sets a hook, which is run at the
@@ -24,5 +24,8 @@ int redlatch_lua_wait_latch(lua_State *L, redlatch_latch *latch, int64_t wait_ms
 /* redlatch_client_wait_free, but returns CANCELLED if a hook was set during the wait, unless the name was free
  * before. */
 int redlatch_lua_wait_free(lua_State *L, redlatch_client *client, const char *name, size_t name_size, int64_t wait_ms);
+
+/* Returns the milliseconds of a clock that is never set. Lua has no such clock. */
+int64_t redlatch_lua_clock_ms(void);
 
 #endif /* LUA_CALLS_H */

@@ -222,8 +222,10 @@ function Election:resign()
             error(failure, 0)
         end
     elseif state == "campaigning" then
-        self._client:cancel(self._tag)
         self._state = "leaving"
+        if self._client._started[self._tag] then -- else its event is collected, and step() is still to get it
+            self._client:cancel(self._tag)
+        end
     elseif state == "clearing" then
         self._state = "leaving"
     elseif state == "pausing" then

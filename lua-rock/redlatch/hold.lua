@@ -15,8 +15,7 @@ local outcome = require "redlatch.outcome"
 ---@field package _owner string
 ---@field package _state {lost: boolean, reason: integer?} shared by all objects of the same hold
 ---@field package _released boolean whether this object released it
----@field package _at_least_ms integer? of a job of Client:once(): how long the lock stays locked
----@field package _granted_ms integer? the safe time left when it was granted
+---@field package _locked_until integer? of a job of once(): until when the lock stays locked, by the core's clock
 local Hold = {}
 Hold.__index = Hold
 Hold.__name = "redlatch.Hold"
@@ -88,21 +87,26 @@ local function over(self, message, status)
     return outcome.failure(core.NOT_OWNED, string.format("this hold of lock %q was released already", name))
 end
 
---- Makes the release of a new hold leave the lock locked until this time after the acquire.
+--- Makes the release of a new hold leave the lock locked until this time from now.
 function hold.keep(held, at_least_ms)
-    local now = now_of(held)
-    held._at_least_ms, held._granted_ms = at_least_ms, now and now.remaining_ms or 0
+    held._locked_until = core.lua_clock_ms() + at_least_ms
 end
 
--- Ends the hold, and leaves the lock locked for the rest of its time. `now` is the core's record.
+-- Ends the hold, and leaves the lock locked for the rest of its time. If that is over before the reply, the hold is
+-- lost for the core. The job lost nothing. `now` is the core's record.
 local function release_in_time(self, now)
-    local rest_ms = self._at_least_ms - (self._granted_ms - now.remaining_ms)
+    local rest_ms = self._locked_until - core.lua_clock_ms()
     if rest_ms <= 0 or not hold.is_alive(now) then
         return self._lock:release()
     end
     local handle = self._lock._handle
     local status, message, reason = core.lock_extend(handle, SELF, rest_ms)
-    core.lock_leave(handle, SELF)
+    if status == core.LOST and reason == core.REASON_EXPIRED then
+        status = core.OK
+    end
+    if core.lock_leave(handle, SELF) == core.LOST and status == core.OK then
+        core.lock_release_as(handle, SELF) -- the core forgets the hold
+    end
     return outcome.result(status, message, reason)
 end
 
@@ -116,7 +120,7 @@ function Hold:release(given)
         return over(self, message, status)
     end
     self._released = true
-    if self._at_least_ms then
+    if self._locked_until then
         return release_in_time(self, now)
     end
     return self._lock:release(given)

@@ -18,7 +18,8 @@ local started = require "redlatch.started"
 ---@field lease? number seconds of a fixed lease, or -1 for one that is renewed while the lock is held; default: -1
 ---@field max_hold? number seconds after which a hold is no longer renewed, or -1 for no limit; default: -1
 ---@field owner? table|thread|userdata who holds the lock, such as a coroutine. Lock objects of the same client, name
----and owner are one owner. What they hold is released when all of them are collected; default: the lock object itself
+---and owner are one owner, and need the same options but timeout, lease and confirm_release. What they hold is released
+---when all of them are collected; default: the lock object itself
 ---@field reentrant? boolean whether the owner may acquire it again; default: true
 ---@field confirm_release? boolean whether a release waits for the server's reply, see Lock:release(); default: true
 ---@field token_from_time? boolean of a fenced lock: a new token is at least the server's time in microseconds, so that
@@ -54,7 +55,7 @@ local started = require "redlatch.started"
 ---@field package _lease_ms integer
 ---@field package _confirm integer whether releases wait for the server's reply, as the core's argument `confirm`
 ---@field package _owner table|thread|userdata|nil kept alive by the lock object
----@field package _shared table? keeps alive the handle that the lock objects of one owner share
+---@field package _shared table? keeps alive the handles that the lock objects of one owner share
 ---@field package _members redlatch.Lock[]? of a multi lock or RedLock: kept alive, with their clients
 local Lock = {}
 Lock.__index = Lock
@@ -64,9 +65,10 @@ local lock = {}
 
 local OF_EVERY_LOCK = {timeout = true, lease = true, max_hold = true, owner = true, confirm_release = true}
 
--- The options of some kinds only: the function that checks and converts the value, the core's field if it has another
--- name, and the kinds.
+-- The options that lock objects of one handle have in common: the function that checks and converts the value, the
+-- core's field if it has another name, and the kinds if it is an option of some kinds only.
 local SETTINGS = {
+    max_hold = {fits = options.limit, field = "max_hold_ms"},
     reentrant = {fits = options.flag, [core.MUTEX] = true, [core.FENCED] = true, [core.SPIN] = true,
         [core.FAIR] = true, [core.GROUP] = true, [core.READ] = true, [core.WRITE] = true},
     token_from_time = {fits = options.flag, [core.FENCED] = true},
@@ -83,7 +85,7 @@ local function of_lock(kind)
         known[name] = true
     end
     for name, setting in pairs(SETTINGS) do
-        known[name] = setting[kind]
+        known[name] = known[name] or setting[kind]
     end
     return known
 end
@@ -95,18 +97,23 @@ local OF_TRY = {lease = true}
 -- As the number of an owner: the owner is the handle itself.
 local SELF = 0
 
-local function new_handle(client, kind, name, max_hold_ms, given, values, number)
+-- Returns the core's record of a lock's options. The owner is the handle.
+local function record_of(given)
     local record = core.lock_options()
     record.owner_mode = core.OWNER_HANDLE
-    record.owner = number or 0
-    record.max_hold_ms = max_hold_ms
-    record.confirm_release = given.confirm_release == false and 0 or 1
+    if given.confirm_release ~= nil then
+        record.confirm_release = options.flag(given.confirm_release, "confirm_release")
+    end
     for setting, value in pairs(given) do
         local known = SETTINGS[setting]
         if known then
             record[known.field or setting] = known.fits(value, setting)
         end
     end
+    return record
+end
+
+local function new_handle(client, kind, name, record, values)
     if values then
         return core.group_lock_new(client._handle, name, values, record)
     end
@@ -128,17 +135,10 @@ local function list_key(values)
     return table.concat(key)
 end
 
--- Returns the owner number that the two locks of a read-write lock share. No other owner ever has it.
-local function number_of(by_name)
-    if not by_name.number then
-        local _, number = core.owner_new()
-        by_name.number = number
-    end
-    return by_name.number
-end
-
--- Returns the handle that the lock objects of one owner and name share. For the core the handle is the owner.
-local function shared_handle(client, kind, name, max_hold_ms, given, values)
+-- Returns what the lock objects of one owner and name share: their handles by kind, and for the two locks of a
+-- read-write lock their owner number. A finaliser of a handle releases what its owner holds. It may run some time after
+-- the collector has cleared weak values, so all handles of one number are collected together.
+local function shared_of(client, kind, name, given, values)
     local owner = given.owner
     if type(owner) ~= "table" and type(owner) ~= "thread" and type(owner) ~= "userdata" then
         outcome.misuse("owner is %s, a %s; expected a table, coroutine or userdata", outcome.shown(owner), type(owner))
@@ -148,51 +148,67 @@ local function shared_handle(client, kind, name, max_hold_ms, given, values)
         by_name = setmetatable({}, {__mode = "v"})
         client._shared[owner] = by_name
     end
-    local place = table.concat({kind, given.key_template or "", values and list_key(values) or "", name}, ":")
+    local of_pair = kind == core.READ or kind == core.WRITE
+    local place = table.concat({of_pair and "read_write" or kind, given.key_template or "",
+        values and list_key(values) or "", name}, ":")
     local shared = by_name[place]
     if not shared then
-        local number
-        if kind == core.READ or kind == core.WRITE then
-            number = number_of(by_name)
+        shared = {number = of_pair and select(2, core.owner_new()) or nil}
+        by_name[place] = shared
+    end
+    return shared
+end
+
+local function check_same(record, of_other)
+    for setting, known in pairs(SETTINGS) do
+        local field = known.field or setting
+        if record[field] ~= of_other[field] then
+            outcome.misuse("%s differs from that of another lock object with this name and owner; expected the same",
+                setting)
         end
-        local status, handle = new_handle(client, kind, name, max_hold_ms, given, values, number)
+    end
+end
+
+-- Returns the handle that the lock objects of one owner, name and kind share. For the core the handle is the owner.
+local function shared_handle(client, kind, name, record, given, values)
+    local shared = shared_of(client, kind, name, given, values)
+    local of_kind = shared[kind]
+    if not of_kind then
+        record.owner = shared.number or 0
+        local status, handle = new_handle(client, kind, name, record, values)
         if status ~= core.OK then
             return status, handle
         end
-        shared = {handle = handle, max_hold_ms = max_hold_ms}
-        by_name[place] = shared
-    elseif shared.max_hold_ms ~= max_hold_ms then
-        outcome.misuse("max_hold differs from that of another lock object with this name and owner; expected the same")
+        of_kind = {handle = handle, record = record}
+        shared[kind] = of_kind
     else
+        check_same(record, of_kind.record)
         -- Fails for a client that is closed, as a new handle does.
-        local status, message = core.lock_hold_status(shared.handle, SELF)
+        local status, message = core.lock_hold_status(of_kind.handle, SELF)
         if status ~= core.OK then
             return status, message
         end
     end
-    return core.OK, shared.handle, shared
+    return core.OK, of_kind.handle, shared
 end
 
 --- Returns a new lock object. `values` are those of a group lock.
 function lock.new(client, kind, name, given, values)
     options.check_name(name)
     given = options.check_known(given, of_lock(kind))
-    local lease_ms, wait_ms, max_hold_ms = core.RENEWED, core.FOREVER, core.FOREVER
+    local lease_ms, wait_ms = core.RENEWED, core.FOREVER
     if given.lease ~= nil then
         lease_ms = options.lease(given.lease, "lease")
     end
     if given.timeout ~= nil then
         wait_ms = options.wait(given.timeout, "timeout")
     end
-    if given.max_hold ~= nil then
-        max_hold_ms = options.limit(given.max_hold, "max_hold")
-    end
-    local confirm = given.confirm_release == nil and 1 or options.flag(given.confirm_release, "confirm_release")
+    local record = record_of(given)
     local status, handle, shared
     if given.owner ~= nil then
-        status, handle, shared = shared_handle(client, kind, name, max_hold_ms, given, values)
+        status, handle, shared = shared_handle(client, kind, name, record, given, values)
     else
-        status, handle = new_handle(client, kind, name, max_hold_ms, given, values)
+        status, handle = new_handle(client, kind, name, record, values)
     end
     if status ~= core.OK then
         -- The client is closed, or it is the parent process's. Many callers would not check a result of nil.
@@ -205,7 +221,7 @@ function lock.new(client, kind, name, given, values)
         _kind = core.kind_name(kind),
         _wait_ms = wait_ms,
         _lease_ms = lease_ms,
-        _confirm = confirm,
+        _confirm = record.confirm_release,
         _owner = given.owner,
         _shared = shared,
     }, Lock)

@@ -14,7 +14,7 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Callable, List, Literal, Optional, Protocol, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Literal, Optional, Protocol, Tuple, TypeVar, Union
 
 from redlatch._ffi import FOREVER, CData, lib, new_record, text
 from redlatch.errors import LockName, LossReason, reason_name
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from redlatch.hub import HubDispatcher
     from redlatch.holds import Hold
     from redlatch.locks import Lock
+
+Value = TypeVar("Value")
 
 logger = logging.getLogger("redlatch")
 
@@ -42,6 +44,13 @@ END = 1.0
 LEFT_TO_WATCH = 0.2
 
 
+def _remember(known: OrderedDict[int, Value], serial: int, value: Value) -> None:
+    """Adds what is known of a hold, and forgets what was added first."""
+    known[serial] = value
+    if len(known) > REMEMBERED:
+        known.popitem(last=False)
+
+
 class KnownLosses:
     """The losses of one client that are known, and those that were logged."""
 
@@ -52,6 +61,7 @@ class KnownLosses:
         self._reasons: OrderedDict[int, Optional[LossReason]] = OrderedDict()  # by serial
         self._owners: OrderedDict[int, str] = OrderedDict()  # owner ids of holds with several names, by serial
         self._logged: OrderedDict[int, None] = OrderedDict()  # the serials of losses that were logged
+        self._left: OrderedDict[int, None] = OrderedDict()  # the serials of holds that their owners leave
         self._logging = threading.Condition()
 
     def begin(self, loop: Any, uuid: str) -> None:
@@ -64,9 +74,7 @@ class KnownLosses:
 
     def note(self, serial: int, reason: Optional[LossReason]) -> None:
         """Remembers that a hold is lost, and why. Any thread may call it, any number of times."""
-        self._reasons[serial] = reason
-        if len(self._reasons) > REMEMBERED:
-            self._reasons.popitem(last=False)
+        _remember(self._reasons, serial, reason)
 
     def found(self, serial: int, what: str, name: LockName, reason: Optional[LossReason]) -> None:
         """Called when a call has found a hold lost. The loss is logged here, because no event reports a loss that the
@@ -80,14 +88,20 @@ class KnownLosses:
         with self._logging:
             if serial in self._logged:
                 return
-            self._logged[serial] = None
-            if len(self._logged) > REMEMBERED:
-                self._logged.popitem(last=False)
+            _remember(self._logged, serial, None)
             self._logging.notify_all()
         logger.warning("%s %r was lost (%s): owner %s, its lease %s", what, name, reason, self.owner(serial), lease)
 
     def act(self, serial: int) -> None:
         """Carries out what follows a loss besides note(). Nothing in this class."""
+
+    def leave(self, serial: int) -> None:
+        """Called before an owner leaves a hold. From now on the end of its lease is no loss."""
+        _remember(self._left, serial, None)
+
+    def is_loss(self, serial: int, reason: Optional[LossReason]) -> bool:
+        """Returns whether this end of a hold is a loss."""
+        return reason != "expired" or serial not in self._left
 
     def knows(self, serial: int) -> bool:
         """Returns whether this hold is known to be lost."""
@@ -99,9 +113,7 @@ class KnownLosses:
 
     def note_owner(self, serial: int, owner: str) -> None:
         """Remembers the owner id of a hold with several names: the id of its first member's hold."""
-        self._owners[serial] = owner
-        if len(self._owners) > REMEMBERED:
-            self._owners.popitem(last=False)
+        _remember(self._owners, serial, owner)
 
     def owner(self, serial: int) -> str:
         """Returns the owner id of a hold."""
@@ -331,6 +343,8 @@ def take_event(record: CData, losses: KnownLosses) -> None:
         logger.warning("%s: owner %s, which did not wait for the reply", text(record.message), owner)
         return
     reason = reason_name(record.reason)
+    if not losses.is_loss(serial, reason):
+        return
     losses.note(serial, reason)  # before logging, whose handlers may take long
     if record.kind == lib.REDLATCH_EVENT_ABANDONED:
         # The hold is no longer renewed. Work under it has to stop, although its last lease is not over yet.

@@ -9,6 +9,8 @@ What a call does, and what is on the server:
     granted                           held, until at_most is over          the function runs; nothing is renewed
     it returns or raises, at_least    held, for the rest of at_least: the  the hold is left: nobody releases it, not
     is not over                       lease is set to that                 even the end of the client
+    at_least is over before the       free, since at_least is over         the hold is left, and not lost
+    reply to that
     it returns or raises later        released, and waiters get a message  -
     it runs longer than at_most       free; another call may run           the hold is lost, as `on_lost` says
     the process dies                  held until at_most is over           -
@@ -151,17 +153,18 @@ class Once:
         handle, number, name = self._lock._handle, hold._number, self._lock.name
         status: int
         failed: Optional[RedlatchError] = None
-        if rest <= 0:
+        if rest <= 0 or hold._alive() is None:
             status = lib.redlatch_lock_release_as(handle, number)
             return failure(status, name) if status else None
+        self._lock._client._losses.leave(hold._serial)
         try:
             status = lib.redlatch_lock_extend(handle, number, rest)
             failed = failure(status, name) if status else None
         finally:
-            lib.redlatch_lock_leave(handle, number)
-        if isinstance(failed, LockLostError):
-            lib.redlatch_lock_release_as(handle, number)  # only this call knows the owner
-        return failed
+            if lib.redlatch_lock_leave(handle, number) == lib.REDLATCH_LOST:
+                lib.redlatch_lock_release_as(handle, number)  # only this call knows the owner
+        over = isinstance(failed, LockLostError) and failed.reason == "expired"  # at_least is, before the reply
+        return None if over else failed
 
     def __repr__(self) -> str:
         return f"<redlatch.Once {self.name!r}>"

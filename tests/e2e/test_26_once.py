@@ -104,21 +104,26 @@ def test_it_is_not_renewed_and_its_loss_is_raised(
     assert clients[0].stats()["held"] == 0
 
 
+@pytest.mark.parametrize("late_ms", [0, 200])
 def test_what_was_left_is_no_loss(
-    clients: Tuple[redlatch.Client, redlatch.Client], lock_name: str, caplog: pytest.LogCaptureFixture
+    proxy: Proxy, server: RedisServer, lock_name: str, caplog: pytest.LogCaptureFixture, late_ms: int
 ) -> None:
-    one, other = clients
+    """Also not if at_least is over before the reply that the lock stays locked for that time."""
     lost: List[redlatch.Hold] = []
-    with caplog.at_level(logging.WARNING, "redlatch"):
-        with one.once(lock_name, at_least=0.2, at_most=60, on_lost=lost.append) as hold:
-            assert hold is not None
-        assert not hold.lost and hold.count == 0
-        assert other.lock(lock_name).acquire(timeout=SOON)
-        after = one.lock(lock_name + "-after", lease=0.1)
-        assert after.acquire()  # losses are reported in order, and this one comes last
-        wait_until(lambda: caplog.records != [], SOON, "that loss")
-        with pytest.raises(redlatch.LockLostError):
-            after.release()
+    with redlatch.connect(proxy.url) as one, redlatch.connect(server.url) as other:
+        with caplog.at_level(logging.WARNING, "redlatch"):
+            with one.once(lock_name, at_least=0.15, at_most=60, on_lost=lost.append) as hold:
+                assert hold is not None
+                slow = proxy.delay(late_ms, direction="to_client")
+            slow.release()
+            assert not hold.lost and hold.count == 0
+            assert other.lock(lock_name).acquire(timeout=SOON)
+            after = one.lock(lock_name + "-after", lease=0.5)
+            assert after.acquire()  # losses are reported in order, and this one comes last
+            wait_until(lambda: caplog.records != [], SOON, "that loss")
+            with pytest.raises(redlatch.LockLostError):
+                after.release()
+        assert one.stats()["held"] == 0
     assert lost == [] and [f"{lock_name}-after" in record.getMessage() for record in caplog.records] == [True]
 
 

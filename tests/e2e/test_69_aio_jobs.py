@@ -110,6 +110,28 @@ def test_a_job_that_takes_too_long(run_in: Run, server: RedisServer, lock_name: 
     run_in(main)
 
 
+def test_at_least_that_is_over_before_the_reply(
+    run_in: Run, proxy: Proxy, server: RedisServer, lock_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main(world: World) -> None:
+        called: List[redlatch.aio.Hold] = []
+        async with redlatch.aio.connect(proxy.url) as client:
+            async with client.once(lock_name, at_least=0.15, at_most=60, on_lost=called.append) as hold:
+                assert hold is not None
+                slow = proxy.delay(200, direction="to_client")
+            slow.release()
+            assert not hold.lost and hold.count == 0
+            after = client.lock(lock_name + "-after", lease=0.5, on_lost=called.append)
+            assert await after.acquire()  # losses are reported in order, and this one comes last
+            await world.until(lambda: called, "for that loss")
+            assert [each._lock for each in called] == [after] and len(caplog.records) == 1
+            with pytest.raises(redlatch.LockLostError):
+                await after.release()
+            assert client.stats()["held"] == 0
+
+    run_in(main)
+
+
 def test_locked(run_in: Run, server: RedisServer, lock_name: str) -> None:
     async def main(world: World) -> None:
         async with redlatch.aio.connect(server.url) as client:

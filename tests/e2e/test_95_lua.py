@@ -8,13 +8,16 @@ import signal
 import time
 
 import pytest
-from support import RedisServer, RedissonShapedPeer, wait_until
+from support import Proxy, RedisServer, RedissonShapedPeer, wait_until
 from support.lua_programs import EXAMPLES, LUAS, ROOT, SOURCES, LuaProcess, play, scenes_of
 from support.wire import fields, subscribers
 
 ENDS = SOURCES / "ends.lua"
 # Scenes that talk with their test, or end in a way of their own.
-TALKING = ["binary_names", "late_renewal", "program_fails", "waits", "waits_in_coroutine", "waits_without_taking"]
+TALKING = [
+    "binary_names", "late_renewal", "once_with_a_late_reply", "program_fails", "waits", "waits_in_coroutine",
+    "waits_without_taking",
+]  # fmt: skip
 # Well below the lease of 30 s and the recheck every 5 s.
 SOON = 4.0
 
@@ -41,6 +44,17 @@ def test_binary_names(server: RedisServer, lua: str, lock_name: str) -> None:
         program.tell("seen")
         program.hear("done")
         assert program.end() == 0
+
+
+def test_once_with_a_late_reply(server: RedisServer, proxy: Proxy, lua: str, lock_name: str) -> None:
+    """A job has not failed if at_least is over before the reply that it stays locked for that time."""
+    with LuaProcess(lua, SOURCES / "basics.lua", proxy.url, "once_with_a_late_reply", lock_name) as program:
+        program.hear("running")
+        proxy.delay(300, direction="to_client")
+        program.tell("replies are late")
+        program.hear("done")
+        assert program.end() == 0
+    wait_until(lambda: server.admin.keys("*") == [])
 
 
 @pytest.mark.parametrize("scene", [scene for scene in scenes_of("ends") if scene not in TALKING])

@@ -211,6 +211,10 @@ function scenes.once(url, name)
     end)
     same(done, false)
     same(code, "lost")
+    same(other:once(name .. "-5", {at_most = 60}, function(held) assert(held:extend(600)) end), true)
+    same(other:lock(name .. "-5"):state().locked, false, "a longer lease")
+    same(other:once(name .. "-6", terms, function(held) assert(held:extend(5)) end), true)
+    check(other:lock(name .. "-6"):state().ttl > 58, "at_least counts from the grant, also after a shorter lease")
 
     raises("at_least is 9, at_most 5; expected at_least <= at_most", other.once, other, name,
         {at_least = 9, at_most = 5}, error)
@@ -219,8 +223,19 @@ function scenes.once(url, name)
     raises("at_last", other.once, other, name, {at_last = 5}, error)
     same(other:lock(name):force_release(), true)
     same(other:lock(name .. "-3"):force_release(), true)
+    same(other:lock(name .. "-6"):force_release(), true)
     other:lock(name .. "-4"):force_release() -- whose lease may last a moment longer on the server
     other:close()
+end
+
+-- The test delays the reply to the extension beyond at_least.
+function scenes.once_with_a_late_reply(url, name)
+    local client, kept = assert(redlatch.connect(url)), nil
+    same(client:once(name, {at_least = 0.2, at_most = 60}, function(held)
+        kept = held
+        same(stage.ask("running"), "replies are late")
+    end), true)
+    same(kept:lost(), false)
 end
 
 function scenes.binary_names(url, name)

@@ -90,6 +90,24 @@ function scenes.resigns_as_it_is_granted(url, name)
     end
 end
 
+-- The event of the grant, or of a failure, is collected, and the candidate resigns before it gets the event.
+function scenes.resigns_before_it_gets_its_event(url, name)
+    for _, fail in ipairs {false, true} do
+        local client, candidate, seen = stand(url, name)
+        if fail then
+            assert(client:cancel(candidate._tag))
+        end
+        local event = stage.next_event(client, "sleep 0.005")
+        candidate:resign()
+        same(candidate:step(event), true)
+        step_until(client, candidate, function() return candidate:is_over() end)
+        same(#seen, 0)
+        while client:lock(name):state().locked do -- what a cancelled acquire was granted is given back
+            os.execute("sleep 0.005")
+        end
+    end
+end
+
 function scenes.goes_on_after_an_error(url, name)
     local holder = assert(redlatch.connect(url)):lock(name)
     assert(holder:acquire())

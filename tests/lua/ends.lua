@@ -117,11 +117,51 @@ function scenes.explicit_owners(url, name)
     stage.collect()
     fails("timeout", stranger:acquire())
     same(two:hold_count(), 1, "held as long as one of them is used")
-    stage.raises("max_hold differs", client.lock, client, name, {owner = owner, max_hold = 5})
+    for setting, value in pairs {max_hold = 5, reentrant = false} do
+        stage.raises(setting .. " differs", client.lock, client, name, {owner = owner, [setting] = value})
+    end
+    stage.raises("reentrant is 1, a number", client.lock, client, name, {owner = owner, reentrant = 1})
+    same(client:lock(name, {owner = owner, max_hold = -1, reentrant = true, timeout = 0}):hold_count(), 1)
+    local spinning = client:spin_lock(name .. ":spin", {owner = owner, back_off_max = 1})
+    stage.raises("back_off_max differs", client.spin_lock, client, spinning:name(), {owner = owner})
+    local write = client:read_write_lock(name .. ":pair", {owner = owner}).write
+    stage.raises("max_hold differs", client.read_write_lock, client, write:name(), {owner = owner, max_hold = 5})
     two = nil
     stage.collect()
     same(stranger:acquire {timeout = 8}, true, "released with the last of them")
     same(stranger:release(), true)
+end
+
+-- The program goes on between the moment when an object is found to be garbage and its finaliser. In the second round
+-- the other lock of the pair is kept.
+function scenes.acquires_before_the_old_handle_is_finalised(url, name)
+    local client, owner, reader = assert(redlatch.connect(url)), {}, nil
+    local found = setmetatable({}, {__mode = "v"})
+    local function pair()
+        return client:read_write_lock(name, {owner = owner})
+    end
+    local function use(mode)
+        found.lock = pair()[mode]
+        assert(found.lock:acquire() and found.lock:release())
+    end
+    pcall(collectgarbage, "incremental", 100, 1) -- Lua 5.4 itself is generational, and runs all finalisers in one step
+    for _, mode in ipairs {"read", "write"} do
+        collectgarbage("stop")
+        use(mode)
+        for _ = 1, 100 do
+            client:lock(name) -- garbage whose finalisers run first
+        end
+        repeat
+            collectgarbage("step", 0)
+        until not found.lock
+        local lock = pair()[mode]
+        assert(lock:acquire())
+        collectgarbage("restart")
+        stage.collect()
+        same(lock:release(), true, "a release of what is still held")
+        reader = reader or pair().read
+    end
+    same(reader:hold_count(), 0)
 end
 
 function scenes.dropped_coroutine(url, name)

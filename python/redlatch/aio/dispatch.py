@@ -424,8 +424,10 @@ class AnyDispatcher(Generic[AnyLoop]):
         """Returns the exception for a status that is not OK. If a call has found a lock lost, the loss is logged here,
         after the events that came with the call's own: one of them may say since when the lease was over. A permit logs
         its loss itself."""
-        if call.status == _LOST and call.serial and isinstance(kept, LockHandle):
-            self.losses.found(call.serial, "lock", kept.name, reason_name(call.reason))
+        reason = reason_name(call.reason)
+        lost = call.status == _LOST and call.serial and self.losses.is_loss(call.serial, reason)
+        if lost and isinstance(kept, LockHandle):
+            self.losses.found(call.serial, "lock", kept.name, reason)
         return call.failure(name)
 
     def collect(self) -> None:
@@ -467,8 +469,9 @@ class AnyDispatcher(Generic[AnyLoop]):
         if status:
             call.message = text(record.message)
             call.reason = record.reason
-            if status == _LOST and call.serial:
-                self.losses.note(call.serial, reason_name(call.reason))
+            reason = reason_name(record.reason)
+            if status == _LOST and call.serial and self.losses.is_loss(call.serial, reason):
+                self.losses.note(call.serial, reason)
         if report is not None:
             call.value = report
         elif record.state:

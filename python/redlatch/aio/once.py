@@ -121,20 +121,23 @@ class Once:
         """Ends a turn on the server. This is completed even if the task is cancelled."""
         assert turn.hold is not None
         lock, number = self._lock, turn.hold._number
-        dispatcher = self._client._dispatcher
+        dispatcher, losses = self._client._dispatcher, self._client._losses
         rest = rest_ms(self._at_least_ms, turn.granted_at)
-        if rest <= 0:
+        if rest <= 0 or turn.hold._alive() is None:
             await lock._release(number)
             return
+        losses.leave(turn.hold._serial)
         try:
             start = lib.redlatch_lock_start_extend
             await dispatcher.change(start, lock._handle, number, rest, name=self._name, kept=lock)
-        except LockLostError:
-            dispatcher.give_back(lib.redlatch_lock_start_release, lock._handle, number, kept=lock)
-            raise
+        except LockLostError as lost:
+            if lost.reason != "expired":  # else at_least was over before the reply
+                raise
         finally:
-            lib.redlatch_lock_leave(lock._handle, number)
-            self._client._losses.released(turn.hold._serial, lock, number)
+            if lib.redlatch_lock_leave(lock._handle, number) == lib.REDLATCH_LOST:
+                # Only this call knows the owner.
+                dispatcher.give_back(lib.redlatch_lock_start_release, lock._handle, number, kept=lock)
+            losses.released(turn.hold._serial, lock, number)
 
     def __repr__(self) -> str:
         return f"<redlatch.aio.Once {self._name!r}>"
