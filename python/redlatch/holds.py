@@ -146,7 +146,7 @@ class BaseHold:
         name = self._lock.name
         record = self._first()  # keeps the memory of the text
         owner = text(record.owner)
-        if owner and not owner.startswith(self._lock._client.uuid):
+        if owner and not owner.startswith(self._lock._uuids()):
             raise ForkedError(f"this hold of lock {name!r} belongs to the parent process", lock_name=name)
         if self._lock._client.closed:
             end_if_program_ends()

@@ -209,6 +209,10 @@ class LockHandle:
                 return
         left_badly(f"the lock {self._name!r}", failed, error)
 
+    def _uuids(self) -> Tuple[str, ...]:
+        """Returns the uuids of the clients that hold this lock: the owner id of a hold begins with one of them."""
+        return (self._client.uuid,)
+
     def _number(self) -> int:
         """Returns the owner number to act for; 0 stands for this object."""
         raise NotImplementedError
