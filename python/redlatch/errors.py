@@ -202,6 +202,10 @@ _BY_STATUS: Dict[int, Type[RedlatchError]] = {
 _BY_GROUP: Dict[int, Type[RedlatchError]] = {3: UnreachableError, 4: ServerError}
 
 
+# The statuses of a release that was refused before anything was sent, and may be made again. If a multi lock over
+# several clients lacked memory, some members may have been released; the next release releases the others.
+REFUSED = (lib.REDLATCH_UNSUPPORTED, lib.REDLATCH_NO_MEMORY)
+
 # Only Python's garbage collector frees handles of the core. It may free a handle together with other garbage whose
 # finaliser then uses the handle.
 _COLLECTED = "this object is closed: Python is ending, or has collected it as garbage together with what uses it"

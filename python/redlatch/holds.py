@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, Optional
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, span_ms
 from redlatch.errors import (
+    REFUSED,
     ClosedError,
     ForkedError,
     LockLostError,
@@ -206,14 +207,17 @@ class Hold(BaseHold):
         confirmed = confirmation(confirm)
         if self._released or self._now() is None:
             self._raise_over()
-        self._released = True
         dispatcher = self._lock._client._losses.dispatcher()
+        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
+        # between.
+        self._released = True
         if dispatcher is not None:
             _, error = dispatcher.release(self._lock, self._number, confirmed)
         else:
             status: int = lib.redlatch_lock_release_with(self._lock._handle, self._number, confirmed)
             error = failure(status, self._lock.name) if status else None
         if error is not None:
+            self._released = error.status not in REFUSED
             self._raise_failed(error)
         self._lock._client._losses.released(self._serial, self._lock, self._number)
 

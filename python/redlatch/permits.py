@@ -14,6 +14,7 @@ from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.counts import Limited, whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
 from redlatch.errors import (
+    REFUSED,
     InvalidArgumentError,
     LockLostError,
     LockName,
@@ -176,9 +177,12 @@ class Permit(BasePermit):
             >>> permit.release()
         """
         self._check_not_released()
-        status: int = _release(self._semaphore._handle, self._encoded_id)
+        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
+        # between.
         self._released = True
+        status: int = _release(self._semaphore._handle, self._encoded_id)
         if status:
+            self._released = status not in REFUSED
             raise self._failed(status)
 
     def extend(self, seconds: Seconds) -> None:

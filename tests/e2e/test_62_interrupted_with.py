@@ -156,6 +156,31 @@ def test_left(
     assert place > 1, "there was no place to interrupt"
 
 
+RELEASED = [name for name in MANAGERS if name != "semaphore"]  # its permits have no owner that could release one
+
+
+@pytest.mark.parametrize("make", [MANAGERS[name] for name in RELEASED], ids=RELEASED)
+def test_released_inside(server: RedisServer, client: redlatch.Client, lock_name: str, make: Make) -> None:
+    """What release() did not release is released at the end of the block."""
+    place, struck = 0, True
+    while struck:
+        name = f"{lock_name}:{place}"
+        interrupter = Interrupter(place)
+        try:
+            with make(client, name) as held:
+                interrupter.arm()
+                held.release()
+                interrupter.disarm()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            interrupter.disarm()
+        nothing_is_held(server, name, place)
+        struck = interrupter.struck
+        place += 1
+    assert place > 1, "there was no place to interrupt"
+
+
 def test_several_acquired(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """The call returns all permits, or all of them are released."""
     place, struck = 0, True
