@@ -114,11 +114,14 @@ class BasePermit:
             ...     permit.check()
         """
         self._check_not_released()
+        if self._semaphore._standing(self._serial).state in _ALIVE:
+            return
         if self.lost:
             name, reason = self._semaphore.name, self.lost_reason
             lost = LockLostError(f"permit {self._id} of semaphore {name!r} was lost ({reason})", lock_name=name)
             lost.reason = reason
             raise lost
+        self._raise_released()  # by its id
 
     def __repr__(self) -> str:
         return f"<{self.PACKAGE}.Permit {self._id} of {self._semaphore.name!r}>"
@@ -128,8 +131,11 @@ class BasePermit:
 
     def _check_not_released(self) -> None:
         if self._released:
-            name = self._semaphore.name
-            raise NotOwnedError(f"permit {self._id} of semaphore {name!r} was released before", lock_name=name)
+            self._raise_released()
+
+    def _raise_released(self) -> NoReturn:
+        name = self._semaphore.name
+        raise NotOwnedError(f"permit {self._id} of semaphore {name!r} was released before", lock_name=name)
 
     def _found_lost(self, reason: Optional[LossReason]) -> None:
         what = f"permit {self._id} of"

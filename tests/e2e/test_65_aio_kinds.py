@@ -74,7 +74,9 @@ def test_permits_and_their_losses(run_in: Run, server: RedisServer, lock_name: s
                 with pytest.raises(redlatch.LockTimeoutError):
                     async with none:
                         raise AssertionError("there was no permit")
-                await inner.release()
+                await slots.release(inner.id)
+                with pytest.raises(redlatch.NotOwnedError, match="was released before"):
+                    inner.check()
                 with pytest.raises(redlatch.NotOwnedError):
                     await inner.release()
             with pytest.raises(redlatch.NotOwnedError):
