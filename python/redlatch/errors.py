@@ -211,10 +211,15 @@ REFUSED = (lib.REDLATCH_UNSUPPORTED, lib.REDLATCH_NO_MEMORY)
 _COLLECTED = "this object is closed: Python is ending, or has collected it as garbage together with what uses it"
 
 
+def main_thread_ended() -> bool:
+    """Returns whether the program is ending: from now on Python waits for no daemon thread."""
+    main = threading.main_thread()
+    return main is not None and not main.is_alive()
+
+
 def program_ends() -> bool:
     """Returns whether the program is ending, and the calling thread is a daemon, for which Python does not wait."""
-    main = threading.main_thread()
-    return main is not None and not main.is_alive() and threading.current_thread().daemon
+    return main_thread_ended() and threading.current_thread().daemon
 
 
 def end_if_program_ends() -> None:
