@@ -122,9 +122,8 @@ class Renewal:
         """Starts to push credentials into the client."""
         with self._guard:
             self._handle = handle
-            newest = self._newest
-        if newest is not None:
-            self._push(newest)
+            if self._newest is not None:
+                self._push(self._newest)
         if self._interval is not None:
             self._start()
 
@@ -158,11 +157,10 @@ class Renewal:
     def _next(self, given: Any) -> None:
         try:
             pair = pair_of(given)
-            with self._guard:
+            with self._guard:  # so that older credentials are not pushed after these
                 self._newest = pair
-                ready = self._handle is not None
-            if ready:
-                self._push(pair)
+                if self._handle is not None:
+                    self._push(pair)
         except Exception as error:  # must not end the provider's thread
             self._failed(error)
 
