@@ -26,7 +26,7 @@ Pair = Tuple[Optional[LockName], LockName]
 # The pause after which a provider that failed is called again, in seconds. Each further failure doubles it, up to the
 # interval.
 FIRST_PAUSE = 1.0
-# How long close() waits for the end of the thread, in seconds.
+# How long join() waits for the end of the thread, in seconds.
 END = 1.0
 
 
@@ -149,8 +149,11 @@ class Renewal:
 
     def stop(self) -> None:
         """Ends the thread, when the client is closed."""
-        thread = self._thread
         self._stop.set()
+
+    def join(self) -> None:
+        """Waits for the end of the thread, at most END: it may be in a call of the provider."""
+        thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(END)
 

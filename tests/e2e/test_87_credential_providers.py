@@ -229,6 +229,35 @@ def test_a_client_of_tasks_is_connected_again(server_of_user: RedisServer, proxy
     assert provider.calls == 3
 
 
+def test_a_loop_goes_on_while_a_slow_provider_is_waited_for(
+    server_of_user: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redlatch.credentials.END", 10)
+    called, go, gone_on = threading.Event(), threading.Event(), []
+
+    class Slow(Plain):
+        """Its second call waits for the loop."""
+
+        def get_credentials(self) -> Any:
+            """Returns the pair."""
+            if self.calls:
+                called.set()
+                gone_on.append(go.wait(5))
+            return super().get_credentials()
+
+    async def main() -> None:
+        client = redlatch.aio.connect(
+            url_of(server_of_user), credentials=Slow((NAME, "one")), credentials_interval=0.01
+        )
+        await client
+        assert called.wait(10)
+        asyncio.get_running_loop().call_later(0.05, go.set)
+        await client.close()
+
+    asyncio.run(main())
+    assert gone_on == [True] and "redlatch-credentials" not in threads()
+
+
 def test_a_forgotten_client(server_of_user: RedisServer, lock_name: str) -> None:
     """A forgotten client is collected although its provider and its thread live, and the thread ends. redis-py's Lock
     keeps the pool that it saw first, so a client of another test may live on."""
