@@ -492,9 +492,9 @@ class Lock(LockHandle):
         else:
             caller.idle_wait = None
         record = wait.record
+        record.status = _IDLE  # outside of the `try`, which undoes the acquire of the record
         hold = None
         try:
-            record.status = _IDLE
             status: int = _acquire(record, self._handle, number, lease_ms, wait_ms)
             while status == _AGAIN:
                 status = _acquire(record, self._handle, number, lease_ms, wait_ms)

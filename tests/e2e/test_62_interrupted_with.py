@@ -63,6 +63,18 @@ class Interrupter:
         self._places_left -= 1
 
 
+class BeforeTheGrant(Interrupter):
+    """Raises KeyboardInterrupt before an instruction of _obtain() up to the one that follows the acquire, as CPython
+    3.9 may."""
+
+    def _trace(self, frame: FrameType, event: str, _argument: Any) -> Any:
+        if frame.f_code.co_name == "_obtain":
+            frame.f_trace_opcodes = True
+            if event == "opcode" and "status" not in frame.f_locals:
+                self._pass()
+        return self._trace
+
+
 def made_semaphore(client: redlatch.Client, name: str) -> ContextManager[Any]:
     """A semaphore with two permits."""
     semaphore = client.semaphore(name)
@@ -177,6 +189,25 @@ def test_released_inside(server: RedisServer, client: redlatch.Client, lock_name
             interrupter.disarm()
         nothing_is_held(server, name, place)
         struck = interrupter.struck
+        place += 1
+    assert place > 1, "there was no place to interrupt"
+
+
+def test_an_acquire_that_was_not_made_is_not_undone(client: redlatch.Client, lock_name: str) -> None:
+    place, struck = 0, True
+    while struck:
+        lock = client.lock(f"{lock_name}:{place}")
+        assert lock.acquire()
+        interrupter = BeforeTheGrant(place)
+        try:
+            interrupter.arm()
+            lock.acquire()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            interrupter.disarm()
+        struck = interrupter.struck
+        assert lock.hold_count() == (1 if struck else 2), f"interrupted at place {place}"
         place += 1
     assert place > 1, "there was no place to interrupt"
 
