@@ -208,8 +208,7 @@ class Hold(BaseHold):
         if self._released or self._now() is None:
             self._raise_over()
         dispatcher = self._lock._client._losses.dispatcher()
-        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
-        # between.
+        # From here to the release nothing is called, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         self._released = True
         if dispatcher is not None:
             _, error = dispatcher.release(self._lock, self._number, confirmed)

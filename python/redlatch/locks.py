@@ -438,8 +438,7 @@ class Lock(LockHandle):
                 self.__exit__(type(interrupt), interrupt, None)
                 raise
             error = interrupted = interrupt
-        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
-        # between.
+        # From here to the release nothing is called, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         number = number if hold is None else hold._number
         failed: Optional[RedlatchError] = None
         if hold is None or not hold._released:

@@ -183,8 +183,7 @@ class Permit(BasePermit):
             >>> permit.release()
         """
         self._check_not_released()
-        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
-        # between.
+        # From here to the release nothing is called, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         self._released = True
         status: int = _release(self._semaphore._handle, self._encoded_id)
         if status:
@@ -224,7 +223,7 @@ class Permit(BasePermit):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        # Nothing is called before the release, so Python runs no signal handler, and Ctrl-C cannot come in between.
+        # Nothing is called before the release, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         status: int = 0 if self._released else _release(self._semaphore._handle, self._encoded_id)
         self._released = True
         if status:
@@ -568,8 +567,7 @@ class PermitSemaphore(PermitHandle):
                 self.__exit__(type(interrupt), interrupt, None)
                 raise
             error = interrupted = interrupt
-        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
-        # between.
+        # From here to the release nothing is called, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         permit = entry[1]
         status: int = 0 if permit._released else _release(self._handle, permit._encoded_id)
         permit._released = True

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C while a `with` is entered or left: nothing stays held.
 
-Python checks for signals after each call of a C function and at the beginning of each Python function. The tests raise
-KeyboardInterrupt at each of these places in redlatch's code, one after the other. The only place left out is the
-beginning of the outermost function, such as `__exit__`, where redlatch can do nothing.
+From 3.10 on Python checks for signals after each call of a C function and at the beginning of each Python function; 3.9
+also checks between other instructions. The tests raise KeyboardInterrupt at each place of 3.10 in redlatch's code, one
+after the other. The only place left out is the beginning of the outermost function, such as `__exit__`, where redlatch
+can do nothing.
 """
 
 from __future__ import annotations
