@@ -498,6 +498,7 @@ class Client(Jobs):
         self._end.detach()
         if self._renewal is not None:
             self._renewal.stop()
+            self._renewal.join()
         self._losses.join()
         if status:
             raise failure(status)
@@ -535,4 +536,5 @@ def _end(losses: Losses, renewal: Optional[Renewal]) -> None:
     losses.close()
     if renewal is not None:
         renewal.stop()
+        renewal.join()
     losses.join()

@@ -26,7 +26,7 @@ Pair = Tuple[Optional[LockName], LockName]
 # The pause after which a provider that failed is called again, in seconds. Each further failure doubles it, up to the
 # interval.
 FIRST_PAUSE = 1.0
-# How long close() waits for the end of the thread, in seconds.
+# How long join() waits for the end of the thread, in seconds.
 END = 1.0
 
 
@@ -122,9 +122,8 @@ class Renewal:
         """Starts to push credentials into the client."""
         with self._guard:
             self._handle = handle
-            newest = self._newest
-        if newest is not None:
-            self._push(newest)
+            if self._newest is not None:
+                self._push(self._newest)
         if self._interval is not None:
             self._start()
 
@@ -150,19 +149,21 @@ class Renewal:
 
     def stop(self) -> None:
         """Ends the thread, when the client is closed."""
-        thread = self._thread
         self._stop.set()
+
+    def join(self) -> None:
+        """Waits for the end of the thread, at most END: it may be in a call of the provider."""
+        thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(END)
 
     def _next(self, given: Any) -> None:
         try:
             pair = pair_of(given)
-            with self._guard:
+            with self._guard:  # so that older credentials are not pushed after these
                 self._newest = pair
-                ready = self._handle is not None
-            if ready:
-                self._push(pair)
+                if self._handle is not None:
+                    self._push(pair)
         except Exception as error:  # must not end the provider's thread
             self._failed(error)
 

@@ -202,15 +202,24 @@ _BY_STATUS: Dict[int, Type[RedlatchError]] = {
 _BY_GROUP: Dict[int, Type[RedlatchError]] = {3: UnreachableError, 4: ServerError}
 
 
+# The statuses of a release that was refused before anything was sent, and may be made again. If a multi lock over
+# several clients lacked memory, some members may have been released; the next release releases the others.
+REFUSED = (lib.REDLATCH_UNSUPPORTED, lib.REDLATCH_NO_MEMORY)
+
 # Only Python's garbage collector frees handles of the core. It may free a handle together with other garbage whose
 # finaliser then uses the handle.
 _COLLECTED = "this object is closed: Python is ending, or has collected it as garbage together with what uses it"
 
 
+def main_thread_ended() -> bool:
+    """Returns whether the program is ending: from now on Python waits for no daemon thread."""
+    main = threading.main_thread()
+    return main is not None and not main.is_alive()
+
+
 def program_ends() -> bool:
     """Returns whether the program is ending, and the calling thread is a daemon, for which Python does not wait."""
-    main = threading.main_thread()
-    return main is not None and not main.is_alive() and threading.current_thread().daemon
+    return main_thread_ended() and threading.current_thread().daemon
 
 
 def end_if_program_ends() -> None:

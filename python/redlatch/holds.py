@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, Optional
 from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.durations import Seconds, span_ms
 from redlatch.errors import (
+    REFUSED,
     ClosedError,
     ForkedError,
     LockLostError,
@@ -146,7 +147,7 @@ class BaseHold:
         name = self._lock.name
         record = self._first()  # keeps the memory of the text
         owner = text(record.owner)
-        if owner and not owner.startswith(self._lock._client.uuid):
+        if owner and not owner.startswith(self._lock._uuids()):
             raise ForkedError(f"this hold of lock {name!r} belongs to the parent process", lock_name=name)
         if self._lock._client.closed:
             end_if_program_ends()
@@ -206,14 +207,16 @@ class Hold(BaseHold):
         confirmed = confirmation(confirm)
         if self._released or self._now() is None:
             self._raise_over()
-        self._released = True
         dispatcher = self._lock._client._losses.dispatcher()
+        # From here to the release nothing is called, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
+        self._released = True
         if dispatcher is not None:
             _, error = dispatcher.release(self._lock, self._number, confirmed)
         else:
             status: int = lib.redlatch_lock_release_with(self._lock._handle, self._number, confirmed)
             error = failure(status, self._lock.name) if status else None
         if error is not None:
+            self._released = error.status not in REFUSED
             self._raise_failed(error)
         self._lock._client._losses.released(self._serial, self._lock, self._number)
 

@@ -209,6 +209,10 @@ class LockHandle:
                 return
         left_badly(f"the lock {self._name!r}", failed, error)
 
+    def _uuids(self) -> Tuple[str, ...]:
+        """Returns the uuids of the clients that hold this lock: the owner id of a hold begins with one of them."""
+        return (self._client.uuid,)
+
     def _number(self) -> int:
         """Returns the owner number to act for; 0 stands for this object."""
         raise NotImplementedError
@@ -434,8 +438,7 @@ class Lock(LockHandle):
                 self.__exit__(type(interrupt), interrupt, None)
                 raise
             error = interrupted = interrupt
-        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
-        # between.
+        # From here to the release nothing is called, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         number = number if hold is None else hold._number
         failed: Optional[RedlatchError] = None
         if hold is None or not hold._released:
@@ -488,9 +491,9 @@ class Lock(LockHandle):
         else:
             caller.idle_wait = None
         record = wait.record
+        record.status = _IDLE  # outside of the `try`, which undoes the acquire of the record
         hold = None
         try:
-            record.status = _IDLE
             status: int = _acquire(record, self._handle, number, lease_ms, wait_ms)
             while status == _AGAIN:
                 status = _acquire(record, self._handle, number, lease_ms, wait_ms)

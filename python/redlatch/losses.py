@@ -17,7 +17,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Callable, List, Literal, Optional, Protocol, Tuple, TypeVar, Union
 
 from redlatch._ffi import FOREVER, CData, lib, new_record, text
-from redlatch.errors import LockName, LossReason, reason_name
+from redlatch.errors import LockName, LossReason, program_ends, reason_name
 from redlatch.expected import Expected
 from redlatch.green import hub_here, patched, refuse_eventlet
 
@@ -320,8 +320,21 @@ def _watch(handle: CData, losses_of: weakref.ref[Losses]) -> None:
         if status:
             losses.closed()
             return
-        take_event(record, losses)
+        try:
+            take_event(record, losses)
+        except BaseException as error:  # of a logging handler, or the SystemExit of a function of on_lost
+            if isinstance(error, SystemExit) and program_ends():
+                return
+            _report(error)
         del losses
+
+
+def _report(error: BaseException) -> None:
+    """Reports an exception in the watching thread. The thread goes on, because later losses have to be found, too."""
+    try:
+        logger.error("the handling of a loss ended with %s", type(error).__name__, exc_info=error)
+    except Exception:  # of a logging handler
+        threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
 
 
 def take_event(record: CData, losses: KnownLosses) -> None:

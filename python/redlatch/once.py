@@ -125,9 +125,9 @@ class Once:
         traceback: Optional[TracebackType],
     ) -> None:
         number = current().number
-        # Another thread than the one that entered a block may leave it. If several blocks are open, a block whose
-        # job was skipped is taken first, so that a running job keeps its lock.
-        turn = max(self._turns, key=lambda each: (each.hold is None, each.thread == number, each.granted_at))
+        # A thread leaves its own innermost block. A thread without one leaves a block that another thread entered;
+        # there a block whose job was skipped is taken first, so that a running job keeps its lock.
+        turn = max(self._turns, key=lambda each: (each.thread == number, each.hold is None, each.granted_at))
         self._turns.remove(turn)
         self._finish(turn, error)
 

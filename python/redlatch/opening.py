@@ -98,8 +98,8 @@ def open_handle(given: Dict[str, Any]) -> Tuple[CData, Optional[Renewal]]:
         raise TypeError(f"url is of type {type(url).__name__}; expected str or None")
     if not isinstance(tuning, (Tuning, type(None))):
         raise TypeError(f"tuning is {tuning!r}, of type {type(tuning).__name__}; expected redlatch.Tuning or None")
-    renewal = _renewal(given)
-    options, alive = client_options({**given, **vars(tuning or Tuning())})
+    renewal, first = _renewal(given)
+    options, alive = client_options({**given, **first, **vars(tuning or Tuning())})
     client_out = ffi.new("redlatch_client **")
     status: int = lib.redlatch_client_open(ffi.NULL if url is None else c_string(url, "url"), options, client_out)
     alive.clear()
@@ -108,17 +108,17 @@ def open_handle(given: Dict[str, Any]) -> Tuple[CData, Optional[Renewal]]:
     return client_out[0], renewal
 
 
-def _renewal(given: Dict[str, Any]) -> Optional[Renewal]:
-    """Returns the Renewal of the provider among the arguments, or None without one. Adds the provider's first
-    credentials to the arguments."""
+def _renewal(given: Dict[str, Any]) -> Tuple[Optional[Renewal], Dict[str, Any]]:
+    """Returns the Renewal of the provider among the arguments, and its first credentials as arguments; None and nothing
+    without a provider."""
     provider, interval = given["credentials"], given["credentials_interval"]
     if provider is None:
         if interval is not None:
             raise InvalidArgumentError(f"credentials_interval is {interval!r}; expected credentials with it")
-        return None
+        return None, {}
     for argument in ("username", "password"):
         if given[argument] is not None:
             raise InvalidArgumentError(f"{argument} and credentials are both given; expected one of the two")
     renewal = Renewal(provider, interval)
-    given["username"], given["password"] = renewal.first()
-    return renewal
+    username, password = renewal.first()
+    return renewal, {"username": username, "password": password}

@@ -14,6 +14,7 @@ from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.counts import Limited, whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
 from redlatch.errors import (
+    REFUSED,
     InvalidArgumentError,
     LockLostError,
     LockName,
@@ -113,11 +114,14 @@ class BasePermit:
             ...     permit.check()
         """
         self._check_not_released()
+        if self._semaphore._standing(self._serial).state in _ALIVE:
+            return
         if self.lost:
             name, reason = self._semaphore.name, self.lost_reason
             lost = LockLostError(f"permit {self._id} of semaphore {name!r} was lost ({reason})", lock_name=name)
             lost.reason = reason
             raise lost
+        self._raise_released()  # by its id
 
     def __repr__(self) -> str:
         return f"<{self.PACKAGE}.Permit {self._id} of {self._semaphore.name!r}>"
@@ -127,8 +131,11 @@ class BasePermit:
 
     def _check_not_released(self) -> None:
         if self._released:
-            name = self._semaphore.name
-            raise NotOwnedError(f"permit {self._id} of semaphore {name!r} was released before", lock_name=name)
+            self._raise_released()
+
+    def _raise_released(self) -> NoReturn:
+        name = self._semaphore.name
+        raise NotOwnedError(f"permit {self._id} of semaphore {name!r} was released before", lock_name=name)
 
     def _found_lost(self, reason: Optional[LossReason]) -> None:
         what = f"permit {self._id} of"
@@ -176,9 +183,11 @@ class Permit(BasePermit):
             >>> permit.release()
         """
         self._check_not_released()
-        status: int = _release(self._semaphore._handle, self._encoded_id)
+        # From here to the release nothing is called, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         self._released = True
+        status: int = _release(self._semaphore._handle, self._encoded_id)
         if status:
+            self._released = status not in REFUSED
             raise self._failed(status)
 
     def extend(self, seconds: Seconds) -> None:
@@ -214,7 +223,7 @@ class Permit(BasePermit):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        # Nothing is called before the release, so Python runs no signal handler, and Ctrl-C cannot come in between.
+        # Nothing is called before the release, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         status: int = 0 if self._released else _release(self._semaphore._handle, self._encoded_id)
         self._released = True
         if status:
@@ -558,8 +567,7 @@ class PermitSemaphore(PermitHandle):
                 self.__exit__(type(interrupt), interrupt, None)
                 raise
             error = interrupted = interrupt
-        # From here to the release nothing is called, so Python runs no signal handler, and Ctrl-C cannot come in
-        # between.
+        # From here to the release nothing is called, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         permit = entry[1]
         status: int = 0 if permit._released else _release(self._handle, permit._encoded_id)
         permit._released = True

@@ -204,7 +204,7 @@ class Semaphore(Limited):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        # Nothing is called before the release, so Python runs no signal handler, and Ctrl-C cannot come in between.
+        # Nothing is called before the release, so Python, from 3.10 on, raises no KeyboardInterrupt in between.
         status: int = _release(self._handle, 1)
         if status:
             left_badly(f"the semaphore {self._name!r}", failure(status, self._name), error)

@@ -131,6 +131,27 @@ def test_one_server_down(
     wait_until(on_all, 5.0, "the third server to take part again")
 
 
+def test_a_hold_that_the_first_server_has_no_part_in_ends_as_any_other(
+    servers: List[RedisServer], open_clients: OpenClients, lock_name: str
+) -> None:
+    """Its owner id is that of another client than the first member's."""
+    lock = over(open_clients(servers), lock_name)
+    servers[0].stop()
+    with lock as hold:
+        hold.check()
+    with pytest.raises(redlatch.NotOwnedError, match="released already"):
+        hold.check()
+    lock.acquire()
+    lost = lock.held()
+    assert lost is not None
+    for server in servers[1:]:
+        server.admin.delete(lock_name)
+    with pytest.raises(redlatch.LockLostError):
+        lock.release()
+    with pytest.raises(redlatch.LockLostError, match="missing"):
+        lost.check()
+
+
 @pytest.mark.parametrize("paused", [0, 2])
 def test_one_server_paused_is_not_waited_for_and_nothing_stays_behind(
     servers: List[RedisServer], open_clients: OpenClients, lock_name: str, paused: int

@@ -18,7 +18,7 @@ from redis import exceptions
 from redis.asyncio.lock import Lock as TheirLock
 from redlatch.compat import redis_py, redis_py_asyncio
 from redlatch.compat.redis_py_asyncio import Lock
-from support import RedisServer, closed_port, wait_until
+from support import Proxy, RedisServer, closed_port, wait_until
 from support.wire import remaining_ms
 
 Body = Callable[[redis.asyncio.Redis], Awaitable[Any]]
@@ -128,6 +128,19 @@ def test_a_loss_and_the_end_of_a_block(server: RedisServer, lock_name: str) -> N
             await theirs.delete(lock_name)
         with pytest.raises(exceptions.LockError):
             lock.extend(5)
+
+    run(server, body)
+
+
+def test_a_grant_that_comes_too_late(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
+    async def body(_theirs: redis.asyncio.Redis) -> None:
+        async with redlatch.aio.connect(proxy.url) as client:
+            lock = Lock(client, lock_name, timeout=0.1)
+            slow = proxy.delay(200)
+            with pytest.raises(exceptions.LockNotOwnedError, match="cannot acquire") as caught:
+                await lock.acquire()
+            assert isinstance(caught.value.__cause__, redlatch.LockLostError)
+            slow.release()
 
     run(server, body)
 

@@ -298,6 +298,20 @@ def test_a_server_that_does_not_answer(proxy: Proxy, lock_name: str) -> None:
         lock.release()
 
 
+def test_a_grant_that_comes_too_late(proxy: Proxy, lock_name: str) -> None:
+    """It is given back."""
+    with redis.Redis.from_url(proxy.url, socket_timeout=5) as theirs:
+        lock = Lock(theirs, lock_name, timeout=0.1)
+        assert not lock.locked()
+        slow = proxy.delay(200)
+        with pytest.raises(exceptions.LockNotOwnedError, match="cannot acquire") as caught:
+            lock.acquire()
+        assert isinstance(caught.value.__cause__, redlatch.LockLostError)
+        slow.release()
+        with Lock(theirs, lock_name, timeout=60, blocking_timeout=SOON) as other:
+            assert other.owned()
+
+
 def test_what_the_server_refuses(server: RedisServer, theirs: redis.Redis, lock_name: str) -> None:
     theirs.rpush(lock_name, "x")
     with pytest.raises(exceptions.ResponseError):

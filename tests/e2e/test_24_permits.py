@@ -413,6 +413,8 @@ def test_a_permit_that_vanished_is_lost(server: RedisServer, lock_name: str) -> 
         event = permit.lost_event
         slots.delete()
         assert event.wait(5.0) and permit.lost
+        with pytest.raises(redlatch.LockLostError, match="missing"):
+            permit.check()
         with pytest.raises(redlatch.LockLostError):
             slots.release(permit)
 
@@ -444,7 +446,10 @@ def test_with_the_semaphore_itself(slots: redlatch.PermitSemaphore) -> None:
         slots.release(permit.id)
         raise KeyError("the block's own")
     with pytest.raises(redlatch.RedlatchError), slots as permit:
+        permit.check()
         slots.release(permit.id)
+        with pytest.raises(redlatch.NotOwnedError, match="was released before"):
+            permit.check()
     assert slots.available() == 2
 
 

@@ -153,8 +153,8 @@ def test_an_error_names_who_may_release(client: redlatch.Client, lock_name: str)
 
 
 def test_a_turn_is_left_on_another_thread(client: redlatch.Client, lock_name: str) -> None:
-    """Which of several blocks a thread leaves is not known. A skipped block is assumed first, so that a running job
-    keeps its lock."""
+    """Which of several blocks a thread leaves is not known. Its own is assumed first, and then a skipped one, so that a
+    running job keeps its lock."""
     once = client.once(lock_name, at_most=30)
     with threads(3) as (one, two, three):
         assert one.do(once.__enter__) is not None
@@ -164,6 +164,12 @@ def test_a_turn_is_left_on_another_thread(client: redlatch.Client, lock_name: st
             assert client.inspect(lock_name).locked is (leaver is three)
         assert one.do(once.__enter__) is not None
         three.do(leave, once)
+        assert one.do(once.__enter__) is not None
+        assert two.do(once.__enter__) is None and one.do(once.__enter__) is None
+        for locked in (True, False):  # the inner block of `one` was skipped
+            one.do(leave, once)
+            assert client.inspect(lock_name).locked is locked
+        two.do(leave, once)
     assert client.stats()["held"] == 0 and not client.inspect(lock_name).locked
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
@@ -251,6 +252,9 @@ def test_what_cannot_be_unconfirmed_is_refused(
     both = redlatch.multi_lock(client.lock(lock_name), client.lock(lock_name + ":2"))
     with both, pytest.raises(redlatch.UnsupportedError, match="several names"):
         both.release(confirm=False)
+    with both as hold, pytest.raises(redlatch.UnsupportedError, match="several names"):
+        hold.release(confirm=False)
+    assert hold.count == 0 and not both.state().locked, "the end of the block has released it"
     (careful,) = open_clients([server], min_replicas=1)
     with pytest.raises(redlatch.UnsupportedError, match="min_replicas"):
         careful.lock(lock_name, confirm_release=False)
@@ -301,5 +305,28 @@ def test_tasks(
             owner = held.owner
         (message,) = warnings(caplog)
         assert f'"{lock_name}:lost"' in message and owner in message
+
+    run_in(main)
+
+
+def test_what_is_refused_in_a_task_stays_to_be_released(
+    run_in: Callable[..., Any], server: RedisServer, lock_name: str
+) -> None:
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(server.url) as client:
+            both = redlatch.aio.multi_lock(client.lock(lock_name), client.lock(lock_name + ":2"))
+            async with both as hold:
+                with pytest.raises(redlatch.UnsupportedError, match="several names"):
+                    await hold.release(confirm=False)
+                with pytest.raises(RuntimeError, match="another event loop"):
+                    Call(lambda: asyncio.run(hold.release())).result()
+                assert hold.count == 1
+            assert hold.count == 0 and not (await both.state()).locked
+            slots = client.permit_semaphore(lock_name + ":slots", limit=1)
+            async with slots as permit:
+                with pytest.raises(RuntimeError, match="another event loop"):
+                    Call(lambda: asyncio.run(permit.release())).result()
+                permit.check()
+            assert await slots.available() == 1
 
     run_in(main)

@@ -280,6 +280,41 @@ def test_a_callable_of_a_nested_hold_and_of_a_failing_one(
     assert failed.getMessage() == f"on_lost of the lock '{lock_name}' failed" and failed.exc_info
 
 
+def test_the_watching_thread_outlives_what_is_raised_in_it(
+    client: redlatch.Client, lock_name: str, logged: List[logging.LogRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A callable may call sys.exit(), and a handler of the log may raise."""
+    uncaught: List[Any] = []
+    kept: List[redlatch.Lock] = []
+    monkeypatch.setattr(threading, "excepthook", uncaught.append)
+
+    class Full(Records):
+        """Raises."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            """Raises."""
+            raise OSError("the disk is full")
+
+    def lose(on_lost: Any) -> threading.Event:
+        lock = client.lock(lock_name, lease=0.1, owner="handle", on_lost=on_lost, timeout=SOON)
+        assert lock.acquire()
+        kept.append(lock)
+        held = lock.held()
+        assert held is not None
+        return held.lost_event
+
+    lose(lambda hold: sys.exit("of the callable"))
+    wait_until(lambda: [each for each in logged if each.levelno == logging.ERROR and each.exc_info], SOON, "the log")
+    full = Full()
+    logging.getLogger("redlatch").addHandler(full)
+    try:
+        lose("log")
+        wait_until(lambda: [each.exc_type for each in uncaught] == [OSError], SOON, "the hook")
+    finally:
+        logging.getLogger("redlatch").removeHandler(full)
+    assert lose("log").wait(SOON)
+
+
 def test_a_callable_of_a_thread_that_ended(client: redlatch.Client, lock_name: str) -> None:
     called: List[Any] = []
     lock = client.lock(lock_name, on_lost=lambda hold: called.append(hold.lost_reason))

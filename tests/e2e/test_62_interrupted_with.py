@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C while a `with` is entered or left: nothing stays held.
 
-Python checks for signals after each call of a C function and at the beginning of each Python function. The tests raise
-KeyboardInterrupt at each of these places in redlatch's code, one after the other. The only place left out is the
-beginning of the outermost function, such as `__exit__`, where redlatch can do nothing.
+From 3.10 on Python checks for signals after each call of a C function and at the beginning of each Python function; 3.9
+also checks between other instructions. The tests raise KeyboardInterrupt at each place of 3.10 in redlatch's code, one
+after the other. The only place left out is the beginning of the outermost function, such as `__exit__`, where redlatch
+can do nothing.
 """
 
 from __future__ import annotations
@@ -61,6 +62,18 @@ class Interrupter:
             self.disarm()
             raise KeyboardInterrupt
         self._places_left -= 1
+
+
+class BeforeTheGrant(Interrupter):
+    """Raises KeyboardInterrupt before an instruction of _obtain() up to the one that follows the acquire, as CPython
+    3.9 may."""
+
+    def _trace(self, frame: FrameType, event: str, _argument: Any) -> Any:
+        if frame.f_code.co_name == "_obtain":
+            frame.f_trace_opcodes = True
+            if event == "opcode" and "status" not in frame.f_locals:
+                self._pass()
+        return self._trace
 
 
 def made_semaphore(client: redlatch.Client, name: str) -> ContextManager[Any]:
@@ -152,6 +165,50 @@ def test_left(
             interrupter.disarm()
         nothing_is_held(server, name, place)
         struck = interrupter.struck
+        place += 1
+    assert place > 1, "there was no place to interrupt"
+
+
+RELEASED = [name for name in MANAGERS if name != "semaphore"]  # its permits have no owner that could release one
+
+
+@pytest.mark.parametrize("make", [MANAGERS[name] for name in RELEASED], ids=RELEASED)
+def test_released_inside(server: RedisServer, client: redlatch.Client, lock_name: str, make: Make) -> None:
+    """What release() did not release is released at the end of the block."""
+    place, struck = 0, True
+    while struck:
+        name = f"{lock_name}:{place}"
+        interrupter = Interrupter(place)
+        try:
+            with make(client, name) as held:
+                interrupter.arm()
+                held.release()
+                interrupter.disarm()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            interrupter.disarm()
+        nothing_is_held(server, name, place)
+        struck = interrupter.struck
+        place += 1
+    assert place > 1, "there was no place to interrupt"
+
+
+def test_an_acquire_that_was_not_made_is_not_undone(client: redlatch.Client, lock_name: str) -> None:
+    place, struck = 0, True
+    while struck:
+        lock = client.lock(f"{lock_name}:{place}")
+        assert lock.acquire()
+        interrupter = BeforeTheGrant(place)
+        try:
+            interrupter.arm()
+            lock.acquire()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            interrupter.disarm()
+        struck = interrupter.struck
+        assert lock.hold_count() == (1 if struck else 2), f"interrupted at place {place}"
         place += 1
     assert place > 1, "there was no place to interrupt"
 

@@ -277,6 +277,36 @@ def test_a_client_that_nobody_closed_releases_when_it_is_collected(
     run_in(main)
 
 
+LOOP_IN_A_DAEMON = """
+import sys, threading, redlatch.aio, {}
+async def main():
+    async with redlatch.aio.connect(sys.argv[1]) as client, client.lock(sys.argv[2]):
+        held.set()
+        await {}(100)
+held = threading.Event()
+threading.Thread(target=lambda: {}, daemon=True).start()
+held.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("asyncio", "asyncio.sleep", "asyncio.run(main())"),
+        ("asyncio, uvloop", "asyncio.sleep", "uvloop.run(main())"),
+        ("trio", "trio.sleep", "trio.run(main)"),
+    ],
+    ids=RUNNERS,
+)
+def test_a_client_of_a_loop_in_a_daemon_thread_releases_when_python_ends(
+    server: RedisServer, lock_name: str, words: Any
+) -> None:
+    command = [sys.executable, "-X", "dev", "-c", LOOP_IN_A_DAEMON.format(*words), server.url, lock_name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not server.client().exists(lock_name)
+
+
 def test_opening(run_in: Run, server: RedisServer, lock_name: str) -> None:
     async def main(world: World) -> None:
         client = redlatch.aio.connect(server.url)

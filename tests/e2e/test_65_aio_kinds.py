@@ -74,7 +74,9 @@ def test_permits_and_their_losses(run_in: Run, server: RedisServer, lock_name: s
                 with pytest.raises(redlatch.LockTimeoutError):
                     async with none:
                         raise AssertionError("there was no permit")
-                await inner.release()
+                await slots.release(inner.id)
+                with pytest.raises(redlatch.NotOwnedError, match="was released before"):
+                    inner.check()
                 with pytest.raises(redlatch.NotOwnedError):
                     await inner.release()
             with pytest.raises(redlatch.NotOwnedError):
@@ -145,6 +147,23 @@ def test_locks_over_several_servers(run_in: Run, servers: List[RedisServer], loc
             await each.close()
         for server in servers:
             assert not server.client().exists(lock_name)
+
+    run_in(main)
+
+
+def test_a_hold_that_the_first_server_has_no_part_in_ends_as_any_other(
+    run_in: Run, servers: List[RedisServer], lock_name: str
+) -> None:
+    async def main(world: World) -> None:
+        clients = [redlatch.aio.connect(each.url, lazy=True) for each in servers]
+        lock = redlatch.aio.redlock(*(each.lock(lock_name) for each in clients))
+        servers[0].stop()
+        async with lock as held:
+            held.check()
+        with pytest.raises(redlatch.NotOwnedError, match="released already"):
+            held.check()
+        for each in clients:
+            await each.close()
 
     run_in(main)
 

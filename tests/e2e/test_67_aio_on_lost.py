@@ -152,10 +152,20 @@ def test_both_at_once_in_asyncio(server: RedisServer, lock_name: str) -> None:
                         assert held.lost
                         task.cancel()
 
-            working = asyncio.create_task(work())
-            with pytest.raises(asyncio.CancelledError):
-                await working
-            assert working.cancelled()
+            async def work_to_the_end() -> None:
+                async with client.lock(lock_name, on_lost="cancel") as held:
+                    task = asyncio.current_task()
+                    assert task is not None
+                    server.admin.delete(lock_name)
+                    while not held.lost:
+                        time.sleep(0.005)
+                    asyncio.get_running_loop().call_soon(task.cancel)  # comes while the block is left
+
+            for function in (work, work_to_the_end):
+                working = asyncio.create_task(function())
+                with pytest.raises(asyncio.CancelledError):
+                    await working
+                assert working.cancelled()
             with pytest.raises(redlatch.LockLostError):
                 async with asyncio.timeout(30):
                     async with client.lock(lock_name, on_lost="cancel"):

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
 import subprocess
 import threading
-from typing import Any, Callable, Iterator, List, Optional, Type
+from typing import Any, Callable, Iterator, List, Optional, Type, Union
 
 import pytest
 import redlatch
-from support import RedisServer, wait_until
+import redlatch.aio
+from support import Proxy, RedisServer, wait_until
 from support.lua_programs import LUAS, environment
 
 NAME = "provided"
@@ -26,9 +28,9 @@ def server_of_user_fixture(server: RedisServer) -> Iterator[RedisServer]:
     server.admin.execute_command("ACL", "DELUSER", NAME)
 
 
-def url_of(server: RedisServer) -> str:
+def url_of(server: Union[RedisServer, Proxy]) -> str:
     """Returns the server's URL without credentials."""
-    return f"redis://127.0.0.1:{server.port}"
+    return "redis://{}:{}".format(*server.address)
 
 
 def change_password(server: RedisServer, password: str) -> None:
@@ -204,6 +206,56 @@ def test_what_is_refused_at_once(
     with pytest.raises(error, match=words):
         redlatch.connect(url_of(server_of_user), **{**provider, **options})
     assert threads() == before
+
+
+def test_a_client_of_tasks_is_connected_again(server_of_user: RedisServer, proxy: Proxy, lock_name: str) -> None:
+    """After a failure, and by two tasks at once. The provider is called each time."""
+    provider = Plain((NAME, "one"))
+
+    async def main() -> None:
+        client = redlatch.aio.connect(url_of(proxy), credentials=provider, credentials_interval=60)
+        refused = proxy.refuse()
+        with pytest.raises(redlatch.UnreachableError):
+            await client
+        refused.release()
+
+        async def use() -> bool:
+            return await (await client).lock(lock_name).acquire(blocking=False)
+
+        assert sorted(await asyncio.gather(use(), use())) == [False, True]
+        await client.close()
+
+    asyncio.run(main())
+    assert provider.calls == 3
+
+
+def test_a_loop_goes_on_while_a_slow_provider_is_waited_for(
+    server_of_user: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("redlatch.credentials.END", 10)
+    called, go, gone_on = threading.Event(), threading.Event(), []
+
+    class Slow(Plain):
+        """Its second call waits for the loop."""
+
+        def get_credentials(self) -> Any:
+            """Returns the pair."""
+            if self.calls:
+                called.set()
+                gone_on.append(go.wait(5))
+            return super().get_credentials()
+
+    async def main() -> None:
+        client = redlatch.aio.connect(
+            url_of(server_of_user), credentials=Slow((NAME, "one")), credentials_interval=0.01
+        )
+        await client
+        assert called.wait(10)
+        asyncio.get_running_loop().call_later(0.05, go.set)
+        await client.close()
+
+    asyncio.run(main())
+    assert gone_on == [True] and "redlatch-credentials" not in threads()
 
 
 def test_a_forgotten_client(server_of_user: RedisServer, lock_name: str) -> None:

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Dict, List
 
@@ -180,6 +181,20 @@ def test_two_servers_of_which_the_second_first_tries_the_port_of_the_other(monke
             os.kill(pid, signal.SIGTERM)  # the server may end before it is closed
     assert gone(pid) and not folder.exists()
     second.close()
+
+
+def test_a_server_is_closed_although_a_forked_child_lives() -> None:
+    server = Server()
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    closing = threading.Thread(target=server.close, daemon=True)
+    closing.start()
+    closing.join(10)
+    closed = not closing.is_alive()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert closed
 
 
 def test_the_package_does_not_need_pytest() -> None:

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Any, Callable, List, Sequence, Tuple
 
 import pytest
@@ -91,3 +92,31 @@ def test_what_a_provider_tells_at_once_is_received(caplog: pytest.LogCaptureFixt
         assert renewal.first() == PAIR
     assert len(caplog.messages) == 1 and "no token yet" in caplog.messages[0]
     assert renewal._newest == PAIR
+
+
+def test_the_newest_are_pushed_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New credentials come while those from before the connection are pushed."""
+    renewal: Any = Renewal(Impatient(), None)
+    renewal.first()
+    pushing, go = threading.Event(), threading.Event()
+    pushed: List[Any] = []
+
+    def push(_handle: Any, *pair: Any) -> int:
+        pushing.set()
+        if pair == PAIR:
+            go.wait(10)
+        pushed.append(pair)
+        return 0
+
+    monkeypatch.setattr("redlatch.credentials.set_credentials", push)
+    newer = ("somebody", "a newer word")
+    threads = [threading.Thread(target=renewal.start, args=(object(),)),
+               threading.Thread(target=renewal._next, args=(newer,))]
+    threads[0].start()
+    assert pushing.wait(10)
+    threads[1].start()
+    threads[1].join(0.2)  # it waits for the first push
+    go.set()
+    for thread in threads:
+        thread.join(10)
+    assert pushed == [PAIR, newer]

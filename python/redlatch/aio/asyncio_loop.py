@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Set, Type, Union
 
 from redlatch.aio.loops import AnyWaiting, Cancellation, Event
+from redlatch.errors import main_thread_ended
 
 
 class AsyncioLoop:
@@ -45,7 +46,11 @@ class AsyncioLoop:
             close()
 
         # A loop that does not run may be changed by another thread.
-        if self.runs_here() or not self._loop.is_running() or not self.post(end):
+        if self.runs_here() or not self._loop.is_running():
+            end()
+        elif main_thread_ended():  # the loop runs in a daemon thread, which Python may stop before a posted call
+            close()
+        elif not self.post(end):
             end()
 
     def wake(self, waiter: asyncio.Future[None]) -> None:

@@ -523,11 +523,18 @@ class Client(Jobs):
         dispatcher = self._open
         loop = dispatcher.bind()
         self._end.detach()
-        if self._renewal is not None:
-            self._renewal.stop()
+        renewal = self._renewal
+        if renewal is not None:
+            renewal.stop()
+
+        def close() -> None:
+            lib.redlatch_client_close(dispatcher.handle)
+            if renewal is not None:
+                renewal.join()
+
         dispatcher.collect()
         loop.unwatch()
-        cancellation = await finish_aside(loop, lambda: lib.redlatch_client_close(dispatcher.handle))
+        cancellation = await finish_aside(loop, close)
         dispatcher.collect()  # the events of closing, such as a failed release
         dispatcher.end(lib.REDLATCH_CLOSED)
         if cancellation is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Optional
 from redlatch._ffi import lib
 from redlatch.aio.loops import Event, Guard
 from redlatch.durations import Seconds, span_ms
+from redlatch.errors import REFUSED, RedlatchError
 from redlatch.holds import BaseHold
 from redlatch.options import confirmation
 from redlatch.other_names import explain_other_names
@@ -66,8 +67,13 @@ class Hold(BaseHold):
         confirmed = confirmation(confirm)
         if self._released or self._now() is None:
             self._raise_over()
+        self._lock._client._dispatcher.bind()  # raises in another loop, before anything is released
         self._released = True
-        await self._lock._release(self._number, confirmed)
+        try:
+            await self._lock._release(self._number, confirmed)
+        except RedlatchError as error:
+            self._released = error.status not in REFUSED
+            raise
 
     @explain_other_names
     async def extend(self, seconds: Seconds) -> None:

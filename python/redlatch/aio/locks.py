@@ -249,10 +249,12 @@ class Lock(LockHandle):
         if verdict is True and not isinstance(failed, LockLostError):
             failed = LockLostError(f"the hold of lock {self._name!r} was lost", lock_name=self._name)
             failed.reason = self._client._losses.reason(hold._serial)
-        if failed is not None:
-            self._left_badly(failed, hold, None if verdict is True else error)
-        if not isinstance(verdict, bool):
-            verdict()
+        try:
+            if failed is not None:
+                self._left_badly(failed, hold, None if verdict is True else error)
+        finally:
+            if not isinstance(verdict, bool):
+                verdict()
 
     def __call__(self, function: Function) -> Function:
         """As a decorator: every call of the coroutine function holds the lock."""

@@ -104,7 +104,8 @@ class TaskLoop(Loop, Protocol):
     """What a dispatcher for tasks needs besides."""
 
     def end_watch(self, close: Callable[[], None]) -> None:
-        """Ends watch(), from any thread, and calls `close`."""
+        """Ends watch(), from any thread, and calls `close`. When Python ends, a loop that still runs, in a daemon
+        thread, is left as it is."""
 
     def spawn(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Starts a task. `function` must raise nothing but the cancellation that comes when the loop ends."""

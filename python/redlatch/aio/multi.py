@@ -45,6 +45,9 @@ class MultiLock(Lock):
         """The members, in the order in which they were given."""
         return self._members
 
+    def _uuids(self) -> Tuple[str, ...]:
+        return tuple(member._client.uuid for member in self._members)
+
 
 class RedLock(MultiLock):
     """A lock on a majority of independent servers, made by redlatch.aio.redlock(); see redlatch.RedLock.

@@ -15,7 +15,15 @@ from redlatch.aio.dispatch import Call
 from redlatch.aio.loops import Event, current_task
 from redlatch.counts import whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
-from redlatch.errors import LockLostError, LockName, LockTimeoutError, NotOwnedError, RedlatchError, left_badly
+from redlatch.errors import (
+    REFUSED,
+    LockLostError,
+    LockName,
+    LockTimeoutError,
+    NotOwnedError,
+    RedlatchError,
+    left_badly,
+)
 from redlatch.other_names import explain_other_names
 from redlatch.permits import BasePermit, PermitHandle, id_bytes
 
@@ -68,11 +76,14 @@ class Permit(BasePermit):
             >>> await permit.release()
         """
         self._check_not_released()
+        self._semaphore._dispatcher.bind()  # raises in another loop, before anything is released
         self._released = True
         try:
             await self._semaphore._change(_start_release, self._encoded_id)
-        except LockLostError as lost:
-            self._found_lost(lost.reason)
+        except RedlatchError as error:
+            self._released = error.status not in REFUSED
+            if isinstance(error, LockLostError):
+                self._found_lost(error.reason)
             raise
 
     async def extend(self, seconds: Seconds) -> None:

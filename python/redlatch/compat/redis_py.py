@@ -82,10 +82,15 @@ class Lock(BaseLock[Hold]):
 
         Returns:
             Whether the lock was obtained.
+
+        Raises:
+            redis.exceptions.LockNotOwnedError: The `timeout` was over when the server's reply came.
         """
         wait = self._wait_ms(sleep, blocking, blocking_timeout, token)
         try:
             hold = self._lock._obtain(wait, self._lease_ms(), False, new_number())
+        except LockLostError as error:
+            self._raise_lost("acquire", error)
         except (UnreachableError, ServerError) as error:
             raise translated(error) from error
         if hold is None:

@@ -103,11 +103,16 @@ class Lock(BaseLock[_OwnHold]):
 
         Returns:
             Whether the lock was obtained.
+
+        Raises:
+            redis.exceptions.LockNotOwnedError: The `timeout` was over when the server's reply came.
         """
         wait = self._wait_ms(None, blocking, blocking_timeout, token)
         number = new_number()
         try:
             call = await self._lock._obtain(number, wait, self._lease_ms())
+        except LockLostError as error:
+            self._raise_lost("acquire", error)
         except (UnreachableError, ServerError) as error:
             raise translated(error) from error
         if call.status:

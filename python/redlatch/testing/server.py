@@ -5,11 +5,13 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
+import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import Optional, Type
@@ -48,6 +50,7 @@ class Server:
         self._folder = Path(tempfile.mkdtemp(prefix="redlatch-testing-"))
         self._log = self._folder / "log"
         self._process: Optional[subprocess.Popen[bytes]] = None
+        _everybody.add(self)
         try:
             self.port = self._start()
         except BaseException:
@@ -72,6 +75,12 @@ class Server:
             process.stdin.close()
             process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _begin_child(self) -> None:
+        """Called in a forked child. Its copy of the pipe would keep the server running after close() of the parent."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
 
     def __enter__(self) -> Server:
         return self
@@ -134,6 +143,18 @@ class Server:
                 if not part:
                     return received.decode("utf-8", "replace")
                 received += part
+
+
+# All servers, for a forked child.
+_everybody: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+def _begin_child() -> None:
+    for server in list(_everybody):
+        server._begin_child()
+
+
+os.register_at_fork(after_in_child=_begin_child)
 
 
 def _free_port() -> int:
