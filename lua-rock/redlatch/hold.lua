@@ -110,10 +110,20 @@ local function release_in_time(self, now)
     return outcome.result(status, message, reason)
 end
 
---- Releases one acquire of the lock, once. `with` and `<close>` do not release it again.
+-- The codes of releases that were refused: the lock is held as before.
+local REFUSED = {unsupported = true, no_memory = true}
+
+local function released(self, done, message, code, reason)
+    self._released = not REFUSED[code]
+    return done, message, code, reason
+end
+
+--- Releases one acquire of the lock, once. `with` and `<close>` do not release it again, unless this release was
+--- refused.
 ---@param given? redlatch.ReleaseOptions
 ---@return true? released, string? message, string? code "lost" if the hold was lost meanwhile, string? reason why
 function Hold:release(given)
+    options.confirmation(given, self._lock._confirm) -- misuse is raised before anything is changed
     local now, message, status = now_of(self)
     if self._released or not now then
         self._released = true
@@ -123,7 +133,7 @@ function Hold:release(given)
     if self._locked_until then
         return release_in_time(self, now)
     end
-    return self._lock:release(given)
+    return released(self, self._lock:release(given))
 end
 
 --- Sets the end of the lease to this many seconds from now, also if that is sooner than before.

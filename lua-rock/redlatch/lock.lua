@@ -91,7 +91,6 @@ local function of_lock(kind)
 end
 
 local OF_ACQUIRE = {timeout = true, lease = true}
-local OF_RELEASE = {confirm = true}
 local OF_TRY = {lease = true}
 
 -- As the number of an owner: the owner is the handle itself.
@@ -309,12 +308,6 @@ function Lock:try_acquire(given)
     return obtain(self, lease_ms, 0)
 end
 
--- Returns whether a release waits for the server's reply.
-local function confirmation(self, given)
-    local confirm = options.check_known(given, OF_RELEASE).confirm
-    return confirm == nil and self._confirm or options.flag(confirm, "confirm")
-end
-
 --- Releases one acquire. With `confirm = false` it returns when the command is written, and does not wait for the
 --- server's reply. A failure then becomes an event "release_failed". The owner may acquire again at once. A thread or
 --- process that learns of the call before the server may still find the lock held. Client:close() waits for the reply.
@@ -322,7 +315,8 @@ end
 ---@return true? released, string? message, string? code "not_owned" if it was not held, "lost" if the hold was lost,
 ---string? reason why it was lost
 function Lock:release(given)
-    local status, message, reason, serial = core.release_named(self._handle, SELF, confirmation(self, given))
+    local confirm = options.confirmation(given, self._confirm)
+    local status, message, reason, serial = core.release_named(self._handle, SELF, confirm)
     local state = status == core.LOST and self._client._states[serial]
     if state then
         state.lost, state.reason = true, reason
@@ -484,7 +478,7 @@ end
 ---@param given? redlatch.ReleaseOptions
 ---@return integer? tag, string? message, string? code
 function Lock:start_release(given)
-    return start(self, core.lock_start_release_with, confirmation(self, given))
+    return start(self, core.lock_start_release_with, options.confirmation(given, self._confirm))
 end
 
 --- Starts an extend and returns at once. Its event is "extended".

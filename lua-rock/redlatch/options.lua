@@ -199,6 +199,14 @@ function options.check_known(given, known)
     return given
 end
 
+local OF_RELEASE = {confirm = true}
+
+--- Returns the core's argument `confirm` of a release: `usual`, that of the lock, without an option.
+function options.confirmation(given, usual)
+    local confirm = options.check_known(given, OF_RELEASE).confirm
+    return confirm == nil and usual or options.flag(confirm, "confirm")
+end
+
 -- The options of connect(), each with the function that checks and converts its value. A time fills the core's field
 -- that has its name with `_ms`.
 local TIMES = {

@@ -438,6 +438,10 @@ function scenes.several_names_are_held_together_or_not_at_all(url, name)
         end
         fails("timeout", all(other):try_acquire())
     end), true)
+    same(lock:with(function(held) -- what a release() has refused, the end of the block does
+        raises("confirm is 0, a number; expected true or false", held.release, held, {confirm = 0})
+        fails("unsupported", held:release({confirm = false}))
+    end), true)
     same(other:lock(names[3]):try_acquire(), true)
     fails("timeout", lock:try_acquire())
     same(other:lock(names[1]):try_acquire(), true)
