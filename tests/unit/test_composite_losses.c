@@ -1,5 +1,5 @@
-/* If another client finds the loss of a member, the first member's client reports it at once: by its event descriptor,
- * and to the thread that waits for its losses. Against a real server, with the clients' own threads.
+/* Losses of holds of multi locks: who is notified of one, and what is left of the hold afterwards. Against a real
+ * server, with the clients' own threads.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <stdlib.h>
@@ -52,8 +52,11 @@ static void take_away(struct scene *scene) {
     CHECK_EQ_INT(released, 1);
 }
 
-static void tear_down(struct scene *scene) {
+static void release_lost(struct scene *scene) {
     CHECK_EQ_INT(redlatch_lock_release(scene->lock), REDLATCH_LOST);
+}
+
+static void tear_down(struct scene *scene) {
     redlatch_lock_free(scene->lock);
     redlatch_lock_free(scene->thief);
     for (int i = 0; i < 2; i++) {
@@ -79,6 +82,7 @@ static void the_event_descriptor_of_the_first_client_tells_it(void) {
     CHECK_EQ_INT(redlatch_client_next_event(scene.clients[0], &event), REDLATCH_OK);
     CHECK_EQ_INT(event.kind, REDLATCH_EVENT_LOST);
     CHECK(event.name_size == 5 && memcmp(event.name, "first", 5) == 0);
+    release_lost(&scene);
     tear_down(&scene);
 }
 
@@ -92,6 +96,43 @@ static void the_thread_that_waits_for_losses_is_woken(void) {
     CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], TIMEOUT_MS, &event), REDLATCH_OK);
     CHECK(system_now() - start < (int64_t)TIMEOUT_MS * 1000); /* woken before the deadline */
     CHECK_EQ_INT(event.kind, REDLATCH_EVENT_LOST);
+    release_lost(&scene);
+    tear_down(&scene);
+}
+
+/* Waits until the owner's hold of a lock is lost. */
+static void until_lost(redlatch_lock *lock, uint64_t owner) {
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    for (int64_t until = system_now() + (int64_t)TIMEOUT_MS * 1000;
+         hold.state != REDLATCH_GONE && system_now() < until;) {
+        poll(NULL, 0, 1);
+        CHECK_EQ_INT(redlatch_lock_hold_status(lock, owner, &hold), REDLATCH_OK);
+    }
+    CHECK_EQ_INT(hold.state, REDLATCH_GONE);
+}
+
+/* The handle of a lost multi lock is freed. Its owner still holds another lock. */
+static void other_locks_of_the_owner_stay(void) {
+    struct scene scene;
+    set_up(&scene, url);
+    redlatch_lock_options options;
+    redlatch_lock *other = NULL;
+    CHECK_EQ_INT(redlatch_lock_options_init(&options, sizeof options), REDLATCH_OK);
+    options.owner_mode = REDLATCH_OWNER_HANDLE;
+    CHECK_EQ_INT(redlatch_owner_new(&options.owner), REDLATCH_OK);
+    redlatch_lock_free(scene.lock);
+    CHECK_EQ_INT(redlatch_multi_lock_new(scene.members, 2, &options, &scene.lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_new(scene.clients[1], REDLATCH_MUTEX, "other", 5, &options, &other), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_try_acquire(other), REDLATCH_OK);
+    take_away(&scene);
+    until_lost(scene.lock, 0);
+    redlatch_lock_free(scene.lock);
+    scene.lock = NULL;
+    redlatch_hold hold = {.struct_size = sizeof hold};
+    CHECK_EQ_INT(redlatch_lock_hold_status(scene.members[1], options.owner, &hold), REDLATCH_OK);
+    CHECK_EQ_INT(hold.state, REDLATCH_NOT_HELD);
+    CHECK_EQ_INT(redlatch_lock_release(other), REDLATCH_OK);
+    redlatch_lock_free(other);
     tear_down(&scene);
 }
 
@@ -99,6 +140,7 @@ int main(void) {
     url = real_server_start();
     RUN(the_event_descriptor_of_the_first_client_tells_it);
     RUN(the_thread_that_waits_for_losses_is_woken);
+    RUN(other_locks_of_the_owner_stay);
     real_server_end();
     return unit_done();
 }
