@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "composite.h"
 #include "real_server.h"
 #include "redlatch.h"
 #include "system.h"
@@ -27,7 +28,8 @@ static redlatch_lock *new_lock(redlatch_client *client, const char *name) {
     return lock;
 }
 
-/* A multi lock with a member on each of two clients. A third client, the thief, force-releases the second member. */
+/* A multi lock with a member on each of two clients, or with both on the first one. A third client, the thief,
+ * force-releases the second member. */
 struct scene {
     redlatch_client *clients[3];
     redlatch_lock *members[2];
@@ -35,14 +37,20 @@ struct scene {
     redlatch_lock *lock;
 };
 
-static void set_up(struct scene *scene, const char *url) {
+static const char *url;
+
+static void set_up_on(struct scene *scene, int clients) {
     for (int i = 0; i < 3; i++) {
         scene->clients[i] = new_client(url);
     }
     scene->members[0] = new_lock(scene->clients[0], "first");
-    scene->members[1] = new_lock(scene->clients[1], "second");
+    scene->members[1] = new_lock(scene->clients[clients - 1], "second");
     scene->thief = new_lock(scene->clients[2], "second");
     CHECK_EQ_INT(redlatch_multi_lock_new(scene->members, 2, NULL, &scene->lock), REDLATCH_OK);
+}
+
+static void set_up(struct scene *scene) {
+    set_up_on(scene, 2);
 }
 
 static void take_away(struct scene *scene) {
@@ -67,11 +75,9 @@ static void tear_down(struct scene *scene) {
     }
 }
 
-static const char *url;
-
 static void the_event_descriptor_of_the_first_client_tells_it(void) {
     struct scene scene;
-    set_up(&scene, url);
+    set_up(&scene);
     int fd = -1;
     redlatch_event event = {.struct_size = sizeof event};
     CHECK_EQ_INT(redlatch_client_event_fd(scene.clients[0], &fd), REDLATCH_OK);
@@ -88,7 +94,7 @@ static void the_event_descriptor_of_the_first_client_tells_it(void) {
 
 static void the_thread_that_waits_for_losses_is_woken(void) {
     struct scene scene;
-    set_up(&scene, url);
+    set_up(&scene);
     redlatch_event event = {.struct_size = sizeof event};
     CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], 0, &event), REDLATCH_AGAIN);
     take_away(&scene);
@@ -114,7 +120,7 @@ static void until_lost(redlatch_lock *lock, uint64_t owner) {
 /* The handle of a lost multi lock is freed. Its owner still holds another lock. */
 static void other_locks_of_the_owner_stay(void) {
     struct scene scene;
-    set_up(&scene, url);
+    set_up(&scene);
     redlatch_lock_options options;
     redlatch_lock *other = NULL;
     CHECK_EQ_INT(redlatch_lock_options_init(&options, sizeof options), REDLATCH_OK);
@@ -136,11 +142,65 @@ static void other_locks_of_the_owner_stay(void) {
     tear_down(&scene);
 }
 
+/* The loss was found by the handle that is to acquire, and was released by another handle of the same members. */
+static void a_loss_that_another_handle_released(void) {
+    struct scene scene;
+    redlatch_lock *another = NULL;
+    set_up(&scene);
+    CHECK_EQ_INT(redlatch_multi_lock_new(scene.members, 2, NULL, &another), REDLATCH_OK);
+    take_away(&scene);
+    until_lost(scene.lock, 0);
+    CHECK_EQ_INT(redlatch_lock_try_acquire(scene.lock), REDLATCH_LOST);
+    CHECK_EQ_INT(redlatch_lock_release(another), REDLATCH_LOST);
+    CHECK_EQ_INT(redlatch_lock_acquire(scene.lock, TIMEOUT_MS), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_release(scene.lock), REDLATCH_OK);
+    redlatch_lock_free(another);
+    tear_down(&scene);
+}
+
+/* The lost member alone was released. The next loss is reported as well. */
+static void a_loss_that_a_member_released(int clients) {
+    struct scene scene;
+    redlatch_event event = {.struct_size = sizeof event};
+    set_up_on(&scene, clients);
+    CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], 0, &event), REDLATCH_AGAIN);
+    for (int i = 0; i < 2; i++) {
+        take_away(&scene);
+        CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], TIMEOUT_MS, &event), REDLATCH_OK);
+        CHECK_EQ_INT(redlatch_lock_release(scene.members[1]), REDLATCH_LOST);
+    }
+    tear_down(&scene);
+}
+
+static void a_loss_that_a_member_of_one_client_released(void) {
+    a_loss_that_a_member_released(1);
+}
+
+static void a_loss_that_a_member_of_two_clients_released(void) {
+    a_loss_that_a_member_released(2);
+}
+
+static void nothing_is_left_of_an_owner_that_ended(void) {
+    struct scene scene;
+    uint64_t owner;
+    set_up(&scene);
+    CHECK_EQ_INT(redlatch_owner_new(&owner), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(scene.lock, owner, REDLATCH_RENEWED, 0, NULL), REDLATCH_OK);
+    CHECK(scene.lock->composite->holds != NULL);
+    CHECK_EQ_INT(redlatch_owner_end(owner), REDLATCH_OK);
+    CHECK(scene.lock->composite->holds == NULL);
+    tear_down(&scene);
+}
+
 int main(void) {
     url = real_server_start();
     RUN(the_event_descriptor_of_the_first_client_tells_it);
     RUN(the_thread_that_waits_for_losses_is_woken);
     RUN(other_locks_of_the_owner_stay);
+    RUN(a_loss_that_another_handle_released);
+    RUN(a_loss_that_a_member_of_one_client_released);
+    RUN(a_loss_that_a_member_of_two_clients_released);
+    RUN(nothing_is_left_of_an_owner_that_ended);
     real_server_end();
     return unit_done();
 }

@@ -62,10 +62,9 @@ static void remove_hold(struct composite *composite, struct composite_hold **lin
     free(hold);
 }
 
-/* Returns how many groups have all their members held. */
-static uint32_t groups_held(const struct composite *composite, const struct composite_hold *hold) {
+/* Returns how many groups have all their members held, by the serials of the members' holds. */
+static uint32_t groups_held(const struct composite *composite, const uint64_t *member) {
     uint32_t held = 0;
-    const uint64_t *member = hold->members;
     for (uint32_t i = 0; i < composite->group_count; i++) {
         bool whole = true;
         for (uint32_t j = 0; j < composite->groups[i].set->count; j++) {
@@ -86,8 +85,12 @@ static void read_members(const struct composite_group *group, uint64_t owner, ui
     }
 }
 
-/* Returns whether none of the noted holds is left: another handle released them, and they were acquired again. */
+/* Returns whether another handle released the noted hold, and the owner has acquired the members again: none of the
+ * noted holds is left, or too few were left and now there are enough. */
 static bool is_another(const struct composite *composite, const struct composite_hold *noted, const uint64_t *members) {
+    if (noted->lost && groups_held(composite, members) >= composite->quorum) {
+        return true;
+    }
     for (uint32_t i = 0; i < composite->member_count; i++) {
         if (noted->members[i] && members[i] == noted->members[i]) {
             return false;
@@ -130,7 +133,7 @@ static void notify_loss(struct composite *composite, const struct composite_hold
  * over. */
 static void judge(struct composite *composite, struct composite_hold *hold, int32_t reason, int64_t over_ms) {
     uint32_t least = PLANTED(FAULT_MINORITY_LOSES_ALL) ? composite->group_count : composite->quorum;
-    if (!hold->lost && groups_held(composite, hold) < least) {
+    if (!hold->lost && groups_held(composite, hold->members) < least) {
         hold->lost = true;
         notify_loss(composite, hold, reason, over_ms);
     }
@@ -272,6 +275,18 @@ void composite_forget_holds(struct composite *composite) {
     pthread_mutex_lock(&holds_mutex);
     while (composite->holds) {
         remove_hold(composite, &composite->holds);
+    }
+    pthread_mutex_unlock(&holds_mutex);
+}
+
+void composite_owner_end(uint64_t owner) {
+    pthread_mutex_lock(&holds_mutex);
+    for (struct composite *composite = held_composites, *next; composite; composite = next) {
+        next = composite->next_held;
+        struct composite_hold **link = link_of(composite, owner);
+        if (*link) {
+            remove_hold(composite, link);
+        }
     }
     pthread_mutex_unlock(&holds_mutex);
 }

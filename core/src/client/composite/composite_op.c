@@ -197,8 +197,18 @@ static void carry_out(struct composite_op *op, const struct multi_action *action
     }
 }
 
+/* Returns whether the owner's hold is lost and still to be released. Another handle may have released it. */
+static bool is_lost(const struct composite_op *op) {
+    if (!composite_is_lost(op->composite, op->owner)) {
+        return false;
+    }
+    redlatch_hold hold = {.state = REDLATCH_NOT_HELD};
+    composite_hold_status(op->composite, op->owner, &hold);
+    return hold.state == REDLATCH_GONE;
+}
+
 bool composite_op_step(struct composite_op *op) {
-    if (!op->given_up && composite_is_lost(op->composite, op->owner)) {
+    if (!op->given_up && is_lost(op)) {
         composite_op_give_up(op,
                              REDLATCH_LOST); /* other servers might grant it, but release has to return LOST first */
     }
