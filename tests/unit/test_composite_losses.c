@@ -2,10 +2,12 @@
  * server, with the clients' own threads.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "composite.h"
+#include "client_lock.h"
+#include "composite_holds.h"
 #include "real_server.h"
 #include "redlatch.h"
 #include "system.h"
@@ -192,6 +194,58 @@ static void nothing_is_left_of_an_owner_that_ended(void) {
     tear_down(&scene);
 }
 
+struct grant {
+    struct composite *composite;
+    uint64_t owner;
+};
+
+static void *note_grant(void *argument) {
+    const struct grant *grant = argument;
+    composite_note_granted(grant->composite, grant->owner);
+    return NULL;
+}
+
+static uint64_t last_id(struct client *client) {
+    client_lock(client);
+    uint64_t id = client->engine.last_id;
+    client_unlock(client);
+    return id;
+}
+
+/* The first client loses its member while the thread that notes the grant waits for the other client's mutex. */
+static void a_loss_before_the_grant_was_noted(void) {
+    struct scene scene;
+    set_up(&scene);
+    int first = scene.lock->composite->groups[0].client == scene.clients[0]->client ? 0 : 1;
+    struct client *clients[2] = {scene.clients[first]->client, scene.clients[1 - first]->client};
+    redlatch_lock *members[2] = {scene.members[first], scene.members[1 - first]};
+    redlatch_lock *thief = new_lock(scene.clients[2], first == 0 ? "first" : "second");
+    redlatch_lock_free(scene.lock);
+    CHECK_EQ_INT(redlatch_multi_lock_new(members, 2, NULL, &scene.lock), REDLATCH_OK);
+    struct grant grant = {.composite = scene.lock->composite};
+    CHECK_EQ_INT(redlatch_owner_new(&grant.owner), REDLATCH_OK);
+    redlatch_event event = {.struct_size = sizeof event};
+    CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[first], 0, &event), REDLATCH_AGAIN);
+    CHECK_EQ_INT(redlatch_lock_acquire_as(scene.lock, grant.owner, REDLATCH_RENEWED, TIMEOUT_MS, NULL), REDLATCH_OK);
+    composite_note_released(grant.composite, grant.owner, REDLATCH_NOT_OWNED); /* the grant is to be noted now */
+    pthread_t thread;
+    client_lock(clients[1]);
+    uint64_t before = last_id(clients[0]);
+    CHECK(pthread_create(&thread, NULL, note_grant, &grant) == 0);
+    for (int64_t until = system_now() + (int64_t)TIMEOUT_MS * 1000;
+         last_id(clients[0]) == before && system_now() < until;) {
+        poll(NULL, 0, 1); /* until it has read the first client's holds */
+    }
+    CHECK_EQ_INT(redlatch_lock_force_release(thief, NULL), REDLATCH_OK);
+    until_lost(members[0], grant.owner);
+    client_unlock(clients[1]);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[first], 1000, &event), REDLATCH_OK);
+    CHECK_EQ_INT(event.reason, REDLATCH_REASON_MISSING);
+    redlatch_lock_free(thief);
+    tear_down(&scene);
+}
+
 int main(void) {
     url = real_server_start();
     RUN(the_event_descriptor_of_the_first_client_tells_it);
@@ -200,7 +254,8 @@ int main(void) {
     RUN(a_loss_that_another_handle_released);
     RUN(a_loss_that_a_member_of_one_client_released);
     RUN(a_loss_that_a_member_of_two_clients_released);
-    RUN(nothing_is_left_of_an_owner_that_ended);
+    RUN(a_loss_before_the_grant_was_noted);
+    RUN(nothing_is_left_of_an_owner_that_ended); /* last: its locks stay locked for their lease */
     real_server_end();
     return unit_done();
 }

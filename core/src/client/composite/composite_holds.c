@@ -218,6 +218,25 @@ static void note(struct composite *composite, uint64_t owner, struct composite_h
     judge(composite, hold, REDLATCH_REASON_EXPIRED, 0); /* members may have been lost before */
 }
 
+/* Strikes the members' holds that were lost between the time at which they were read and that at which they were noted:
+ * their losses were taken meanwhile, and found nothing to strike. */
+static void strike_lost(struct composite *composite, uint64_t owner) {
+    for (uint32_t i = 0; i < composite->group_count; i++) {
+        const struct composite_group *group = &composite->groups[i];
+        client_lock(group->client);
+        pthread_mutex_lock(&holds_mutex);
+        for (uint32_t j = 0; j < group->set->count; j++) {
+            const struct set_member *member = &group->set->members[j];
+            const struct hold *hold = resource_hold_of(member->resource, member->lock_kind, owner);
+            if (hold && hold->stage == HOLD_GONE) {
+                strike(composite, group->client, hold);
+            }
+        }
+        pthread_mutex_unlock(&holds_mutex);
+        client_unlock(group->client);
+    }
+}
+
 void composite_note_granted(struct composite *composite, uint64_t owner) {
     if (!composite) {
         return;
@@ -244,6 +263,9 @@ void composite_note_granted(struct composite *composite, uint64_t owner) {
     pthread_mutex_lock(&holds_mutex);
     note(composite, owner, room, members, serial);
     pthread_mutex_unlock(&holds_mutex);
+    if (!entered) {
+        strike_lost(composite, owner);
+    }
 }
 
 void composite_note_released(struct composite *composite, uint64_t owner, int status) {
