@@ -146,9 +146,14 @@ static bool add_group(struct composite *composite, struct redlatch_lock *const *
     group->client = sorted[0]->client;
     group->set->count = size;
     group->first_given = UINT32_MAX;
+    group->fenced_given = UINT32_MAX;
     for (uint32_t i = 0; i < size; i++) {
         uint32_t index = index_of(sorted[i], given);
         group->first_given = index < group->first_given ? index : group->first_given;
+        if (kind_of_number(sorted[i]->kind)->has_tokens && index < group->fenced_given) {
+            group->fenced_given = index;
+            group->fenced = i;
+        }
         group->set->members[i] = (struct set_member){.resource = sorted[i]->resource,
                                                      .lock_kind = sorted[i]->kind,
                                                      .not_reentrant = !sorted[i]->reentrant,
