@@ -194,6 +194,38 @@ static void nothing_is_left_of_an_owner_that_ended(void) {
     tear_down(&scene);
 }
 
+/* Permits scripts to all clients, or forbids them. */
+static void permit_scripts(redlatch_client *client, const char *how) {
+    const char *const command[] = {"ACL", "SETUSER", "default", how};
+    char reply[8];
+    CHECK_EQ_INT(redlatch_client_command(client, NULL, command, 4, reply, sizeof reply, NULL), REDLATCH_OK);
+}
+
+/* A release fails: the hold count stays. After the next one the hold has an acquire left, and its loss is reported. */
+static void a_loss_after_a_failed_release(int clients) {
+    struct scene scene;
+    redlatch_event event = {.struct_size = sizeof event};
+    set_up_on(&scene, clients);
+    CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], 0, &event), REDLATCH_AGAIN);
+    CHECK_EQ_INT(redlatch_lock_try_acquire(scene.lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_try_acquire(scene.lock), REDLATCH_OK);
+    permit_scripts(scene.clients[2], "-@scripting");
+    CHECK_EQ_INT(redlatch_lock_release(scene.lock), REDLATCH_NO_PERMISSION);
+    permit_scripts(scene.clients[2], "+@scripting");
+    CHECK_EQ_INT(redlatch_lock_release(scene.lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_force_release(scene.thief, NULL), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_client_wait_lost(scene.clients[0], 2000, &event), REDLATCH_OK);
+    tear_down(&scene);
+}
+
+static void a_loss_after_a_failed_release_by_one_client(void) {
+    a_loss_after_a_failed_release(1);
+}
+
+static void a_loss_after_a_failed_release_by_two_clients(void) {
+    a_loss_after_a_failed_release(2);
+}
+
 struct grant {
     struct composite *composite;
     uint64_t owner;
@@ -254,6 +286,8 @@ int main(void) {
     RUN(a_loss_that_another_handle_released);
     RUN(a_loss_that_a_member_of_one_client_released);
     RUN(a_loss_that_a_member_of_two_clients_released);
+    RUN(a_loss_after_a_failed_release_by_one_client);
+    RUN(a_loss_after_a_failed_release_by_two_clients);
     RUN(a_loss_before_the_grant_was_noted);
     RUN(nothing_is_left_of_an_owner_that_ended); /* last: its locks stay locked for their lease */
     real_server_end();

@@ -268,11 +268,24 @@ void composite_note_granted(struct composite *composite, uint64_t owner) {
     }
 }
 
+/* Returns whether a release with this status ended one of `count` acquires, at once or in the background. An error of
+ * the server that is not transient leaves the hold count as it was, but for the last acquire. */
+static bool ended_acquire(int status, uint32_t count) {
+    if (status == REDLATCH_NO_MEMORY || status == REDLATCH_SYSTEM) { /* nothing was sent */
+        return false;
+    }
+    bool refused = status <= REDLATCH_SERVER && status > REDLATCH_NO_MEMORY && !redlatch_status_is_retryable(status);
+    return !refused || count == 1;
+}
+
 void composite_note_released(struct composite *composite, uint64_t owner, int status) {
     pthread_mutex_lock(&holds_mutex);
     struct composite_hold **link = link_of(composite, owner);
-    if (*link && (--(*link)->count == 0 || status == REDLATCH_NOT_OWNED)) {
-        remove_hold(composite, link);
+    if (*link && ended_acquire(status, (*link)->count)) {
+        (*link)->count--;
+        if ((*link)->count == 0 || status == REDLATCH_NOT_OWNED) {
+            remove_hold(composite, link);
+        }
     }
     pthread_mutex_unlock(&holds_mutex);
 }

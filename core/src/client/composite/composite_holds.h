@@ -14,7 +14,7 @@
  * no client. NULL is allowed: the engine alone notes a hold of a single name. */
 void composite_note_granted(struct composite *composite, uint64_t owner);
 
-/* Notes a release with its status. After NOT_OWNED, nothing is left to release. */
+/* Notes a release with its status. After NOT_OWNED, nothing is left to release. Some failures release nothing. */
 void composite_note_released(struct composite *composite, uint64_t owner, int status);
 
 /* Returns whether the owner's hold was lost, and not all its acquires have been released since by a handle of this
