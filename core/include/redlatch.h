@@ -251,8 +251,10 @@ REDLATCH_API int redlatch_lock_options_init(redlatch_lock_options *options, uint
 REDLATCH_API int redlatch_lock_new(redlatch_client *client, int kind, const char *name, size_t name_size,
                                    const redlatch_lock_options *options, redlatch_lock **lock_out);
 
-/* Frees a handle. NULL is allowed. Holds of threads stay. With OWNER_HANDLE the hold of the handle's owner is released
- * in the background, even if other handles share that owner. Since 0.1. */
+/* Frees a handle. NULL is allowed. Holds of threads stay; if the handle is that of a multi lock or a RedLock, no event
+ * reports a later loss of its hold, but the state and the release of another handle with the same members do. With
+ * OWNER_HANDLE the hold of the handle's owner is released in the background, even if other handles share that owner.
+ * Since 0.1. */
 REDLATCH_API void redlatch_lock_free(redlatch_lock *lock);
 
 /* An object that cancels a wait. It belongs to one wait at a time. Opaque. */

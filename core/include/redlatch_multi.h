@@ -35,7 +35,7 @@ extern "C" {
  * Holds. An owner that holds a member re-enters it. redlatch_lock_hold_status describes the whole: held while all
  * members are, with the smallest hold count and the shortest time, and the token of the first member that has one. If a
  * member is lost, the multi lock is lost: release returns LOST and releases the other members. Events come from the
- * first member's client.
+ * first member's client, until the handle that acquired is freed.
  *
  * Waiting. A multi lock is not in the wait queues of its members. If single locks of this process hand a member over 16
  * times or for 10 ms in a row, the member becomes free for 1 to 3 ms, and the multi lock that has waited longest tries

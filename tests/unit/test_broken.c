@@ -164,6 +164,23 @@ static void those_over_several_servers_are_reported(void) {
     end();
 }
 
+static void a_call_over_several_servers_is_refused(void) {
+    begin_with("stock");
+    redlatch_client *other_client = client;
+    redlatch_lock *other_lock = lock;
+    begin();
+    redlatch_lock *both;
+    redlatch_lock *members[] = {other_lock, lock};
+    CHECK_EQ_INT(redlatch_multi_lock_new(members, 2, NULL, &both), REDLATCH_OK);
+    break_it(); /* not the first member's client */
+    check_internal(redlatch_lock_acquire(both, 0));
+    redlatch_lock_free(both);
+    end();
+    client = other_client;
+    lock = other_lock;
+    end();
+}
+
 static void *wait_for_a_loss(void *status_out) {
     redlatch_event event = {.struct_size = sizeof event};
     *(int *)status_out = redlatch_client_wait_lost(client, REDLATCH_FOREVER, &event);
@@ -199,6 +216,7 @@ int main(void) {
     RUN(started_calls_are_discarded_with_the_client);
     RUN(started_calls_are_reported);
     RUN(those_over_several_servers_are_reported);
+    RUN(a_call_over_several_servers_is_refused);
     RUN(who_waits_for_a_loss_is_woken);
     RUN(other_clients_are_well);
     return unit_done();

@@ -1,8 +1,9 @@
-/* What a freed handle or a closed client held is released, although other calls have reserved all commands of the pool.
- * In place of such calls, the test raises the engine's count of reserved commands. It does so while the background
- * thread sleeps, because that thread would preallocate more commands.
+/* What a freed handle or a closed client held is released: although other calls have reserved all commands of the pool,
+ * and also by the other clients of a multi lock. In place of such calls, the test raises the engine's count of reserved
+ * commands. It does so while the background thread sleeps, because that thread would preallocate more commands.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <poll.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -41,13 +42,17 @@ static void end(void) {
     fake_close(&server);
 }
 
-static redlatch_lock *new_lock(const char *name) {
+static redlatch_lock *new_lock_of(redlatch_client *of, const char *name) {
     redlatch_lock_options options;
     redlatch_lock *lock = NULL;
     CHECK_EQ_INT(redlatch_lock_options_init(&options, sizeof options), REDLATCH_OK);
     options.owner_mode = REDLATCH_OWNER_HANDLE;
-    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, name, strlen(name), &options, &lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_new(of, REDLATCH_MUTEX, name, strlen(name), &options, &lock), REDLATCH_OK);
     return lock;
+}
+
+static redlatch_lock *new_lock(const char *name) {
+    return new_lock_of(client, name);
 }
 
 /* If `back` is 0, reserves all free commands of the pool and returns how many these were. Else undoes a reservation of
@@ -123,9 +128,67 @@ static void a_closed_client(void) {
     end();
 }
 
+/* A multi lock over two clients, of which `client` is the first. */
+struct pair {
+    redlatch_client *other;
+    redlatch_lock *members[2];
+    redlatch_lock *lock;
+    uint64_t owner;
+};
+
+static void begin_pair(struct pair *pair) {
+    static char grant[] = "*1\r\n:0\r\n";
+    begin(grant);
+    CHECK_EQ_INT(redlatch_client_open(server.url, NULL, &pair->other), REDLATCH_OK);
+    pair->members[0] = new_lock("a");
+    pair->members[1] = new_lock_of(pair->other, "b");
+    CHECK_EQ_INT(redlatch_multi_lock_new(pair->members, 2, NULL, &pair->lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_owner_new(&pair->owner), REDLATCH_OK);
+}
+
+/* Closes the first client. Both members were acquired, and both are released. */
+static void end_pair(struct pair *pair) {
+    check_scripts(2);
+    CHECK_EQ_INT(redlatch_client_close(client), REDLATCH_OK);
+    check_scripts(4);
+    redlatch_lock_free(pair->lock);
+    redlatch_lock_free(pair->members[0]);
+    redlatch_lock_free(pair->members[1]);
+    redlatch_client_free(pair->other);
+    end();
+}
+
+static void a_grant_by_two_clients_that_nobody_collected(void) {
+    struct pair pair;
+    begin_pair(&pair);
+    int fd = -1;
+    CHECK_EQ_INT(redlatch_client_event_fd(client, &fd), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_start_acquire(pair.lock, pair.owner, REDLATCH_RENEWED, REDLATCH_FOREVER, 1),
+                 REDLATCH_OK);
+    struct pollfd readable = {fd, POLLIN, 0};
+    CHECK_EQ_INT(poll(&readable, 1, 5000), 1);
+    end_pair(&pair);
+}
+
+static void *do_nothing(void *argument) {
+    (void)argument;
+    return NULL;
+}
+
+static void a_started_release_that_nobody_stepped(void) {
+    struct pair pair;
+    begin_pair(&pair);
+    client->client->background_main = do_nothing;
+    CHECK_EQ_INT(redlatch_lock_acquire_as(pair.lock, pair.owner, REDLATCH_RENEWED, 0, NULL), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_start_release(pair.lock, pair.owner, 1), REDLATCH_OK);
+    end_pair(&pair);
+}
+
 int main(void) {
     RUN(a_lock);
     RUN(a_multi_lock);
     RUN(a_closed_client);
+    RUN(a_grant_by_two_clients_that_nobody_collected);
+    RUN(a_started_release_that_nobody_stepped);
     return unit_done();
 }

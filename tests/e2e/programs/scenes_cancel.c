@@ -1,6 +1,7 @@
 /* Cancelling a wait: from another thread, from a signal handler, and in a race with the grant; resumable waits.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <redlatch_multi.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
@@ -264,11 +265,69 @@ static void steps_and_close(void) {
     redlatch_client_free(client);
 }
 
+enum { MEMBERS = 3 };
+
+/* Goes on with a wait that never blocks, until it ends. */
+static void poll_wait(redlatch_wait *wait) {
+    int status;
+    int64_t start = now_ms();
+    while ((status = redlatch_wait_continue(wait, 0, NULL)) == REDLATCH_AGAIN && now_ms() - start < SOON) {
+        sleep_ms(1);
+    }
+    OK(status);
+    redlatch_wait_drop(wait);
+}
+
+/* A wait for a composite lock ends, although no call blocks: on free locks, and when a holder releases. */
+static void poll_for(redlatch_lock *lock, redlatch_lock *const *members) {
+    uint64_t owner = owner_new();
+    uint64_t holder = owner_new();
+    poll_wait(begin_wait(lock, owner, REDLATCH_FOREVER, NULL));
+    MUST(hold_of(lock, owner).state == REDLATCH_HELD, "not held");
+    OK(redlatch_lock_release_as(lock, owner));
+    for (int i = 0; i < 2; i++) {
+        OK(redlatch_lock_acquire_as(members[i], holder, 30000, REDLATCH_FOREVER, NULL));
+    }
+    redlatch_wait *wait = begin_wait(lock, owner, REDLATCH_FOREVER, NULL);
+    for (int i = 0; i < 20; i++) {
+        STATUS(redlatch_wait_continue(wait, 0, NULL), REDLATCH_AGAIN);
+        sleep_ms(1);
+    }
+    for (int i = 0; i < 2; i++) {
+        OK(redlatch_lock_release_as(members[i], holder));
+    }
+    poll_wait(wait);
+    OK(redlatch_lock_release_as(lock, owner));
+}
+
+static void steps_that_never_block(void) {
+    redlatch_client_options options = client_defaults();
+    redlatch_client *clients[MEMBERS];
+    redlatch_lock *members[MEMBERS];
+    redlatch_lock *locks[2];
+    options.lazy = 1; /* databases of one server pass for servers while no client knows it yet */
+    for (int i = 0; i < MEMBERS; i++) {
+        options.database = i;
+        clients[i] = client_with(&options);
+        members[i] = lock_new(clients[i], 1 + i);
+    }
+    OK(redlatch_multi_lock_new(members, MEMBERS, NULL, &locks[0]));
+    OK(redlatch_redlock_new(members, MEMBERS, 0, NULL, &locks[1]));
+    for (int i = 0; i < 2; i++) {
+        poll_for(locks[i], members);
+        redlatch_lock_free(locks[i]);
+    }
+    for (int i = 0; i < MEMBERS; i++) {
+        redlatch_lock_free(members[i]);
+        redlatch_client_free(clients[i]);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"from_a_thread", from_a_thread},       {"from_a_signal_handler", from_a_signal_handler},
         {"race_with_grants", race_with_grants}, {"slices", steps},
-        {"steps_and_close", steps_and_close},
+        {"steps_and_close", steps_and_close},   {"steps_that_never_block", steps_that_never_block},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }

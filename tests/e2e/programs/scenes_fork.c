@@ -1,6 +1,7 @@
 /* Forked children own none of their parent's holds, send nothing on its connections, and do not disturb it.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include <redlatch_multi.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -421,6 +422,52 @@ static void resumable_wait(void) {
     heritage_free(&all);
 }
 
+/* Held multi locks of a client that refuses forks, and of one that is set up anew. */
+struct composites {
+    redlatch_client *clients[2];
+    redlatch_lock *members[2][2];
+    redlatch_lock *both[2];
+    redlatch_client *other;
+};
+
+static void free_composites(struct composites *all) {
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 2; j++) {
+            redlatch_lock_free(all->members[i][j]);
+        }
+        redlatch_client_free(all->clients[i]);
+        redlatch_lock_free(all->both[i]);
+    }
+}
+
+/* A client that is set up anew goes over all multi locks that are held. This child starts no thread, so that it can be
+ * played with AddressSanitizer. */
+static void free_composites_and_use_another(void *argument) {
+    struct composites *all = argument;
+    free_composites(all);
+    MUST(stats_of(all->other).held == 0, "it holds the parent's locks");
+}
+
+static void composites_freed(void) {
+    redlatch_client_options options = client_defaults();
+    struct composites all = {.other = client_new()};
+    for (int i = 0; i < 2; i++) {
+        options.after_fork = i == 0 ? REDLATCH_AFTER_FORK_REFUSE : REDLATCH_AFTER_FORK_REOPEN;
+        all.clients[i] = client_with(&options);
+        all.members[i][0] = lock_new(all.clients[i], 10 + 2 * i);
+        all.members[i][1] = lock_new(all.clients[i], 11 + 2 * i);
+        OK(redlatch_multi_lock_new(all.members[i], 2, NULL, &all.both[i]));
+        OK(redlatch_lock_acquire(all.both[i], 0));
+    }
+    child_end(child_start(free_composites_and_use_another, &all));
+    for (int i = 0; i < 2; i++) {
+        MUST(hold_of(all.both[i], 0).state == REDLATCH_HELD, "the parent lost its lock");
+        OK(redlatch_lock_release(all.both[i]));
+    }
+    free_composites(&all);
+    redlatch_client_free(all.other);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"child_is_notified", child_is_notified},
@@ -432,6 +479,7 @@ int main(int argc, char **argv) {
         {"events_reopened", events_reopened},
         {"busy_parent_reopened", busy_parent_reopened},
         {"resumable_wait", resumable_wait},
+        {"composites_freed", composites_freed},
     };
     return stage_main(argc, argv, scenes, sizeof scenes / sizeof scenes[0]);
 }

@@ -128,6 +128,26 @@ static void lists_that_are_missing(void) {
     end();
 }
 
+/* A name is a member by each of two clients of one server. Both have another member behind it in the order of names. */
+static void member_of_two_clients(void) {
+    begin();
+    static const char *const names[] = {"twice", "with", "twice", "zoo"};
+    redlatch_client *other = client_new();
+    redlatch_lock *members[4];
+    redlatch_lock *made = NULL;
+    for (int i = 0; i < 4; i++) {
+        redlatch_client *of = i < 2 ? client : other;
+        OK(redlatch_lock_new(of, REDLATCH_MUTEX, names[i], strlen(names[i]), NULL, &members[i]));
+    }
+    INVALID(redlatch_multi_lock_new(members, 4, NULL, &made), "\"twice\" is a member twice", "expected each name once");
+    MUST(!made, "written on failure");
+    for (int i = 0; i < 4; i++) {
+        redlatch_lock_free(members[i]);
+    }
+    redlatch_client_free(other);
+    end();
+}
+
 struct number_field {
     const char *name;
     size_t offset;
@@ -366,6 +386,7 @@ int main(int argc, char **argv) {
         {"names", names},
         {"durations", durations},
         {"lists_that_are_missing", lists_that_are_missing},
+        {"member_of_two_clients", member_of_two_clients},
         {"settings_of_kinds", settings_of_kinds},
         {"owners_that_were_made_up", owners_that_were_made_up},
         {"handles", handles},

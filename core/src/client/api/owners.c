@@ -46,6 +46,7 @@ static void end_owner(uint64_t owner) {
         client_unlock(client);
     }
     pthread_mutex_unlock(&clients_mutex);
+    composite_owner_end(owner);
 }
 
 static void at_thread_end(void *value) {

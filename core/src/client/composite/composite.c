@@ -27,9 +27,8 @@ void composite_drop(struct composite *composite) {
     if (!composite || atomic_fetch_sub(&composite->references, 1) > 1) {
         return;
     }
-    if (!client_is_inherited(composite->first)) {
-        composite_forget_holds(composite);
-    }
+    /* Also in a forked child: a client that is set up anew goes over all composite locks with holds. */
+    composite_forget_holds(composite);
     for (uint32_t i = 0; i < composite->group_count; i++) {
         struct composite_group *group = &composite->groups[i];
         if (client_adopt(group->client)) {

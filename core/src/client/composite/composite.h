@@ -14,6 +14,8 @@ struct composite_group {
     struct client *client; /* kept */
     struct name_set *set;  /* its resources are kept */
     uint32_t first_given;  /* the lowest index that a member of the group had in the caller's array */
+    uint32_t fenced_given; /* the same, of its members with tokens; UINT32_MAX if it has none */
+    uint32_t fenced;       /* that member */
 };
 
 struct composite {

@@ -118,8 +118,14 @@ static void complete(struct composite_op *op, int status) {
     client_unlock(client);
 }
 
-/* Gives back a grant that was not collected in time. */
+/* Gives back a grant that nobody collects. */
 static void give_back(struct composite_op *op) {
+    composite_note_released(op->composite, op->owner, REDLATCH_OK);
+    composite_op_give_back(op);
+}
+
+/* Ends the time in which a grant may be collected. */
+static void end_claim(struct composite_op *op) {
     struct client *client = op->first;
     client_lock(client);
     bool late = !op->collected;
@@ -129,8 +135,7 @@ static void give_back(struct composite_op *op) {
     op->claim_by = NEVER;
     client_unlock(client);
     if (late) {
-        composite_note_released(op->composite, op->owner, REDLATCH_OK);
-        composite_op_give_back(op);
+        give_back(op);
     }
 }
 
@@ -151,7 +156,7 @@ static void step_acquire(struct composite_op *op, int64_t now) {
 static void step(struct composite_op *op, int64_t now) {
     if (op->over) {
         if (now >= op->claim_by) {
-            give_back(op);
+            end_claim(op);
         }
     } else if (op->explanation) {
         if (composite_explain_step(op)) {
@@ -255,21 +260,34 @@ void composite_end_broken(struct client *client) {
     }
 }
 
+/* Ends an operation at the close of its first client. The releases of the other clients go on. */
+static void discard_active(struct composite_op *op) {
+    struct client *client = op->first;
+    if (op->kind == OPERATION_RELEASE && !op->subrequests) { /* the background thread has not started it */
+        int status;
+        composite_subrequests_step(op, system_now(), &status);
+    }
+    composite_op_end(op);
+    composite_explain_end(op);
+    client_lock(client);
+    resource_drop(&client->engine, op->done->operation.resource);
+    client_finish_step(client, system_now());
+    client_unlock(client);
+    free(op->done);
+}
+
 void composite_discard_ops(struct client *client) {
     struct composite_op *op = client->composite_ops;
     client->composite_ops = NULL;
     for (struct composite_op *next; op; op = next) {
         next = op->next;
         if (!op->over) {
-            composite_op_end(op);
-            composite_explain_end(op);
-            client_lock(client);
-            resource_drop(&client->engine, op->done->operation.resource);
-            client_finish_step(client, system_now());
-            client_unlock(client);
-            free(op->done);
+            discard_active(op);
         } else if (!op->collected) {
             op->done->op = NULL; /* its event is still queued */
+            if (op->claim_by != NEVER) {
+                give_back(op);
+            }
         }
         composite_op_free(op);
     }

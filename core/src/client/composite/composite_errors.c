@@ -31,7 +31,8 @@ static int set_error(const struct composite *composite, const struct culprit *cu
                      int64_t wait_ms) {
     struct client *client = culprit->group->client;
     const struct set_member *member = &culprit->group->set->members[culprit->member];
-    struct request request = culprit->request ? *culprit->request : (struct request){.client = client};
+    struct request request = culprit->request ? *culprit->request : (struct request){.wait_ms = 0};
+    request.client = client; /* also of a request that could not start */
     struct operation failed = {.resource = member->resource, .lock_kind = member->lock_kind};
     struct finding finding;
     if (culprit->finding) {

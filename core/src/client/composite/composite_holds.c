@@ -62,10 +62,9 @@ static void remove_hold(struct composite *composite, struct composite_hold **lin
     free(hold);
 }
 
-/* Returns how many groups have all their members held. */
-static uint32_t groups_held(const struct composite *composite, const struct composite_hold *hold) {
+/* Returns how many groups have all their members held, by the serials of the members' holds. */
+static uint32_t groups_held(const struct composite *composite, const uint64_t *member) {
     uint32_t held = 0;
-    const uint64_t *member = hold->members;
     for (uint32_t i = 0; i < composite->group_count; i++) {
         bool whole = true;
         for (uint32_t j = 0; j < composite->groups[i].set->count; j++) {
@@ -86,8 +85,12 @@ static void read_members(const struct composite_group *group, uint64_t owner, ui
     }
 }
 
-/* Returns whether none of the noted holds is left: another handle released them, and they were acquired again. */
+/* Returns whether another handle released the noted hold, and the owner has acquired the members again: none of the
+ * noted holds is left, or too few were left and now there are enough. */
 static bool is_another(const struct composite *composite, const struct composite_hold *noted, const uint64_t *members) {
+    if (noted->lost && groups_held(composite, members) >= composite->quorum) {
+        return true;
+    }
     for (uint32_t i = 0; i < composite->member_count; i++) {
         if (noted->members[i] && members[i] == noted->members[i]) {
             return false;
@@ -130,7 +133,7 @@ static void notify_loss(struct composite *composite, const struct composite_hold
  * over. */
 static void judge(struct composite *composite, struct composite_hold *hold, int32_t reason, int64_t over_ms) {
     uint32_t least = PLANTED(FAULT_MINORITY_LOSES_ALL) ? composite->group_count : composite->quorum;
-    if (!hold->lost && groups_held(composite, hold) < least) {
+    if (!hold->lost && groups_held(composite, hold->members) < least) {
         hold->lost = true;
         notify_loss(composite, hold, reason, over_ms);
     }
@@ -215,6 +218,25 @@ static void note(struct composite *composite, uint64_t owner, struct composite_h
     judge(composite, hold, REDLATCH_REASON_EXPIRED, 0); /* members may have been lost before */
 }
 
+/* Strikes the members' holds that were lost between the time at which they were read and that at which they were noted:
+ * their losses were taken meanwhile, and found nothing to strike. */
+static void strike_lost(struct composite *composite, uint64_t owner) {
+    for (uint32_t i = 0; i < composite->group_count; i++) {
+        const struct composite_group *group = &composite->groups[i];
+        client_lock(group->client);
+        pthread_mutex_lock(&holds_mutex);
+        for (uint32_t j = 0; j < group->set->count; j++) {
+            const struct set_member *member = &group->set->members[j];
+            const struct hold *hold = resource_hold_of(member->resource, member->lock_kind, owner);
+            if (hold && hold->stage == HOLD_GONE) {
+                strike(composite, group->client, hold);
+            }
+        }
+        pthread_mutex_unlock(&holds_mutex);
+        client_unlock(group->client);
+    }
+}
+
 void composite_note_granted(struct composite *composite, uint64_t owner) {
     if (!composite) {
         return;
@@ -241,13 +263,29 @@ void composite_note_granted(struct composite *composite, uint64_t owner) {
     pthread_mutex_lock(&holds_mutex);
     note(composite, owner, room, members, serial);
     pthread_mutex_unlock(&holds_mutex);
+    if (!entered) {
+        strike_lost(composite, owner);
+    }
+}
+
+/* Returns whether a release with this status ended one of `count` acquires, at once or in the background. An error of
+ * the server that is not transient leaves the hold count as it was, but for the last acquire. */
+static bool ended_acquire(int status, uint32_t count) {
+    if (status == REDLATCH_NO_MEMORY || status == REDLATCH_SYSTEM) { /* nothing was sent */
+        return false;
+    }
+    bool refused = status <= REDLATCH_SERVER && status > REDLATCH_NO_MEMORY && !redlatch_status_is_retryable(status);
+    return !refused || count == 1;
 }
 
 void composite_note_released(struct composite *composite, uint64_t owner, int status) {
     pthread_mutex_lock(&holds_mutex);
     struct composite_hold **link = link_of(composite, owner);
-    if (*link && (--(*link)->count == 0 || status == REDLATCH_NOT_OWNED)) {
-        remove_hold(composite, link);
+    if (*link && ended_acquire(status, (*link)->count)) {
+        (*link)->count--;
+        if ((*link)->count == 0 || status == REDLATCH_NOT_OWNED) {
+            remove_hold(composite, link);
+        }
     }
     pthread_mutex_unlock(&holds_mutex);
 }
@@ -272,6 +310,18 @@ void composite_forget_holds(struct composite *composite) {
     pthread_mutex_lock(&holds_mutex);
     while (composite->holds) {
         remove_hold(composite, &composite->holds);
+    }
+    pthread_mutex_unlock(&holds_mutex);
+}
+
+void composite_owner_end(uint64_t owner) {
+    pthread_mutex_lock(&holds_mutex);
+    for (struct composite *composite = held_composites, *next; composite; composite = next) {
+        next = composite->next_held;
+        struct composite_hold **link = link_of(composite, owner);
+        if (*link) {
+            remove_hold(composite, link);
+        }
     }
     pthread_mutex_unlock(&holds_mutex);
 }

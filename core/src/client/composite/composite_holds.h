@@ -14,10 +14,11 @@
  * no client. NULL is allowed: the engine alone notes a hold of a single name. */
 void composite_note_granted(struct composite *composite, uint64_t owner);
 
-/* Notes a release with its status. After NOT_OWNED, nothing is left to release. */
+/* Notes a release with its status. After NOT_OWNED, nothing is left to release. Some failures release nothing. */
 void composite_note_released(struct composite *composite, uint64_t owner, int status);
 
-/* Returns whether the owner's hold was lost, and not all its acquires have been released since. */
+/* Returns whether the owner's hold was lost, and not all its acquires have been released since by a handle of this
+ * composite lock. */
 bool composite_is_lost(struct composite *composite, uint64_t owner);
 
 /* Returns the serial of the owner's hold; 0 if none is known. */
@@ -25,6 +26,9 @@ uint64_t composite_serial(struct composite *composite, uint64_t owner);
 
 /* Forgets the holds of a composite lock that is being freed. The members' holds go on. */
 void composite_forget_holds(struct composite *composite);
+
+/* Forgets the holds of an owner that has ended, after the losses of the members' holds were taken. */
+void composite_owner_end(uint64_t owner);
 
 /* Takes from the engine the losses of holds that were granted as part of a set. With the client's mutex. */
 void composite_take_losses(struct client *client);

@@ -19,18 +19,16 @@ static void give_back(const struct composite_group *group, uint64_t owner) {
     struct client *client = group->client;
     client_lock(client);
     int64_t now = system_now();
-    bool lost = false;
     for (uint32_t i = 0; i < group->set->count && !atomic_load(&client->closed); i++) {
         const struct set_member *member = &group->set->members[i];
         struct hold *hold = resource_hold_of(member->resource, member->lock_kind, owner);
         if (hold) {
             client_preallocate(client, OPERATION_RELEASE); /* without memory the lease runs out */
             engine_give_back(&client->engine, hold, now);
-            lost = lost || hold->stage == HOLD_GONE;
+            if (hold->stage == HOLD_GONE) { /* lost, and nobody will release it */
+                engine_forget_lost(&client->engine, hold, now);
+            }
         }
-    }
-    if (lost) { /* no release of this owner will return the loss */
-        engine_owner_end(&client->engine, owner, now);
     }
     client_finish_step(client, now);
     client_unlock(client);

@@ -75,9 +75,8 @@ static int check_members(redlatch_lock *const *members, size_t count) {
     return REDLATCH_OK;
 }
 
-/* Checks two neighbours among the sorted members: a name of a server is a member once, and so is a server of a
- * RedLock. */
-static int check_neighbours(const struct redlatch_lock *one, const struct redlatch_lock *other, bool majority) {
+/* Checks two members: a name of a server is a member once, and so is a server of a RedLock. */
+static int check_pair(const struct redlatch_lock *one, const struct redlatch_lock *other, bool majority) {
     bool same_server = compare_servers(one->client, other->client) == 0 || one->client == other->client;
     char shown[64];
     if (same_server && majority) {
@@ -146,9 +145,14 @@ static bool add_group(struct composite *composite, struct redlatch_lock *const *
     group->client = sorted[0]->client;
     group->set->count = size;
     group->first_given = UINT32_MAX;
+    group->fenced_given = UINT32_MAX;
     for (uint32_t i = 0; i < size; i++) {
         uint32_t index = index_of(sorted[i], given);
         group->first_given = index < group->first_given ? index : group->first_given;
+        if (kind_of_number(sorted[i]->kind)->has_tokens && index < group->fenced_given) {
+            group->fenced_given = index;
+            group->fenced = i;
+        }
         group->set->members[i] = (struct set_member){.resource = sorted[i]->resource,
                                                      .lock_kind = sorted[i]->kind,
                                                      .not_reentrant = !sorted[i]->reentrant,
@@ -175,10 +179,12 @@ static int make_composite(redlatch_lock *const *members, size_t count, bool majo
     struct redlatch_lock *sorted[REDLATCH_MEMBERS_MAX];
     memcpy(sorted, members, count * sizeof sorted[0]);
     qsort(sorted, count, sizeof sorted[0], compare_members);
-    for (size_t i = 1; i < count; i++) {
-        int status = check_neighbours(sorted[i - 1], sorted[i], majority);
-        if (status != REDLATCH_OK) {
-            return status;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = i + 1; j < count; j++) { /* the same name may come again behind others, by another client */
+            int status = check_pair(sorted[i], sorted[j], majority);
+            if (status != REDLATCH_OK) {
+                return status;
+            }
         }
     }
     struct composite *composite = calloc(1, sizeof *composite + count * sizeof composite->groups[0]);

@@ -197,8 +197,18 @@ static void carry_out(struct composite_op *op, const struct multi_action *action
     }
 }
 
+/* Returns whether the owner's hold is lost and still to be released. Another handle may have released it. */
+static bool is_lost(const struct composite_op *op) {
+    if (!composite_is_lost(op->composite, op->owner)) {
+        return false;
+    }
+    redlatch_hold hold = {.state = REDLATCH_NOT_HELD};
+    composite_hold_status(op->composite, op->owner, &hold);
+    return hold.state == REDLATCH_GONE;
+}
+
 bool composite_op_step(struct composite_op *op) {
-    if (!op->given_up && composite_is_lost(op->composite, op->owner)) {
+    if (!op->given_up && is_lost(op)) {
         composite_op_give_up(op,
                              REDLATCH_LOST); /* other servers might grant it, but release has to return LOST first */
     }
@@ -240,16 +250,19 @@ static bool is_waited_for(const struct composite_op *op) {
     return false;
 }
 
-static void wait_for_answer(struct composite_op *op, int64_t until) {
+/* Waits for the outcome of a subrequest and handles it, also if `until` has come before. Returns false if there was
+ * none. */
+static bool wait_for_answer(struct composite_op *op, int64_t until) {
     until = earlier(until, multi_timer(&op->multi));
     if (!is_waited_for(op)) {
         sleep_until(op, until);
-        return;
+        return false;
     }
     struct subrequest *subrequest = subrequests_wait(&op->waiting_set, until);
     if (subrequest) {
         composite_op_take(op, subrequest);
     }
+    return subrequest != NULL;
 }
 
 void composite_op_give_up(struct composite_op *op, int status) {
@@ -291,10 +304,8 @@ bool composite_op_drive(struct composite_op *op, int64_t until) {
             composite_op_give_up(op, REDLATCH_CANCELLED);
         } else if (!op->given_up && now >= op->wait_until) {
             composite_op_give_up(op, REDLATCH_TIMEOUT);
-        } else if (now >= until) {
+        } else if (!wait_for_answer(op, op->given_up ? until : earlier(until, op->wait_until)) && now >= until) {
             break;
-        } else {
-            wait_for_answer(op, op->given_up ? until : earlier(until, op->wait_until));
         }
     }
     subrequests_stop_reading(&op->waiting_set);

@@ -39,7 +39,6 @@ static void add_hold(struct group_status *status, const struct engine *engine, c
     status->count = count < status->count ? count : status->count;
     if (hold) {
         status->deadline = hold->deadline < status->deadline ? hold->deadline : status->deadline;
-        status->token = status->token ? status->token : hold->token;
     }
     if (hold && status->serial == 0) {
         status->serial = hold->serial;
@@ -63,7 +62,11 @@ static void read_group_status(const struct composite *composite, uint32_t index,
     for (uint32_t i = 0; i < group->set->count; i++) {
         const struct set_member *member = &group->set->members[i];
         const struct hold *hold = engine_hold_of(&client->engine, member->resource, member->lock_kind, owner, now);
-        add_hold(status, &client->engine, is_given_back(composite, hold) ? NULL : hold, now);
+        hold = is_given_back(composite, hold) ? NULL : hold;
+        add_hold(status, &client->engine, hold, now);
+        if (hold && i == group->fenced) {
+            status->token = hold->token;
+        }
     }
     client_finish_step(client, now);
     client_unlock(client);
@@ -86,6 +89,7 @@ static void sum_up(const struct composite *composite, struct group_status *group
     uint32_t held = 0;
     uint32_t sure = 0;
     uint32_t gone = 0;
+    uint32_t fenced_given = UINT32_MAX;
     int reason = REDLATCH_REASON_NONE;
     const struct group_status *named = NULL;
     for (uint32_t i = 0; i < composite->group_count; i++) {
@@ -93,7 +97,10 @@ static void sum_up(const struct composite *composite, struct group_status *group
         held += groups[i].state == REDLATCH_HELD || groups[i].state == REDLATCH_SUSPECT;
         gone += groups[i].state == REDLATCH_GONE;
         reason = reason ? reason : groups[i].reason;
-        answer->token = answer->token ? answer->token : groups[i].token;
+        if (groups[i].token && composite->groups[i].fenced_given < fenced_given) {
+            answer->token = groups[i].token;
+            fenced_given = composite->groups[i].fenced_given;
+        }
         if (groups[i].serial && (!named || composite->groups[i].first_given == 0)) {
             named = &groups[i];
         }

@@ -89,7 +89,7 @@ static int busy_poll(struct watch_list *list, int64_t start) {
     struct busy_poll *busy_poll = &list->subrequests[0]->reads->busy_poll;
     client_lock(client);
     bool chosen = client->busy_poll && busy_poll_chosen(busy_poll);
-    int64_t until = start + busy_poll_budget(busy_poll);
+    int64_t until = earlier(start + busy_poll_budget(busy_poll), list->until);
     client_unlock(client);
     int ready = 0;
     while (chosen && ready == 0) {

@@ -15,7 +15,8 @@ struct subrequest_set {
 };
 
 /* Waits until one of the active subrequests is done, collects it and returns it. Returns NULL if `until` has come or
- * the wait is cancelled. The set keeps the reader roles that it took until subrequests_stop_reading. */
+ * the wait is cancelled. If `until` has come before, it reads what is there and does not sleep. The set keeps
+ * the reader roles that it took until subrequests_stop_reading. */
 struct subrequest *subrequests_wait(struct subrequest_set *set, int64_t until);
 void subrequests_stop_reading(struct subrequest_set *set);
 
