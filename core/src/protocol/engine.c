@@ -112,6 +112,7 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     }
     operation->timer.kind = TIMER_OPERATION;
     operation->phase = PHASE_NEW;
+    operation->started_at = now;
     operation->brief = is_brief(operation, now);
     list_append(&engine->operations, &operation->all);
     reserve_for(engine, operation);
@@ -187,6 +188,9 @@ static int timeout_status(const struct operation *operation) {
     }
     if (operation->phase == PHASE_WAITING && !operation->contended) {
         return REDLATCH_UNREACHABLE; /* it waits for a command of its owner's own hold, not for others */
+    }
+    if (operation->phase == PHASE_QUEUED && !operation->contended) {
+        return queue_timeout_status(operation->resource->queue);
     }
     if (operation->contended || !operation->command) {
         return REDLATCH_TIMEOUT;

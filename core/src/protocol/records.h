@@ -220,6 +220,7 @@ struct operation {
     int64_t acknowledged;      /* how many replicas acknowledged a grant that was given back because that was too few */
     int64_t max_hold_ms;       /* REDLATCH_FOREVER or a bound */
     int64_t wait_until;        /* the caller's deadline, or NEVER; non-blocking: when its command times out */
+    int64_t started_at;        /* when its caller began it */
     int64_t recheck_at;        /* PARKED, PAUSED: when to request again */
     int64_t unusable_since;    /* when the server became unusable for it; 0 while it replies */
     uint32_t seen;             /* the sequence of the wait queue before the last request */
