@@ -147,6 +147,48 @@ static void who_takes_over_a_dead_wait_rechecks_at_once(void) {
     RIG_CLOSE();
 }
 
+/* The nested acquire of an owner has no limit of its own. The server refuses it for as long as its memory is full. */
+static void a_nested_acquire_does_not_wait_for_ever_for_memory(void) {
+    rig_open();
+    const struct hold *hold = rig_grant("a", 1);
+    struct call *call = rig_acquire("a", 1);
+    int64_t end = rig.now + (RIG_UNREACHABLE_MS + 1000) * MILLISECOND;
+    while (!call->done && rig.now < end) {
+        while (rig_send(PIPELINE)) {
+            rig_error(PIPELINE, "OOM command not allowed");
+        }
+        rig_drain_background();
+        rig_pass(10 * MILLISECOND);
+    }
+    CHECK_EQ_INT(call->status, REDLATCH_SERVER_OUT_OF_MEMORY);
+    CHECK_EQ_INT(hold->count, 1);
+    rig_drain_background();
+    while (rig_send(PIPELINE)) {
+        rig_integer(PIPELINE, 1);
+    }
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+/* A command of a hold that the server refuses without running it ends with the hold. */
+static void what_is_refused_ends_with_the_loss_of_the_hold(void) {
+    for (int extends = 0; extends < 2; extends++) {
+        rig_open();
+        rig_grant_for("a", 1, 1000);
+        struct call *call = extends ? rig_extend("a", 1, 1000) : rig_acquire("a", 1);
+        int64_t end = rig.now + 2 * SECOND;
+        while (!call->done && rig.now < end) {
+            while (rig_send(PIPELINE)) {
+                rig_error(PIPELINE, "OOM command not allowed");
+            }
+            rig_pass(10 * MILLISECOND);
+        }
+        CHECK_EQ_INT(call->status, REDLATCH_LOST);
+        CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+        RIG_CLOSE();
+    }
+}
+
 int main(void) {
     RUN(a_short_wait_without_an_answer_is_a_time_out);
     RUN(a_short_try_without_an_answer_has_no_reply);
@@ -154,5 +196,7 @@ int main(void) {
     RUN(all_waiters_of_a_name_count_the_server_as_unusable);
     RUN(a_timeout_behind_a_waiter_without_a_server_says_so);
     RUN(who_takes_over_a_dead_wait_rechecks_at_once);
+    RUN(a_nested_acquire_does_not_wait_for_ever_for_memory);
+    RUN(what_is_refused_ends_with_the_loss_of_the_hold);
     return unit_done();
 }

@@ -434,16 +434,6 @@ void engine_replied(struct engine *engine, struct pipeline *pipeline, const stru
     hand_reply(engine, command, reply, now);
 }
 
-/* Notes since when the server is unusable for an operation. The unreachable timeout counts from then, and also ends an
- * operation without a deadline. */
-static void note_unusable(struct engine *engine, struct operation *operation, int status, int64_t since) {
-    operation->transient_error = status;
-    if (operation->unusable_since == 0) {
-        operation->unusable_since = since;
-    }
-    arm_operation(engine, operation);
-}
-
 void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int64_t now) {
     if (engine->broken) {
         return;
@@ -455,11 +445,11 @@ void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int6
         command->held_since = 0;
         command->importing = false; /* the reply to its ASKING will not come */
         if (command->operation) {
-            note_unusable(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
+            operation_unusable(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
         }
         struct operation *receiver = receiver_of(command);
         if (receiver) {
-            note_unusable(engine, receiver, REDLATCH_NO_REPLY, command->sent_at);
+            operation_unusable(engine, receiver, REDLATCH_NO_REPLY, command->sent_at);
         }
     }
     pipeline->in_flight = 0;
@@ -530,7 +520,7 @@ void engine_pipeline_failed(struct engine *engine, struct pipeline *pipeline, in
         if (engine->broken || !command || command->server != pipeline->server || command->pipeline != pipeline->role) {
             continue;
         }
-        note_unusable(engine, operation, status, now);
+        operation_unusable(engine, operation, status, now);
         if (!passes || !waits_for_server(operation, command)) {
             engine_abort(engine, operation, status, now);
         }

@@ -140,6 +140,14 @@ void finish_lost(struct engine *engine, struct operation *operation, int reason)
     finish(engine, operation, REDLATCH_LOST);
 }
 
+void operation_unusable(struct engine *engine, struct operation *operation, int status, int64_t since) {
+    operation->transient_error = status;
+    if (operation->unusable_since == 0) {
+        operation->unusable_since = since;
+    }
+    arm_operation(engine, operation);
+}
+
 /* The server is unusable for now. The operation requests again after a pause, which grows. */
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now) {
     if (operation->unusable_since == 0) {
