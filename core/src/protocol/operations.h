@@ -35,6 +35,9 @@ void operation_contended(struct engine *engine, struct operation *operation);
  * operation without a deadline. */
 void operation_unusable(struct engine *engine, struct operation *operation, int status, int64_t since);
 
+/* A reply shows that the server is usable for an operation. */
+void operation_usable(struct operation *operation);
+
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
 struct operation *operation_answered(const struct command *command, const struct reply *reply);
 
