@@ -357,6 +357,18 @@ def test_all_servers_or_none(
         waiting.leave()
 
 
+def test_a_fenced_member_is_free_when_the_lease_of_a_dead_owner_ends(
+    servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
+) -> None:
+    clients = open_clients(servers[:2])
+    hold_as_redisson(servers[0], lock_name)
+    servers[0].admin.pexpire(lock_name, 1000)
+    lock = redlatch.multi_lock(clients[0].fenced_lock(lock_name), clients[1].lock(lock_name))
+    began = time.monotonic()
+    assert lock.acquire(timeout=4) and time.monotonic() - began < 2.5
+    lock.release()
+
+
 def test_a_server_that_is_down_leaves_nothing_held(
     servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
 ) -> None:

@@ -93,10 +93,10 @@ def test_permits_with_ids(client: redlatch.Client, server: RedisServer, lock_nam
 
 def test_permits_with_ids_that_nobody_collects_go_back(forgotten: redlatch.Client, lock_name: str) -> None:
     host, slots = Host(forgotten), forgotten.permit_semaphore(lock_name)
-    slots.try_set_permits(3)
-    assert lib.redlatch_permit_semaphore_start_acquire(slots._handle, 3, RENEWED, FOREVER, 5) == 0
-    wait_until(lambda: forgotten.stats()["acquired"] == 3)
-    wait_until(lambda: slots.available() == 3)
+    slots.try_set_permits(20)
+    assert lib.redlatch_permit_semaphore_start_acquire(slots._handle, 20, 60_000, FOREVER, 5) == 0
+    wait_until(lambda: forgotten.stats()["acquired"] == 20)
+    wait_until(lambda: slots.available() == 20)
     (event,) = host.events(1)
     assert event.status == lib.REDLATCH_UNCLAIMED
     assert slots.acquired() == 0

@@ -91,3 +91,16 @@ def test_names_of_megabytes_are_no_locks(server: RedisServer) -> None:
     for i in range(4):
         put_hash(server, f"{i}" + "x" * 5_000_000, {f"{UUID}:42": 1})
     assert names(shown(server, "list")) == ["lock"]
+
+
+def test_the_string_of_another_program_is_no_owner_of_a_megabyte(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    """The whole string would be longer than a reply may be, and would break the connection of all callers."""
+    server.admin.set(lock_name, b"x" * 1_000_000, px=60_000)
+    lock = client.plain_lock(lock_name)
+    assert not lock.acquire(blocking=False)
+    before = client.stats()["reconnects"]
+    state = lock.state()
+    assert state.locked and state.owner == "x" * 127
+    assert client.stats()["reconnects"] == before

@@ -416,70 +416,6 @@ static void a_receiver_does_not_wait_for_ever_for_its_hand_over(void) {
     }
 }
 
-/* A wait that is shorter than BRIEF_WAIT ends with TIMEOUT, because a missing reply says nothing about the server in
- * that time. */
-static void a_short_wait_without_an_answer_is_a_time_out(void) {
-    static const enum operation_kind kinds[] = {OPERATION_ACQUIRE, OPERATION_WATCH};
-    for (int sent = 0; sent < 2; sent++) {
-        for (int brief = 0; brief < 2; brief++) {
-            for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-                rig_open();
-                struct call *call = rig_call(kinds[i], "a", 1);
-                call->operation->wait_until = rig.now + (brief ? 99 : 100) * MILLISECOND;
-                rig_start(call);
-                if (sent) {
-                    rig_send(PIPELINE);
-                }
-                rig_pass(SECOND); /* as on a busy machine */
-                rig_abort(call, REDLATCH_TIMEOUT);
-                CHECK_EQ_INT(call->status, brief ? REDLATCH_TIMEOUT : sent ? REDLATCH_NO_REPLY : REDLATCH_UNREACHABLE);
-                if (sent) {
-                    rig_nil(PIPELINE);
-                }
-                while (rig_send(PIPELINE)) {
-                    rig_integer(PIPELINE, 1);
-                }
-                RIG_CLOSE();
-            }
-        }
-    }
-}
-
-static void a_short_try_without_an_answer_has_no_reply(void) {
-    rig_open();
-    struct call *call = rig_call(OPERATION_ACQUIRE, "a", 1);
-    call->operation->non_blocking = true;
-    call->operation->wait_until = rig.now + 50 * MILLISECOND;
-    rig_start(call);
-    rig_send(PIPELINE);
-    rig_abort(call, REDLATCH_TIMEOUT);
-    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    rig_nil(PIPELINE);
-    while (rig_send(PIPELINE)) {
-        rig_integer(PIPELINE, 1);
-    }
-    RIG_CLOSE();
-}
-
-/* A silent server counts as unusable since the request was sent, not since the connection was given up. */
-static void a_wait_without_end_counts_from_the_question(void) {
-    rig_open();
-    struct call *call = rig_acquire("a", 1);
-    rig_send(PIPELINE);
-    rig_pass(10 * SECOND);
-    rig_lost(PIPELINE);
-    rig_pass(RIG_UNREACHABLE_MS * MILLISECOND - 10 * SECOND - 1);
-    CHECK(!call->done);
-    rig_pass(1);
-    CHECK(call->done);
-    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    rig_ready(PIPELINE, RESOLVED_BY_KILL);
-    while (rig_send(PIPELINE)) {
-        rig_integer(PIPELINE, 0);
-    }
-    RIG_CLOSE();
-}
-
 /* No thread sleeps in an asynchronous operation, so the engine's timer ends it. The status depends on whether the
  * command was sent. */
 static void an_asynchronous_question_ends_with_its_deadline(void) {
@@ -542,9 +478,6 @@ int main(void) {
     RUN(all_fail_when_it_can_not_pass_by_itself);
     RUN(who_waits_goes_on_if_it_may_pass);
     RUN(a_receiver_does_not_wait_for_ever_for_its_hand_over);
-    RUN(a_short_wait_without_an_answer_is_a_time_out);
-    RUN(a_short_try_without_an_answer_has_no_reply);
-    RUN(a_wait_without_end_counts_from_the_question);
     RUN(an_asynchronous_question_ends_with_its_deadline);
     RUN(random_numbers_stay_below_their_bound);
     return unit_done();

@@ -167,6 +167,34 @@ static void a_refresh_that_misses_a_receiver_makes_it_ask_when_the_hand_over_fai
     RIG_CLOSE();
 }
 
+/* The reply to the hand-over shows that the server is usable again. The receiver may then be parked without a timer. It
+ * must not end when the unreachable timeout passes. */
+static void a_receiver_of_a_broken_hand_over_waits_on(void) {
+    struct call *waiters[4];
+    open_fair();
+    held_with_waiters(waiters, 3);
+    rig_release("a", 1);
+    rig_send(PIPELINE);
+    rig_lost(PIPELINE);
+    CHECK(waiters[2]->operation->unusable_since);
+    list_remove(&waiters[3]->operation->link); /* the server's reply to it said that it is the head */
+    list_prepend(&rig_wait_queue("a")->waiters, &waiters[3]->operation->link);
+    rig_ready(PIPELINE, RESOLVED_BY_KILL);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 2);
+    CHECK_EQ_INT(waiters[2]->operation->recheck_at, NEVER);
+    CHECK_EQ_INT(waiters[2]->operation->transient_error, 0);
+    rig_pass(RIG_UNREACHABLE_MS * MILLISECOND);
+    CHECK(!waiters[2]->done);
+    rig_abort(waiters[2], REDLATCH_CANCELLED);
+    rig_abort(waiters[3], REDLATCH_CANCELLED);
+    while (rig_send(PIPELINE)) {
+        rig_integer(PIPELINE, 0);
+    }
+    rig_drain_background();
+    RIG_CLOSE();
+}
+
 static void only_the_foremost_few_subscribe(void) {
     struct call *waiters[21];
     open_fair();
@@ -419,6 +447,7 @@ int main(void) {
     RUN(a_position_that_is_gone_is_taken_anew_at_the_end);
     RUN(a_refresh_that_misses_one_makes_it_ask);
     RUN(a_refresh_that_misses_a_receiver_makes_it_ask_when_the_hand_over_fails);
+    RUN(a_receiver_of_a_broken_hand_over_waits_on);
     RUN(only_the_foremost_few_subscribe);
     RUN(giving_up_leaves_the_queue_and_the_lock);
     RUN(an_ask_that_was_sent_is_left_behind_it);

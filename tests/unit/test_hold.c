@@ -474,19 +474,25 @@ static void giving_back_waits_for_the_command_under_way(void) {
     RIG_CLOSE();
 }
 
-static void giving_back_without_memory_lets_the_lease_run_out(void) {
-    rig_open();
-    struct hold *hold = rig_grant("a", 1);
-    uint32_t reserved = rig.engine.reserved_commands;
-    rig.engine.reserved_commands = rig.engine.command_pool_size; /* as if other calls had reserved them all */
-    engine_give_back(&rig.engine, hold, rig.now);
-    CHECK_EQ_INT(hold->renew_at, NEVER);
-    rig.engine.reserved_commands = reserved;
-    rig_pass(RIG_LEASE_MS * MILLISECOND);
-    CHECK(rig_send(PIPELINE_BACKGROUND) == NULL);
-    CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), 1);
-    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED); /* it was given back: no owner will release it */
-    RIG_CLOSE();
+static void giving_back_waits_for_memory_until_the_lease_ends(void) {
+    for (int freed = 0; freed < 2; freed++) {
+        rig_open();
+        struct hold *hold = rig_grant("a", 1);
+        uint32_t reserved = rig.engine.reserved_commands;
+        rig.engine.reserved_commands = rig.engine.command_pool_size; /* as if other calls had reserved them all */
+        engine_give_back(&rig.engine, hold, rig.now);
+        CHECK_EQ_INT(hold->renew_at, NEVER);
+        rig_pass(freed ? 0 : RIG_LEASE_MS * MILLISECOND);
+        rig.engine.reserved_commands = reserved;
+        rig_pass(MILLISECOND);
+        CHECK(rig_send(PIPELINE_BACKGROUND) == NULL && (rig_send(PIPELINE) != NULL) == freed);
+        if (freed) {
+            rig_integer(PIPELINE, 1);
+        }
+        CHECK_EQ_INT(rig_losses(LOSS_EVENTS, NULL), !freed);
+        CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_NOT_OWNED); /* it was given back: no owner will release it */
+        RIG_CLOSE();
+    }
 }
 
 static void a_hold_given_back_and_lost_is_forgotten(void) {
@@ -584,7 +590,7 @@ int main(void) {
     RUN(a_collected_grant_stays);
     RUN(a_grant_released_before_it_is_collected_is_over);
     RUN(giving_back_waits_for_the_command_under_way);
-    RUN(giving_back_without_memory_lets_the_lease_run_out);
+    RUN(giving_back_waits_for_memory_until_the_lease_ends);
     RUN(a_hold_given_back_and_lost_is_forgotten);
     RUN(giving_up_what_is_done_changes_nothing);
     RUN(a_call_without_a_command_says_no_memory);

@@ -347,6 +347,37 @@ static void at_the_end_it_goes_back_too(void) {
     RIG_CLOSE();
 }
 
+/* Each permit with an id is a hold of its own, and a release of its own. Commands are reserved for a few only; the
+ * others are released as soon as there is memory, not at the end of the lease. */
+static void permits_with_ids_that_a_host_does_not_collect_go_back_one_by_one(void) {
+    enum { PERMITS = 20 };
+    rig_open();
+    rig.lock_kind = REDLATCH_PERMIT_SEMAPHORE;
+    struct call *call = prepared(PERMITS);
+    call->operation->asynchronous = true;
+    call->operation->lease_ms = 3600000;
+    rig_start(call);
+    rig_send(PIPELINE);
+    rig_nil(PIPELINE);
+    CHECK_EQ_INT(rig.engine.stats.held, PERMITS);
+    rig_pass(RIG_CLAIM_MS * MILLISECOND);
+    int released = 0;
+    for (int turn = 0; turn < PERMITS; turn++) {
+        const struct command *command;
+        while ((command = rig_send(PIPELINE)) != NULL) {
+            released += command->kind == COMMAND_RELEASE && command->count == 0;
+            rig_integer(PIPELINE, 1);
+        }
+        rig_supply();
+        rig_pass(MILLISECOND);
+    }
+    CHECK_EQ_INT(released, PERMITS);
+    CHECK_EQ_INT(rig.engine.stats.held, 0);
+    CHECK_EQ_INT(call->operation->status, REDLATCH_UNCLAIMED);
+    rig_claim(call);
+    RIG_CLOSE();
+}
+
 int main(void) {
     RUN(permits_that_are_there_take_one_command);
     RUN(a_try_ends_with_its_answer);
@@ -371,5 +402,6 @@ int main(void) {
     RUN(what_a_host_collects_is_its_own);
     RUN(what_a_host_does_not_collect_goes_back);
     RUN(at_the_end_it_goes_back_too);
+    RUN(permits_with_ids_that_a_host_does_not_collect_go_back_one_by_one);
     return unit_done();
 }

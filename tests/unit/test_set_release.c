@@ -110,6 +110,44 @@ static void holds_that_are_collected_late_are_each_given_back(void) {
     RIG_CLOSE();
 }
 
+/* One name is lost, the other is busy. Both are given back in the background, so that the owner can acquire them
+ * anew. */
+static void a_lost_name_of_a_release_that_is_given_up_on_is_forgotten(void) {
+    rig_open();
+    grant("ab", 1);
+    hold_of("a", 1)->deadline = rig.now;
+    struct call *extension = rig_extend("b", 1, 60000);
+    rig_send(PIPELINE);
+    struct call *end = rig_release_all("ab", 1);
+    rig_abort(end, REDLATCH_TIMEOUT);
+    CHECK_EQ_INT(end->status, REDLATCH_UNREACHABLE);
+    CHECK(hold_of("a", 1) == NULL);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(extension->status, REDLATCH_OK);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
+    rig_integer(PIPELINE, 1);
+    CHECK(hold_of("b", 1) == NULL);
+    rig_losses(LOSS_SETS, NULL);
+    RIG_CLOSE();
+}
+
+/* The owner acquires two names, has one of them already, and loses it meanwhile. The server refuses the undo. */
+static void a_refused_undo_leaves_a_loss_to_be_reported(void) {
+    rig_open();
+    struct hold *hold = rig_grant("a", 1);
+    struct call *call = rig_acquire_all("ab", 1);
+    rig_send(PIPELINE);
+    hold->deadline = rig.now;
+    engine_hold_of(&rig.engine, rig_name("a"), rig.lock_kind, 1, rig.now);
+    rig_abort(call, REDLATCH_CANCELLED);
+    rig_granted(PIPELINE);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE_MANY);
+    rig_error(PIPELINE, "NOPERM this user has no permissions to run the 'evalsha' command");
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    CHECK(hold_of("a", 1) == NULL);
+    RIG_CLOSE();
+}
+
 int main(void) {
     RUN(nothing_held_is_not_owned);
     RUN(one_number_is_the_answer_for_each);
@@ -118,5 +156,7 @@ int main(void) {
     RUN(a_release_that_is_given_up_on_goes_on);
     RUN(a_refused_release_is_tried_again_and_at_last_runs_out);
     RUN(holds_that_are_collected_late_are_each_given_back);
+    RUN(a_lost_name_of_a_release_that_is_given_up_on_is_forgotten);
+    RUN(a_refused_undo_leaves_a_loss_to_be_reported);
     return unit_done();
 }

@@ -248,6 +248,22 @@ static void it_stays_where_there_is_no_such_channel(void) {
     RIG_CLOSE();
 }
 
+static void a_message_before_the_reply_is_not_missed_where_there_is_no_such_channel(void) {
+    rig_open();
+    struct call *call = watch_as("a", mutex_first, 2, false);
+    rig.lock_kind = REDLATCH_MUTEX;
+    rig_park(AS_LATCH);
+    rig_pass(5 * SECOND);
+    rig_send(PIPELINE);
+    rig_message("a");
+    rig_integer(PIPELINE, AS_LATCH);
+    rig_pass(0);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
+    say_free();
+    CHECK_EQ_INT(call->status, REDLATCH_OK);
+    RIG_CLOSE();
+}
+
 /* A watch of a plain lock uses the script for several names, with one entry. */
 static void a_reply_as_of_several_names_says_free_held_or_nothing(void) {
     const int64_t held[] = {1, 5000}, wrong[] = {0, 5000};
@@ -271,6 +287,7 @@ int main(void) {
     RUN(it_moves_to_the_channel_of_its_kind);
     RUN(one_recheck_does_not_go_elsewhere);
     RUN(it_stays_where_there_is_no_such_channel);
+    RUN(a_message_before_the_reply_is_not_missed_where_there_is_no_such_channel);
     RUN(a_free_name_is_found_by_one_command);
     RUN(one_recheck_at_a_held_name_says_so);
     RUN(a_message_the_lease_and_five_seconds_make_it_recheck);

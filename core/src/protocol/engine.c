@@ -112,6 +112,7 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
     }
     operation->timer.kind = TIMER_OPERATION;
     operation->phase = PHASE_NEW;
+    operation->started_at = now;
     operation->brief = is_brief(operation, now);
     list_append(&engine->operations, &operation->all);
     reserve_for(engine, operation);
@@ -187,6 +188,9 @@ static int timeout_status(const struct operation *operation) {
     }
     if (operation->phase == PHASE_WAITING && !operation->contended) {
         return REDLATCH_UNREACHABLE; /* it waits for a command of its owner's own hold, not for others */
+    }
+    if (operation->phase == PHASE_QUEUED && !operation->contended) {
+        return queue_timeout_status(operation->resource->queue);
     }
     if (operation->contended || !operation->command) {
         return REDLATCH_TIMEOUT;
@@ -430,16 +434,6 @@ void engine_replied(struct engine *engine, struct pipeline *pipeline, const stru
     hand_reply(engine, command, reply, now);
 }
 
-/* Notes since when the server is unusable for an operation. The unreachable timeout counts from then, and also ends an
- * operation without a deadline. */
-static void note_unusable(struct engine *engine, struct operation *operation, int status, int64_t since) {
-    operation->transient_error = status;
-    if (operation->unusable_since == 0) {
-        operation->unusable_since = since;
-    }
-    arm_operation(engine, operation);
-}
-
 void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int64_t now) {
     if (engine->broken) {
         return;
@@ -451,11 +445,11 @@ void engine_pipeline_lost(struct engine *engine, struct pipeline *pipeline, int6
         command->held_since = 0;
         command->importing = false; /* the reply to its ASKING will not come */
         if (command->operation) {
-            note_unusable(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
+            operation_unusable(engine, command->operation, REDLATCH_NO_REPLY, command->sent_at);
         }
         struct operation *receiver = receiver_of(command);
         if (receiver) {
-            note_unusable(engine, receiver, REDLATCH_NO_REPLY, command->sent_at);
+            operation_unusable(engine, receiver, REDLATCH_NO_REPLY, command->sent_at);
         }
     }
     pipeline->in_flight = 0;
@@ -526,7 +520,7 @@ void engine_pipeline_failed(struct engine *engine, struct pipeline *pipeline, in
         if (engine->broken || !command || command->server != pipeline->server || command->pipeline != pipeline->role) {
             continue;
         }
-        note_unusable(engine, operation, status, now);
+        operation_unusable(engine, operation, status, now);
         if (!passes || !waits_for_server(operation, command)) {
             engine_abort(engine, operation, status, now);
         }

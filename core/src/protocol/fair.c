@@ -54,9 +54,8 @@ static void follow_pipeline(const struct wait_queue *queue, struct operation *op
 
 void fair_begin(struct engine *engine, struct operation *operation, int64_t now) {
     struct wait_queue *queue = attach_wait_queue(engine, operation);
-    struct operation *foremost = queue_foremost(queue);
-    if (foremost && operation->non_blocking) {
-        finish(engine, operation, foremost->transient_error ? foremost->transient_error : REDLATCH_TIMEOUT);
+    if (queue_foremost(queue) && operation->non_blocking) {
+        finish(engine, operation, queue_timeout_status(queue));
         return;
     }
     follow_pipeline(queue, operation);
@@ -296,7 +295,8 @@ void fair_next(struct engine *engine, struct wait_queue *queue, int64_t now) {
     if (foremost->phase != PHASE_PARKED || foremost->recheck_at != NEVER) {
         return;
     }
-    if (resource_live_hold(queue->resource) || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
+    bool released_here = resource_live_hold(queue->resource) && !foremost->unusable_since;
+    if (released_here || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
         park(engine, foremost, REDLATCH_FOREVER, now);
     } else {
         acquire_recheck(engine, foremost, now);

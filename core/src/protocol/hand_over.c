@@ -31,6 +31,9 @@ void hand_over_replied(struct engine *engine, struct command *command, const str
         queue->handing = NULL;
         queue->receiver = NULL;
     }
+    if (receiver && reply->kind != REPLY_ERROR) {
+        operation_usable(receiver);
+    }
     struct hold *hold = command->hold;
     bool queues_on_server = kind_of(command->resource)->queues_on_server;
     bool other_answer = reply->kind == REPLY_INTEGER && reply->integer == 2;

@@ -209,6 +209,12 @@ static void hold_goes_on(struct engine *engine, struct hold *hold, struct comman
 
 static void hold_error(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
     struct hold *hold = command->hold;
+    bool may_have_executed = error.may_have_executed || command->repeated;
+    bool nested = command->kind == COMMAND_REENTER || command->kind == COMMAND_EXTEND;
+    if (hold && hold->stage == HOLD_GONE && nested && !may_have_executed) {
+        nested_replied(engine, command, 0, now); /* it has nothing left to raise or extend */
+        return;
+    }
     if (is_retried(engine, command, error, now)) {
         retry_later(engine, command, error, now);
         return;
@@ -225,7 +231,7 @@ static void hold_error(struct engine *engine, struct command *command, struct er
         hold_end(engine, hold, now);
         queue_after_release(engine, command->resource, -1, now); /* waiters have no other release to wait for */
     } else if (hold) {
-        hold_goes_on(engine, hold, command, error.may_have_executed || command->repeated, now);
+        hold_goes_on(engine, hold, command, may_have_executed, now);
     }
 }
 

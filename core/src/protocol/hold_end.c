@@ -269,6 +269,12 @@ bool hold_lower_count(struct engine *engine, struct hold *hold, uint32_t hold_co
     return false;
 }
 
+/* There is no memory for a release that nobody waits for. It is tried again soon: the driver fills the pools. */
+static void release_again(struct engine *engine, struct hold *hold, int64_t now) {
+    hold->release_again_at = now + MILLISECOND;
+    hold_arm(engine, hold);
+}
+
 /* Sends the last release, or hands the lock over to a waiter of this process. The hold is no longer renewed. */
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now) {
     return_kept_command(engine, hold);
@@ -276,10 +282,11 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
     if (!command && operation) {
         return;
     }
-    if (!command) { /* nobody waits for it, and there is no memory: the lease runs out */
+    if (!command) {
         hold->deferred_releases = RELEASE_ALL;
         hold->renewed_from = 0;
         hold->renew_at = NEVER;
+        release_again(engine, hold, now);
         return;
     }
     if (!operation) {
@@ -341,7 +348,8 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
     return_kept_command(engine, hold);
     struct command *command = take_command(engine, NULL);
     if (!command) {
-        return; /* tried again after the next command of the hold */
+        release_again(engine, hold, now);
+        return;
     }
     command->resource = resource_keep(hold->resource);
     command->pipeline = PIPELINE_CALLERS;

@@ -87,6 +87,9 @@ int64_t hold_next_attention(const struct hold *hold) {
     if (hold->claim && hold->claim_by < at) {
         at = hold->claim_by;
     }
+    if (hold->deferred_releases > 0 && !hold->busy && hold->release_again_at < at) {
+        at = hold->release_again_at;
+    }
     return at;
 }
 

@@ -35,7 +35,7 @@ void hold_confirm_later(struct hold *hold, int64_t sent_at, int64_t lease_ms);
 /* The lease may have been shortened. Moves confirmed_at back so far that the lease ends no later than the deadline. */
 void hold_doubt(struct hold *hold);
 
-/* Returns when the hold needs attention next: renewal, deadline, claim. */
+/* Returns when the hold needs attention next: renewal, deadline, claim, deferred releases. */
 int64_t hold_next_attention(const struct hold *hold);
 
 /* Returns HELD, SUSPECT or GONE at `now`. SUSPECT: half of the lease has passed without a renewal. */

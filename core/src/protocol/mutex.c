@@ -72,10 +72,9 @@ void acquire_send(struct engine *engine, struct operation *operation, int64_t no
 
 void acquire_begin(struct engine *engine, struct operation *operation, int64_t now) {
     struct wait_queue *queue = attach_wait_queue(engine, operation);
-    struct operation *foremost = queue_foremost(queue);
     bool joins = queue_lets_in(queue, operation);
     if (!joins && operation->non_blocking) {
-        finish(engine, operation, foremost->transient_error ? foremost->transient_error : REDLATCH_TIMEOUT);
+        finish(engine, operation, queue_timeout_status(queue));
         return;
     }
     operation->phase = PHASE_QUEUED;

@@ -140,6 +140,14 @@ void finish_lost(struct engine *engine, struct operation *operation, int reason)
     finish(engine, operation, REDLATCH_LOST);
 }
 
+void operation_unusable(struct engine *engine, struct operation *operation, int status, int64_t since) {
+    operation->transient_error = status;
+    if (operation->unusable_since == 0) {
+        operation->unusable_since = since;
+    }
+    arm_operation(engine, operation);
+}
+
 /* The server is unusable for now. The operation requests again after a pause, which grows. */
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now) {
     if (operation->unusable_since == 0) {
@@ -156,6 +164,11 @@ void operation_pause(struct engine *engine, struct operation *operation, int sta
     arm_operation(engine, operation);
 }
 
+void operation_usable(struct operation *operation) {
+    operation->transient_error = 0;
+    operation->unusable_since = 0;
+}
+
 /* Returns the operation that a reply is for. Returns NULL if the operation has given up. A reply that is no error reply
  * shows that the server is usable. */
 struct operation *operation_answered(const struct command *command, const struct reply *reply) {
@@ -165,8 +178,7 @@ struct operation *operation_answered(const struct command *command, const struct
     }
     operation->command = NULL;
     if (reply->kind != REPLY_ERROR) {
-        operation->transient_error = 0;
-        operation->unusable_since = 0;
+        operation_usable(operation);
     }
     return operation;
 }

@@ -30,6 +30,14 @@ struct command *operation_abandon(struct engine *engine, struct operation *opera
 void operation_recheck_soon(struct engine *engine, struct operation *operation, int64_t now);
 
 void operation_contended(struct engine *engine, struct operation *operation);
+
+/* Notes since when the server is unusable for an operation. The unreachable timeout counts from then, and also ends an
+ * operation without a deadline. */
+void operation_unusable(struct engine *engine, struct operation *operation, int status, int64_t since);
+
+/* A reply shows that the server is usable for an operation. */
+void operation_usable(struct operation *operation);
+
 void operation_pause(struct engine *engine, struct operation *operation, int status, int64_t now);
 struct operation *operation_answered(const struct command *command, const struct reply *reply);
 

@@ -97,9 +97,10 @@ static struct operation *next_turn(const struct wait_queue *queue, int64_t now) 
 }
 
 /* The waiter requests. If this process itself holds the lock, the waiter parks first: the release will hand the lock
- * over. */
+ * over. If the server is unusable, the request shows when that is over. */
 static void take_turn(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = operation->phase == PHASE_QUEUED ? hold_in_the_way(operation) : NULL;
+    bool parks = operation->phase == PHASE_QUEUED && !operation->unusable_since;
+    struct hold *hold = parks ? hold_in_the_way(operation) : NULL;
     if (hold || PLANTED(FAULT_NEXT_WAITER_SLEEPS)) {
         int64_t left_ms = hold && !hold_is_renewed(hold)
                               ? (hold->deadline - now) / MILLISECOND + hold->lease_ms / 100 + 2
@@ -141,6 +142,7 @@ static void take_off(struct engine *engine, struct operation *operation) {
     struct operation *next = was_foremost ? queue_foremost(queue) : NULL;
     if (next) { /* what the foremost found holds for the waiter behind it, too */
         next->contended = next->contended || operation->contended;
+        waiter_inherit_error(next, operation);
     }
     queue->waiter_count--;
     queue->exclusive_count -= !is_concurrent(operation);

@@ -220,6 +220,7 @@ struct operation {
     int64_t acknowledged;      /* how many replicas acknowledged a grant that was given back because that was too few */
     int64_t max_hold_ms;       /* REDLATCH_FOREVER or a bound */
     int64_t wait_until;        /* the caller's deadline, or NEVER; non-blocking: when its command times out */
+    int64_t started_at;        /* when its caller began it */
     int64_t recheck_at;        /* PARKED, PAUSED: when to request again */
     int64_t unusable_since;    /* when the server became unusable for it; 0 while it replies */
     uint32_t seen;             /* the sequence of the wait queue before the last request */
@@ -293,12 +294,13 @@ struct hold {
     int64_t separate_until; /* renewed in a batch of its own until then: the keys of a batch were on two nodes */
     int64_t max_hold_at;    /* the time at which the hold must be over; NEVER: none */
     int64_t claim_by;
-    int64_t lease_ms;      /* of the last grant, renewal or extension */
-    int64_t late_ms;       /* how old the last confirmation was at the last late renewal */
-    int64_t over_ms;       /* how long after the deadline the loss was found */
-    int release_status;    /* why its unconfirmed release failed: enum redlatch_status; OK: it did not */
-    uint32_t count;        /* hold count */
-    uint32_t renewed_from; /* the lowest hold count that was acquired without a stated lease; 0: none */
+    int64_t release_again_at; /* deferred releases found no memory: when they are sent */
+    int64_t lease_ms;         /* of the last grant, renewal or extension */
+    int64_t late_ms;          /* how old the last confirmation was at the last late renewal */
+    int64_t over_ms;          /* how long after the deadline the loss was found */
+    int release_status;       /* why its unconfirmed release failed: enum redlatch_status; OK: it did not */
+    uint32_t count;           /* hold count */
+    uint32_t renewed_from;    /* the lowest hold count that was acquired without a stated lease; 0: none */
     uint32_t
         deferred_releases;    /* how much of `count` to release in the background when `busy` is done; or RELEASE_ALL */
     uint32_t hand_overs;      /* how many hand-overs in a row led to this hold */

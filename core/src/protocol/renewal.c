@@ -382,9 +382,10 @@ void hold_timer(struct engine *engine, struct hold *hold, int64_t now) {
         hold->claim->granted--;
         hold->claim = NULL;
         hold->deferred_releases += hold->deferred_releases != RELEASE_ALL; /* nested acquires have their own callers */
-        if (!hold->busy) {
-            hold_release_deferred(engine, hold, now);
-        }
+    }
+    bool releases = hold->deferred_releases > 0 && !hold->busy && now >= hold->release_again_at;
+    if (hold->stage == HOLD_ALIVE && releases) {
+        hold_release_deferred(engine, hold, now);
     }
     if (hold->stage == HOLD_ALIVE && hold->renew_at <= now && !hold->batch) {
         renewal_gather(engine, hold, now);

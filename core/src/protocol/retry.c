@@ -65,7 +65,7 @@ bool is_retried(const struct engine *engine, struct command *command, struct err
 void retry_later(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
     command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
     if (command->operation) {
-        command->operation->transient_error = error.status;
+        operation_unusable(engine, command->operation, error.status, now);
     }
     command->was_sent = command->repeated || error.may_have_executed;
     repeat_command(engine, command, now + command->pause_ms * MILLISECOND);

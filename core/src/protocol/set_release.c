@@ -109,6 +109,18 @@ static int note_lost(const struct command *command, int reason) {
     return REDLATCH_LOST;
 }
 
+/* The command that releases a hold is done. If the hold was lost and the command is an undo, the loss is still to be
+ * reported by a release. */
+static void end_released(struct engine *engine, const struct entry *entry, int64_t now) {
+    struct hold *hold = entry->hold;
+    hold->busy = NULL;
+    if (hold->stage == HOLD_GONE && entry->released_count == 0) {
+        hold_command_done(engine, hold, now);
+    } else {
+        hold_end(engine, hold, now);
+    }
+}
+
 /* The reply about a name whose hold count becomes 0. */
 static int freed(struct engine *engine, struct command *command, const struct entry *entry, int64_t found,
                  int64_t now) {
@@ -116,15 +128,8 @@ static int freed(struct engine *engine, struct command *command, const struct en
     bool in_time = hold && command->first_sent_at < hold->deadline;
     bool resolved = command->repeated && in_time && !PLANTED(FAULT_RESENT_RELEASE_IS_LOST);
     int reason = hold ? hold_reason(hold, now) : REDLATCH_REASON_MISSING;
-    bool untold = hold && hold->stage == HOLD_GONE &&
-                  entry->released_count == 0; /* an undo: the loss is still to be reported by a release */
     if (hold) {
-        hold->busy = NULL;
-    }
-    if (untold) {
-        hold_command_done(engine, hold, now);
-    } else if (hold) {
-        hold_end(engine, hold, now);
+        end_released(engine, entry, now);
     }
     if (hold || found > 0) {
         queue_after_release(engine, entry->name, found > 0 ? found - 1 : -1, now);
@@ -168,19 +173,19 @@ static void give_up(struct engine *engine, struct command *command, int status, 
         command->operation = NULL;
     }
     for (uint32_t i = 0; i < command->entry_count; i++) {
-        struct entry *entry = &command->entries->entry[i];
-        struct hold *hold = entry->hold;
-        entry->hold = NULL;
+        struct entry entry = command->entries->entry[i];
+        struct hold *hold = entry.hold;
+        command->entries->entry[i].hold = NULL;
         if (!hold) {
             continue;
         }
-        hold->busy = NULL;
-        if (entry->count == 0) {
-            hold_end(engine, hold, now);
-            queue_after_release(engine, entry->name, -1, now); /* no message comes to its waiters */
+        if (entry.count == 0) {
+            end_released(engine, &entry, now);
+            queue_after_release(engine, entry.name, -1, now); /* no message comes to its waiters */
             continue;
         }
-        if (!operation && !hold_lower_count(engine, hold, entry->released_count, now)) {
+        hold->busy = NULL;
+        if (!operation && !hold_lower_count(engine, hold, entry.released_count, now)) {
             continue;
         }
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
@@ -252,7 +257,7 @@ void set_release_abort(struct engine *engine, struct operation *operation, int s
     list_remove(&operation->link);
     for (uint32_t i = 0; i < operation->set->count; i++) {
         struct hold *hold = member_hold(&operation->set->members[i], operation->owner);
-        if (hold && hold->stage == HOLD_ALIVE) {
+        if (hold && hold->stage != HOLD_RELEASING) {
             hold->deferred_releases += hold->deferred_releases != RELEASE_ALL;
             keep_command_for(operation, hold);
             if (!hold->busy) {

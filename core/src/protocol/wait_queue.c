@@ -23,6 +23,25 @@ struct operation *queue_find(const struct wait_queue *queue, uint64_t id) {
     return NULL;
 }
 
+/* Returns the transient error of a waiter as it is for those behind it: they have sent nothing that may have run. */
+static int error_behind(const struct operation *operation) {
+    return operation->transient_error == REDLATCH_NO_REPLY ? REDLATCH_UNREACHABLE : operation->transient_error;
+}
+
+int queue_timeout_status(const struct wait_queue *queue) {
+    int error = error_behind(queue_foremost(queue));
+    return error ? error : REDLATCH_TIMEOUT;
+}
+
+void waiter_inherit_error(struct operation *operation, const struct operation *other) {
+    if (operation->unusable_since || operation->command || !other->unusable_since) {
+        return;
+    }
+    bool later = operation->started_at > other->unusable_since;
+    operation->unusable_since = later ? operation->started_at : other->unusable_since;
+    operation->transient_error = error_behind(other);
+}
+
 /* Called when no waiter is left. Unless there are watchers, the subscription lingers, and a wait queue without one is
  * detached. */
 void queue_go_idle(struct engine *engine, struct wait_queue *queue, int64_t now) {

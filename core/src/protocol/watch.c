@@ -63,12 +63,13 @@ static void change_role(struct engine *engine, struct operation *operation, int6
     for (int i = 0; i < WATCH_ROLES && operation->roles[i]; i++) {
         role = operation->roles[i]->kind == kind ? operation->roles[i] : role;
     }
+    bool notified = operation->seen != operation->resource->queue->sequence;
     watch_leave(engine, operation, now);
     bool moves = role != operation->resource && use_wait_queue_of(engine, operation, role);
     attach_wait_queue(engine, operation);
     watch_join(engine, operation);
     acquire_park(engine, operation, -1, now);
-    if (moves) {
+    if (moves || notified) {
         operation->recheck_at = now;
         arm_operation(engine, operation);
     }

@@ -391,6 +391,12 @@ static bool write_count_letter(const struct engine *engine, const struct command
     }
 }
 
+/* Returns the kind that a name is watched as: of the kinds whose data are those of a mutex, MUTEX, because watch.lua
+ * replies with the kind that it finds. */
+static uint8_t watched_kind(const struct resource *resource) {
+    return kind_of(resource)->detected_kind == REDLATCH_DETECTED_MUTEX ? REDLATCH_MUTEX : resource->kind;
+}
+
 static void write_letter(const struct engine *engine, const struct command *command, char letter,
                          struct argument_sink *sink) {
     switch (letter) {
@@ -410,7 +416,7 @@ static void write_letter(const struct engine *engine, const struct command *comm
         put_derived(sink, "", command->resource);
         break;
     case 'k':
-        put_number(sink, command->resource->kind);
+        put_number(sink, watched_kind(command->resource));
         break;
     case 'n':
         put_number(sink, command->count);
