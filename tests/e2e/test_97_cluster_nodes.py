@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
-from typing import Iterator, List
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Iterator, List, Sequence
 
 import pytest
 import redis
 import redlatch
-from support import Proxy, wait_until
+from support import Proxy, RedisServer, wait_until
 from support.cluster import Cluster, call
 from test_89_sentinel import in_use
 from waiters import Waiting
@@ -128,6 +128,34 @@ def test_announced_addresses_are_translated(cluster: Cluster, lock_name: str, sh
         wait_until(
             lambda: [len(one.client_list("redlatch:")) for one in cluster.servers] == [in_use(each) for each in proxies]
         )
+
+
+@contextmanager
+def stopped(servers: Sequence[RedisServer]) -> Iterator[None]:
+    """The servers accept connections but reply nothing."""
+    for server in servers:
+        server.sigstop()
+    try:
+        yield
+    finally:
+        for server in servers:
+            server.sigcont()
+
+
+def test_a_caller_sleeps_while_all_nodes_are_silent(cluster: Cluster, lock_name: str) -> None:
+    """It would hold the client's mutex if it did not. The connection counts as dead after 0.2 s and is not made anew in
+    0.8 s. Then each search for the topology waits 0.2 s for each node."""
+    url = f"redis+cluster://127.0.0.1:{cluster.servers[0].port}?dead_peer_timeout=0.2&connect_timeout=0.8"
+    with connect(url) as client:
+        lock = client.lock(lock_name)
+        with lock:
+            pass
+        with stopped(cluster.servers):
+            before = time.process_time()
+            with suppress(redlatch.UnreachableError):
+                assert not lock.acquire(timeout=2.0)
+            assert time.process_time() - before < 0.3
+    wait_until(cluster.is_ready)
 
 
 @pytest.mark.parametrize("how_many", [1, 3])

@@ -491,12 +491,12 @@ int64_t io_next_time(const struct pipeline_io *io) {
     if (io->lookup) {
         return system_now() + LOOKUP_PAUSE;
     }
-    if (connection->state == CONNECTION_CLOSED && current_server_is_searched(&io->node->current) &&
-        search_is_running(io->node->current.search)) {
-        return search_next_time(io->node->current.search, system_now());
-    }
     if (connection->state == CONNECTION_CLOSED) {
-        return io_has_work(io) || io->wanted ? io_retry_at(io) : NEVER;
+        const struct search *search = io->client->node.current.search;
+        int64_t now = system_now();
+        int64_t retry_at = io_has_work(io) || io->wanted ? io_retry_at(io) : NEVER;
+        bool waits = retry_at <= now && io_needs_search(io) && search_is_running(search);
+        return waits ? search_next_time(search, now) : retry_at;
     }
     if (connection->state != CONNECTION_READY) {
         return connection->deadline;
