@@ -88,6 +88,11 @@ static bool is_shaking_hands(const struct connection *connection) {
     return connection->tls && !tls_session_is_established(connection->tls);
 }
 
+void connection_forget_addresses(struct connection *connection) {
+    connection->addresses.count = 0;
+    connection->address = 0;
+}
+
 void connection_fail(struct connection *connection, const char *why, int64_t now) {
     if (connection->fd >= 0 && is_shaking_hands(connection)) {
         close(take_descriptor(connection)); /* no command was sent; a TLS alert may still arrive */
@@ -120,8 +125,7 @@ void connection_fail(struct connection *connection, const char *why, int64_t now
         schedule_retry(connection, now);
     }
     if (connection->address >= connection->addresses.count) {
-        connection->addresses.count = 0; /* a lookup comes next: the name may have moved */
-        connection->address = 0;
+        connection_forget_addresses(connection); /* a lookup comes next: the name may have moved */
     }
 }
 

@@ -88,6 +88,9 @@ struct connection {
 
 void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber);
 
+/* Forgets the addresses: the owner finds them anew before the next connection. */
+void connection_forget_addresses(struct connection *connection);
+
 /* Begins to connect to the next of the addresses. There must be one: after a failure of the last one a new lookup is
  * needed. Returns OK, or why it failed at once. */
 int connection_open(struct connection *connection, int64_t now);

@@ -273,8 +273,7 @@ static void became_ready(struct node *node, int64_t now) {
     enum server_change change = current_server_greeted(node, &subscriber->connection, now);
     if (change == SERVER_STALE || change == SERVER_ALTERNATES) {
         connection_reject(&subscriber->connection, "the client is on another server", now);
-        subscriber->connection.addresses.count = 0;
-        subscriber->connection.address = 0;
+        connection_forget_addresses(&subscriber->connection);
         return;
     }
     if (!cluster_greeted(node, &subscriber->connection, now)) {
