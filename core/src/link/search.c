@@ -73,6 +73,7 @@ static void turn(struct search *search, int64_t now) {
     connection_init(&search->connection, asks ? &search->sentinel : &search->master, true);
     search->connection.replies.nested = asks;
     search->deadline = now + search->sentinel.connect_timeout;
+    search->connection.give_up_at = search->deadline;
     search->requested = false;
     search->announced.host[0] = '\0';
 }
@@ -94,10 +95,10 @@ static int find_addresses(struct search *search, int64_t now) {
         return REDLATCH_OK;
     }
     int status = resolve(&search->where, &search->lookup, 0, search->stop, addresses);
-    if (status == REDLATCH_AGAIN) {
-        return now < search->deadline ? status : late(search, "the host name was not resolved in time", now);
+    if (status != REDLATCH_OK && status != REDLATCH_AGAIN) {
+        return late(search, "the host name has no address", now);
     }
-    return status == REDLATCH_OK ? status : late(search, "the host name has no address", now);
+    return now < search->deadline ? status : late(search, "the host name was not resolved in time", now);
 }
 
 /* Goes on with connecting to the target. Returns AGAIN, OK when the connection is READY, or why it failed. */
@@ -324,7 +325,10 @@ int64_t search_next_time(const struct search *search, int64_t now) {
     if (!search_is_running(search)) {
         return NEVER;
     }
-    int64_t next = search->connection.fd < 0 ? now + LOOKUP_PAUSE : search->deadline;
+    const struct connection *connection = &search->connection;
+    int64_t next = connection->fd < 0                      ? now + LOOKUP_PAUSE
+                   : connection->state == CONNECTION_READY ? search->deadline
+                                                           : connection->deadline;
     return next < search->give_up_at ? next : search->give_up_at;
 }
 
