@@ -1,5 +1,6 @@
 /* Loaded before a program: the names that end with .test have the addresses that a file tells, one line each:
- * name address. A name on several lines has all their addresses, in this order. The file may change at any time. Each look-up of such a name adds a byte to another file.
+ * name address. A name on several lines has all their addresses, in this order. The file may change at any time. Each
+ * look-up of such a name adds a byte to another file.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -97,7 +97,7 @@ static void each_address_has_a_part_of_the_time(void) {
 }
 
 /* The time that an address does not use is for the others. */
-static void a_refusal_costs_no_time(void) {
+static void a_refused_attempt_costs_no_time(void) {
     begin("0101");
     check_refused(0, START);
     check_silent(1, START, START + TIMEOUT / 3);
@@ -106,8 +106,8 @@ static void a_refusal_costs_no_time(void) {
     end_connection();
 }
 
-/* All of the time again: after the last address, after a connection that stood, after one that was closed, for addresses
- * that were found anew, and if nobody was there when the time was over. */
+/* All of the time again: after the last address, after a connection that stood, after one that was closed, for
+ * addresses that were found anew, and if nobody was there when the time was over. */
 static void when_the_time_begins_again(void) {
     begin("11");
     check_silent(0, START, START + TIMEOUT / 2);
@@ -187,7 +187,7 @@ static void a_late_lookup_leaves_less_time(void) {
 
 int main(void) {
     RUN(each_address_has_a_part_of_the_time);
-    RUN(a_refusal_costs_no_time);
+    RUN(a_refused_attempt_costs_no_time);
     RUN(when_the_time_begins_again);
     RUN(a_search_tries_all_addresses_of_its_target);
     RUN(a_late_lookup_leaves_less_time);

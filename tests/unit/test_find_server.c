@@ -388,18 +388,20 @@ static void addresses_are_borrowed(void) {
     CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
     connection->addresses.count = 1;
     other->state = CONNECTION_READY;
+    other->address = 2;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 1); /* nothing is taken: the pipeline has an address */
     connection->addresses.count = 0;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 7);
+    CHECK_EQ_INT(connection->address, 2);                    /* that one works */
     client->node.ios[0].connection.state = CONNECTION_READY; /* the first that is connected */
     client->node.ios[0].connection.addresses.count = 6;
     connection->addresses.count = 0;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 6);
     client->node.ios[0].connection.state = CONNECTION_CLOSED;
-    connection->addresses.count = 0;
+    connection_forget_addresses(connection);
     client->node.ios[1].must_lookup = true; /* the addresses were of no use */
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);

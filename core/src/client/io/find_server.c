@@ -28,6 +28,7 @@ static bool borrow_addresses(struct pipeline_io *io) {
         const struct connection *other = &io->node->ios[i].connection;
         if (other->state == CONNECTION_READY && !io->node->ios[i].moves) { /* else it leads to the old server */
             io->connection.addresses = other->addresses;
+            io->connection.address = other->address; /* those before it may be silent */
             return true;
         }
     }

@@ -251,10 +251,11 @@ bool subscriber_find_addresses(const struct node *node, struct connection *conne
     if (connection->addresses.count > 0) {
         return true;
     }
-    for (int i = 0; i < PIPELINE_COUNT;
-         i++) { /* a subscription follows a command, so a pipeline has looked the name up before */
-        if (node->ios[i].connection.addresses.count > 0) {
-            connection->addresses = node->ios[i].connection.addresses;
+    for (int i = 0; i < PIPELINE_COUNT; i++) { /* a command was sent before, so a pipeline has looked the name up */
+        const struct connection *other = &node->ios[i].connection;
+        if (other->addresses.count > 0) {
+            connection->addresses = other->addresses;
+            connection->address = other->address;
             return true;
         }
     }
