@@ -184,6 +184,18 @@ static void where_it_leads(void) {
     end();
 }
 
+/* The kernel may take a command in part only. The rest follows although a successor stands: it waits for the reply. */
+static void what_is_left_is_sent_while_a_successor_stands(void) {
+    begin();
+    connect_it(START);
+    CHECK(output_bytes(&subscriber->connection.output, "PING\r\n", 6));
+    subscriber->next.connection.state = CONNECTION_READY;
+    subscriber_step(&client->node, START);
+    CHECK_EQ_INT(output_pending(&subscriber->connection.output), 0);
+    subscriber->next.connection.state = CONNECTION_CLOSED;
+    end();
+}
+
 /* The subscriber was the first connection to reach another process: its own addresses are discarded with those of all
  * other connections. */
 static void a_successor_follows_after_a_move(void) {
@@ -214,6 +226,7 @@ int main(void) {
     RUN(what_is_no_message_is_passed_over);
     RUN(a_number_beyond_64_bits_is_a_message);
     RUN(where_it_leads);
+    RUN(what_is_left_is_sent_while_a_successor_stands);
     RUN(a_successor_follows_after_a_move);
     return unit_done();
 }

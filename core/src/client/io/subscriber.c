@@ -77,16 +77,16 @@ static void write_out(struct node *node, int64_t now) {
     }
 }
 
-/* Sends the changes of subscriptions, if there is a connection that is not being replaced. */
+/* Sends what is left of earlier commands; and the changes of subscriptions, unless the connection is being replaced. */
 void subscriber_changes(struct node *node, int64_t now) {
     struct subscriber *subscriber = &node->subscriber;
     bool is_replaced = subscriber->next.connection.state == CONNECTION_READY; /* by a connection that is subscribed to
                                                                                  the same channels */
     subscriber->held = false;
-    if (subscriber->connection.state != CONNECTION_READY || subscriber->moves || is_replaced) {
+    if (subscriber->connection.state != CONNECTION_READY || subscriber->moves) {
         return;
     }
-    struct list_link *link = list_first(&node->server.subscription_changes);
+    struct list_link *link = is_replaced ? NULL : list_first(&node->server.subscription_changes);
     subscriber->held = link && now < node->server.changes_from;
     while (link && !subscriber->held && send_change(node, container_of(link, struct subscription, link), now)) {
         link = list_first(&node->server.subscription_changes);
