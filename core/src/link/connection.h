@@ -66,8 +66,8 @@ struct connection {
     int address;           /* the one to try next */
     int64_t opened_at;     /* when it was begun */
     int64_t deadline;      /* of opening and greeting, at the address that is tried now */
-    int64_t give_up_at;    /* when the addresses that were found have had their time; 0 before the first is tried. The
-                              owner may set it then; else it is the connect timeout later. */
+    int64_t give_up_at;    /* when all addresses have had their time. The owner may set it before the first is tried;
+                              else it is the connect timeout later. 0: not set */
     int64_t retry_at;      /* CLOSED: not to be opened before */
     int64_t retry_soon_at; /* the same where something is urgent */
     int64_t ready_at;      /* when it became READY last */
