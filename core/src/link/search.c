@@ -159,16 +159,31 @@ static bool is_field(const struct reply *reply, const char *name) {
     return reply->kind == REPLY_STRING && reply->size == strlen(name) && memcmp(reply->text, name, reply->size) == 0;
 }
 
-/* Takes in what a sentinel replied about another one: names and values in turn. */
+/* Returns whether the sentinel that replied takes the other one for down: "s_down" is among its flags. */
+static bool says_down(const struct reply *flags) {
+    static const char down[] = "s_down";
+    const size_t size = sizeof down - 1;
+    for (size_t at = 0; flags && flags->kind == REPLY_STRING && at + size <= flags->size; at++) {
+        if (memcmp(flags->text + at, down, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes in what a sentinel replied about another one: names and values in turn. One that is down is not learned: each
+ * search would wait for it. */
 static void learn(struct search *search, const struct reply *fields, size_t count) {
     const struct reply *host = NULL;
     const struct reply *port = NULL;
+    const struct reply *flags = NULL;
     for (size_t i = 0; i + 1 < count; i += 2) {
         host = is_field(&fields[i], "ip") ? &fields[i + 1] : host;
         port = is_field(&fields[i], "port") ? &fields[i + 1] : port;
+        flags = is_field(&fields[i], "flags") ? &fields[i + 1] : flags;
     }
     struct endpoint other;
-    if (host && port && search_address(search->map, host, port, &other)) {
+    if (host && port && !says_down(flags) && search_address(search->map, host, port, &other)) {
         discovery_learned(&search->discovery, &other);
     }
 }
