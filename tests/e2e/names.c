@@ -1,5 +1,6 @@
 /* Loaded before a program: the names that end with .test have the addresses that a file tells, one line each:
- * name address. The file may change at any time. Each look-up of such a name adds a byte to another file.
+ * name address. A name on several lines has all their addresses, in this order. The file may change at any time. Each
+ * look-up of such a name adds a byte to another file.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,14 +26,19 @@ int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints
         fclose(log);
     }
     FILE *file = fopen(getenv("NAMES_FILE"), "r");
-    int status = EAI_NONAME;
     char name[100];
     char address[100];
-    while (file && status == EAI_NONAME && fscanf(file, "%99s %99s", name, address) == 2) {
-        status = strcmp(name, host) == 0 ? real(address, port, hints, found) : EAI_NONAME;
+    struct addrinfo **next = found;
+    *next = NULL;
+    while (file && fscanf(file, "%99s %99s", name, address) == 2) {
+        if (strcmp(name, host) == 0 && real(address, port, hints, next) == 0) {
+            while (*next) {
+                next = &(*next)->ai_next;
+            }
+        }
     }
     if (file) {
         fclose(file);
     }
-    return status;
+    return *found ? 0 : EAI_NONAME;
 }

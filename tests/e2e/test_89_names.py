@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -71,11 +72,11 @@ with redlatch.connect(sys.argv[1], watchdog_lease=60, tuning=tuning) as client:
 
     def __init__(
         self, library: Path, names: Path, port: int, lock: str, dns_interval: float, program: str = PROGRAM,
-        scheme: str = "redis",
+        scheme: str = "redis", query: str = "",
     ) -> None:
         environment = {**os.environ, "LD_PRELOAD": str(library), "NAMES_FILE": str(names), "NAMES_LOG": f"{names}.log"}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        url = f"{scheme}://{NAME}:{port}"
+        url = f"{scheme}://{NAME}:{port}{query}"
         self.process = subprocess.Popen(
             [sys.executable, "-c", program, url, lock, str(dns_interval)],
             env=environment,
@@ -194,6 +195,19 @@ def test_what_says_nothing_new_changes_nothing(
     assert holder.state() == "held"
     assert {entry["id"] for entry in master.client_list("redlatch:")} == before
     assert holder.end() == 0
+
+
+@pytest.mark.parametrize("scheme", ["redis", "redis+replicas"])
+def test_the_first_address_is_silent(
+    make_server: MakeServer, names_library: Path, names: Path, lock_name: str, scheme: str
+) -> None:
+    """The kernel accepts connections there, but no program replies. The second address has a part of the time."""
+    server = make_server(bind="127.0.0.1")
+    names.write_text(f"{NAME} 127.0.0.2\n{NAME} 127.0.0.1\n")
+    with socket.create_server(("127.0.0.2", port_of(server))):
+        holder = Holder(names_library, names, port_of(server), lock_name, 60, scheme=scheme, query="?connect_timeout=1")
+        assert holder.state() == "held"
+        assert holder.end() == 0
 
 
 def test_a_name_that_balances_is_an_error(

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
-from typing import Iterator, List
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Iterator, List, Sequence, Tuple
 
 import pytest
 import redis
 import redlatch
-from support import Proxy, wait_until
+from support import Proxy, RedisServer, wait_until
 from support.cluster import Cluster, call
 from test_89_sentinel import in_use
 from waiters import Waiting
@@ -99,12 +99,18 @@ def cluster_fixture() -> Iterator[Cluster]:
         yield cluster
 
 
+def through_proxies(cluster: Cluster, stack: ExitStack) -> Tuple[List[Proxy], str]:
+    """Returns a proxy for each master, and the address map that leads there."""
+    proxies = [stack.enter_context(Proxy(one.address)) for one in cluster.servers]
+    pairs = [f"127.0.0.1:{one.port}=localhost:{proxy.port}" for one, proxy in zip(cluster.servers, proxies)]
+    return proxies, ",".join(pairs)
+
+
 @pytest.mark.parametrize("sharded", ["auto", "off"])
 def test_announced_addresses_are_translated(cluster: Cluster, lock_name: str, sharded: str) -> None:
     """Each node is reached at another port than it announces, for MOVED, ASK and messages, too."""
     with ExitStack() as stack:
-        proxies = [stack.enter_context(Proxy(one.address)) for one in cluster.servers]
-        pairs = ",".join(f"127.0.0.1:{one.port}=localhost:{proxy.port}" for one, proxy in zip(cluster.servers, proxies))
+        proxies, pairs = through_proxies(cluster, stack)
         url = f"redis+cluster://127.0.0.1:{proxies[0].port}?address_map={pairs}&sharded_messages={sharded}"
         wait_until(lambda: not any(one.client_list("redlatch:") for one in cluster.servers))  # of the test before
         client, other = stack.enter_context(connect(url)), stack.enter_context(connect(url))
@@ -128,6 +134,45 @@ def test_announced_addresses_are_translated(cluster: Cluster, lock_name: str, sh
         wait_until(
             lambda: [len(one.client_list("redlatch:")) for one in cluster.servers] == [in_use(each) for each in proxies]
         )
+
+
+@contextmanager
+def stopped(servers: Sequence[RedisServer]) -> Iterator[None]:
+    """The servers accept connections but reply nothing."""
+    for server in servers:
+        server.sigstop()
+    try:
+        yield
+    finally:
+        for server in servers:
+            server.sigcont()
+
+
+def test_a_caller_sleeps_while_all_nodes_are_silent(cluster: Cluster, lock_name: str) -> None:
+    """It would hold the client's mutex if it did not. The connection counts as dead after 0.2 s and is not made anew in
+    0.8 s. Then each search for the topology waits 0.2 s for each node."""
+    url = f"redis+cluster://127.0.0.1:{cluster.servers[0].port}?dead_peer_timeout=0.2&connect_timeout=0.8"
+    with connect(url) as client:
+        lock = client.lock(lock_name)
+        with lock:
+            pass
+        with stopped(cluster.servers):
+            before = time.process_time()
+            with suppress(redlatch.UnreachableError):
+                assert not lock.acquire(timeout=2.0)
+            assert time.process_time() - before < 0.3
+    wait_until(cluster.is_ready)
+
+
+def test_a_client_opens_while_one_master_is_silent(cluster: Cluster) -> None:
+    """Whichever of the three is tried first, the others have a part of the time, and need some."""
+    for silent in range(3):
+        with ExitStack() as stack:
+            proxies, pairs = through_proxies(cluster, stack)
+            for number, proxy in enumerate(proxies):
+                proxy.drop() if number == silent else proxy.delay(10)
+            url = f"redis+cluster://127.0.0.1:{proxies[silent - 1].port}?address_map={pairs}&connect_timeout=0.6"
+            stack.enter_context(connect(url))
 
 
 @pytest.mark.parametrize("how_many", [1, 3])

@@ -129,6 +129,32 @@ static void sentinels_are_learned(void) {
     CHECK_EQ_INT(discovery.sources.count, ENDPOINTS_MAX);
 }
 
+/* What the sentinel that was right does not list any more is forgotten; not so what the URL names. */
+static void sentinels_are_forgotten(void) {
+    struct discovery discovery = searching("s");
+    const struct endpoint others[] = {at("d", 1), at("e", 1), at("f", 1)};
+    for (int i = 0; i < 3; i++) {
+        discovery_learned(&discovery, &others[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        discovery_target_failed(&discovery, REDLATCH_UNREACHABLE, "down");
+    }
+    check_step(&discovery, DISCOVERY_ASK, "e");
+    CHECK_EQ_INT(discovery.sources.count, 6); /* a sentinel that does not answer changes nothing */
+    discovery_learned(&discovery, &others[2]);
+    announce(&discovery, "m");
+    discovery_verified(&discovery, ROLE_MASTER);
+    CHECK_EQ_INT(discovery.sources.count, 5);
+    CHECK_STR(discovery.sources.list[2].host, "c");
+    CHECK_STR(discovery.sources.list[4].host, "f");
+    discovery_begin(&discovery);
+    check_step(&discovery, DISCOVERY_ASK, "e");
+    announce(&discovery, "m");
+    discovery_verified(&discovery, ROLE_MASTER);
+    CHECK_EQ_INT(discovery.sources.count, 4); /* this time it lists none */
+    CHECK_STR(discovery.sources.list[3].host, "e");
+}
+
 static void servers_are_candidates_themselves(void) {
     struct discovery discovery = searching(NULL);
     check_step(&discovery, DISCOVERY_VERIFY, "a");
@@ -286,6 +312,7 @@ int main(void) {
     RUN(an_unknown_service_is_an_error_of_the_url);
     RUN(a_refused_password_is_reported);
     RUN(sentinels_are_learned);
+    RUN(sentinels_are_forgotten);
     RUN(servers_are_candidates_themselves);
     RUN(the_master_of_a_replica_is_a_candidate);
     RUN(a_node_knows_the_topology);

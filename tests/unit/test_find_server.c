@@ -10,6 +10,7 @@
 #include "client_lock.h"
 #include "fake_server.h"
 #include "handles.h"
+#include "pipeline_io.h"
 #include "unit.h"
 
 /* The linker redirects the core's calls of system_poll to this function. */
@@ -67,6 +68,17 @@ static const char *answer_of_master(void *context, int connection, const char *c
         return "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
     }
     return strcmp(command, "INFO replication") == 0 ? role : fake_greeting(connection, command);
+}
+
+/* As a node of a cluster that serves all slots. It is silent while -2 is announced. */
+static const char *answer_of_node(void *context, int connection, const char *command) {
+    static char reply[100];
+    (void)context;
+    if (strcmp(command, "CLUSTER SLOTS") != 0) {
+        return fake_greeting(connection, command);
+    }
+    snprintf(reply, sizeof reply, "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n", sentinel.port);
+    return atomic_load(&announced) == -2 ? "" : reply;
 }
 
 static void open_client(const char *url) {
@@ -371,6 +383,32 @@ static void a_search_on_request_is_repeated_for_a_while(void) {
     end();
 }
 
+/* The connections to a node of a cluster wait for the client's search. */
+static void a_node_waits_for_the_search(void) {
+    char url[100];
+    atomic_store(&announced, 0);
+    fake_open_tcp(&sentinel);
+    fake_serve(&sentinel, answer_of_node, NULL);
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", sentinel.port);
+    open_client(url);
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
+    struct pipeline_io *io = &client->node.next->ios[PIPELINE_CALLERS];
+    CHECK_EQ_INT(io_next_time(io), NEVER); /* it has nothing to do */
+    io->wanted = true;
+    CHECK_EQ_INT(io_next_time(io), 0);
+    io->must_lookup = true;
+    atomic_store(&announced, -2);
+    CHECK_EQ_INT(io_lookup(io, 0), REDLATCH_AGAIN);
+    CHECK(io_next_time(io) > system_now());
+    io->connection.retry_at = system_now() + 1000 * SECOND; /* until then it does not wait for the search */
+    CHECK_EQ_INT(io_next_time(io), io->connection.retry_at);
+    io->connection.retry_at = 0;
+    io->must_lookup = false; /* the addresses of the node are known without the search */
+    CHECK_EQ_INT(io_next_time(io), 0);
+    close_client();
+    fake_close(&sentinel);
+}
+
 /* If the URL names the server itself, a pipeline looks up the host, or takes the addresses of a connected pipeline. */
 static void addresses_are_borrowed(void) {
     open_client("redis://localhost:6379");
@@ -382,18 +420,20 @@ static void addresses_are_borrowed(void) {
     CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
     connection->addresses.count = 1;
     other->state = CONNECTION_READY;
+    other->address = 2;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 1); /* nothing is taken: the pipeline has an address */
     connection->addresses.count = 0;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 7);
+    CHECK_EQ_INT(connection->address, 2);                    /* that one works */
     client->node.ios[0].connection.state = CONNECTION_READY; /* the first that is connected */
     client->node.ios[0].connection.addresses.count = 6;
     connection->addresses.count = 0;
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK_EQ_INT(connection->addresses.count, 6);
     client->node.ios[0].connection.state = CONNECTION_CLOSED;
-    connection->addresses.count = 0;
+    connection_forget_addresses(connection);
     client->node.ios[1].must_lookup = true; /* the addresses were of no use */
     CHECK_EQ_INT(lookup(1, 20 * SECOND), REDLATCH_OK);
     CHECK(connection->addresses.count > 0 && connection->addresses.count < 7);
@@ -416,6 +456,7 @@ int main(void) {
     RUN(a_search_under_way_is_polled_for);
     RUN(the_background_thread_searches_on_request);
     RUN(a_search_on_request_is_repeated_for_a_while);
+    RUN(a_node_waits_for_the_search);
     RUN(addresses_are_borrowed);
     return unit_done();
 }

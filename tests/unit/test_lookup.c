@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -124,6 +125,54 @@ static void the_end_of_a_lookup_wakes_who_waits(void) {
     }
     atomic_store(&requested, 0);
     wait_for_blocks(before);
+}
+
+/* However often a name is looked up while DNS is silent, one thread waits for it. */
+static void a_name_has_one_lookup(void) {
+    static const _Atomic bool going_on = false;
+    struct uri uri = {.host = (char[]){"a-name.invalid"}, .port = 6379};
+    struct uri further = {.host = (char[]){"a-name.invalid"}, .port = 6380};
+    struct addresses found;
+    struct lookup *lookups[4] = {NULL};
+    int before = atomic_load(&blocks);
+    CHECK_EQ_INT(resolve(&uri, &lookups[0], 0, &going_on, &found), REDLATCH_AGAIN);
+    lookup_drop(lookups[0]);
+    for (int i = 1; i <= 2; i++) {
+        CHECK_EQ_INT(resolve(&uri, &lookups[i], 0, &going_on, &found), REDLATCH_AGAIN);
+    }
+    CHECK_EQ_INT(atomic_load(&blocks), before + 1);
+    CHECK_EQ_INT(resolve(&further, &lookups[3], 0, &going_on, &found), REDLATCH_AGAIN);
+    CHECK_EQ_INT(atomic_load(&blocks), before + 2);
+    lookup_drop(lookups[3]);
+    sem_post(&answers);
+    sem_post(&answers);
+    for (int i = 1; i <= 2; i++) {
+        CHECK_EQ_INT(resolve(&uri, &lookups[i], system_now() + 20 * SECOND, &going_on, &found), REDLATCH_UNREACHABLE);
+    }
+    wait_for_blocks(before);
+    atomic_store(&requested, 0);
+}
+
+/* A forked child has none of the threads that look names up for its parent. */
+static void a_child_shares_no_lookup_of_its_parent(void) {
+    static const _Atomic bool going_on = false;
+    struct uri uri = {.host = (char[]){"a-name.invalid"}, .port = 6379};
+    struct addresses found;
+    struct lookup *lookup = NULL;
+    int before = atomic_load(&blocks);
+    CHECK_EQ_INT(resolve(&uri, &lookup, 0, &going_on, &found), REDLATCH_AGAIN);
+    pid_t child = fork();
+    if (child == 0) {
+        atomic_store(&no_threads, true);
+        lookup = NULL;
+        _exit(resolve(&uri, &lookup, 0, &going_on, &found) == REDLATCH_SYSTEM ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    lookup_drop(lookup);
+    sem_post(&answers);
+    wait_for_blocks(before);
+    atomic_store(&requested, 0);
 }
 
 /* Makes a call on a new client that reaches no server, and frees the client. */
@@ -253,9 +302,11 @@ static void messages(void) {
 int main(void) {
     sem_init(&answers, 0, 0);
     RUN(the_end_of_a_lookup_wakes_who_waits);
+    RUN(a_name_has_one_lookup);
     RUN(a_late_lookup_is_freed_when_it_ends);
     RUN(a_search_does_not_wait_for_a_name);
     RUN(a_listener_does_not_wait_for_a_name);
     RUN(messages);
+    RUN(a_child_shares_no_lookup_of_its_parent); /* a client has set the fork handlers up */
     return unit_done();
 }

@@ -213,10 +213,12 @@ static void replies_may_come_in_pieces(void) {
     end();
 }
 
-/* Other sentinels are learned if their entry has a host and a port, at whatever position. */
+/* Other sentinels are learned if their entry has a host and a port, at whatever position, unless they are down. */
 static void other_sentinels_are_learned(void) {
     begin();
-    const char *others = "*7\r\n"
+    const char *others = "*8\r\n"
+                         "*6\r\n$2\r\nip\r\n$8\r\n10.0.0.7\r\n$4\r\nport\r\n$1\r\n7\r\n"
+                         "$5\r\nflags\r\n$15\r\nsentinel,s_down\r\n"
                          "*4\r\n$2\r\nip\r\n$8\r\n10.0.0.1\r\n$4\r\nport\r\n$1\r\n1\r\n"
                          "*7\r\n$4\r\nname\r\n$1\r\nx\r\n$4\r\nport\r\n$1\r\n2\r\n"
                          "$2\r\nip\r\n$8\r\n10.0.0.2\r\n$2\r\nip\r\n"

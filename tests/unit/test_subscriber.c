@@ -171,10 +171,28 @@ static void where_it_leads(void) {
     CHECK_EQ_INT(subscriber->connection.state, CONNECTION_CLOSED);
     CHECK_EQ_INT(subscriber_next_time(&client->node), START + SECOND / 10);
     const struct uri uri = {.host = (char[]){"127.0.0.1"}, .port = server.port};
-    CHECK(resolve_at_once(&uri, &client->node.ios[1].connection.addresses));
+    struct connection *other = &client->node.ios[1].connection;
+    CHECK(resolve_at_once(&uri, &other->addresses));
+    other->addresses.list[1] = other->addresses
+                                   .list[0]; /* the pipeline left the first address, which it did not reach */
+    memset(&other->addresses.list[0], 0, sizeof other->addresses.list[0]);
+    other->addresses.count = 2;
+    other->address = 1;
     subscriber_step(&client->node, START + SECOND / 10 - 1);
     CHECK_EQ_INT(subscriber->connection.state, CONNECTION_CLOSED);
     connect_it(START + SECOND / 10);
+    end();
+}
+
+/* The kernel may take a command in part only. The rest follows although a successor stands: it waits for the reply. */
+static void what_is_left_is_sent_while_a_successor_stands(void) {
+    begin();
+    connect_it(START);
+    CHECK(output_bytes(&subscriber->connection.output, "PING\r\n", 6));
+    subscriber->next.connection.state = CONNECTION_READY;
+    subscriber_step(&client->node, START);
+    CHECK_EQ_INT(output_pending(&subscriber->connection.output), 0);
+    subscriber->next.connection.state = CONNECTION_CLOSED;
     end();
 }
 
@@ -208,6 +226,7 @@ int main(void) {
     RUN(what_is_no_message_is_passed_over);
     RUN(a_number_beyond_64_bits_is_a_message);
     RUN(where_it_leads);
+    RUN(what_is_left_is_sent_while_a_successor_stands);
     RUN(a_successor_follows_after_a_move);
     return unit_done();
 }

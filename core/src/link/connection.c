@@ -88,6 +88,12 @@ static bool is_shaking_hands(const struct connection *connection) {
     return connection->tls && !tls_session_is_established(connection->tls);
 }
 
+void connection_forget_addresses(struct connection *connection) {
+    connection->addresses.count = 0;
+    connection->address = 0;
+    connection->give_up_at = 0;
+}
+
 void connection_fail(struct connection *connection, const char *why, int64_t now) {
     if (connection->fd >= 0 && is_shaking_hands(connection)) {
         close(take_descriptor(connection)); /* no command was sent; a TLS alert may still arrive */
@@ -119,9 +125,9 @@ void connection_fail(struct connection *connection, const char *why, int64_t now
     } else {
         schedule_retry(connection, now);
     }
+    connection->give_up_at = further ? connection->give_up_at : 0;
     if (connection->address >= connection->addresses.count) {
-        connection->addresses.count = 0; /* a lookup comes next: the name may have moved */
-        connection->address = 0;
+        connection_forget_addresses(connection); /* a lookup comes next: the name may have moved */
     }
 }
 
@@ -134,7 +140,11 @@ int connection_open(struct connection *connection, int64_t now) {
     const struct connection_settings *settings = connection->settings;
     connection->opened_at = now;
     connection->refused = false;
-    connection->deadline = now + settings->connect_timeout;
+    if (now >= connection->give_up_at) {
+        connection->give_up_at = now + settings->connect_timeout;
+    }
+    int left = connection->addresses.count - connection->address;
+    connection->deadline = now + (connection->give_up_at - now) / left;
     if (!replies_open(&connection->replies)) {
         connection_fail(connection, "out of memory", now);
         return REDLATCH_NO_MEMORY;
@@ -388,6 +398,7 @@ void connection_close(struct connection *connection) {
         close(take_descriptor(connection));
     }
     drop(connection);
+    connection->give_up_at = 0;
 }
 
 void connection_replace(struct connection *freed, struct connection *by) {

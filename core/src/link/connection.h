@@ -65,7 +65,9 @@ struct connection {
     struct addresses addresses;
     int address;           /* the one to try next */
     int64_t opened_at;     /* when it was begun */
-    int64_t deadline;      /* of opening and greeting */
+    int64_t deadline;      /* of opening and greeting, at the address that is tried now */
+    int64_t give_up_at;    /* when all addresses have had their time. The owner may set it before the first is tried;
+                              else it is the connect timeout later. 0: not set */
     int64_t retry_at;      /* CLOSED: not to be opened before */
     int64_t retry_soon_at; /* the same where something is urgent */
     int64_t ready_at;      /* when it became READY last */
@@ -88,8 +90,11 @@ struct connection {
 
 void connection_init(struct connection *connection, const struct connection_settings *settings, bool subscriber);
 
-/* Begins to connect to the next of the addresses. There must be one: after a failure of the last one a new lookup is
- * needed. Returns OK, or why it failed at once. */
+/* Forgets the addresses: the owner finds them anew before the next connection. */
+void connection_forget_addresses(struct connection *connection);
+
+/* Begins to connect to the next of the addresses. It has an equal part of the time that is left for all of them. There
+ * must be one: after a failure of the last one a new lookup is needed. Returns OK, or why it failed at once. */
 int connection_open(struct connection *connection, int64_t now);
 
 /* Goes on with opening and greeting by a bounded number of bytes. Returns AGAIN, OK when it has just become READY, or

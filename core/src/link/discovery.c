@@ -22,23 +22,31 @@ static bool of_servers(const struct discovery *discovery) {
 }
 
 static void take_source(struct discovery *discovery) {
+    memset(discovery->listed, 0, sizeof discovery->listed);
     discovery->target = discovery->sources.list[discovery->next];
     discovery->step = of_servers(discovery) ? DISCOVERY_VERIFY : DISCOVERY_ASK;
 }
 
-/* With a list of servers: forgets the masters that replicas named in the last search, except the one that was found. */
-static void forget_followed(struct discovery *discovery) {
+/* Keeps the sources of the URL, the one with which the search succeeded, and those that it listed. With a list of
+ * servers nothing is listed: this forgets the masters that replicas named, except the one that was found. */
+static void forget_unlisted(struct discovery *discovery) {
     struct endpoints *sources = &discovery->sources;
+    const int count = sources->count;
+    const int right = discovery->next;
     sources->count = discovery->given;
-    if (discovery->next >= discovery->given) {
-        sources->list[sources->count++] = sources->list[discovery->next];
-        discovery->next = discovery->given;
+    for (int i = discovery->given; i < count; i++) {
+        if (i == right) {
+            discovery->next = sources->count;
+        }
+        if (i == right || discovery->listed[i]) {
+            sources->list[sources->count++] = sources->list[i];
+        }
     }
 }
 
 void discovery_begin(struct discovery *discovery) {
     if (of_servers(discovery)) {
-        forget_followed(discovery);
+        forget_unlisted(discovery);
     }
     discovery->tried = 0;
     memset(discovery->visited, 0, sizeof discovery->visited);
@@ -111,7 +119,11 @@ void discovery_service_unknown(struct discovery *discovery) {
 }
 
 void discovery_learned(struct discovery *discovery, const struct endpoint *sentinel) {
-    endpoints_add(&discovery->sources, sentinel);
+    struct endpoints *sources = &discovery->sources;
+    endpoints_add(sources, sentinel);
+    for (int i = 0; i < sources->count; i++) {
+        discovery->listed[i] = discovery->listed[i] || endpoint_equal(&sources->list[i], sentinel);
+    }
 }
 
 void discovery_replica_of(struct discovery *discovery, const struct endpoint *master) {
@@ -144,6 +156,9 @@ void discovery_verified(struct discovery *discovery, enum server_role role) {
     if (role != ROLE_REPLICA) {
         discovery->step = DISCOVERY_FOUND;
         discovery->found_before = true;
+        if (discovery->service) {
+            forget_unlisted(discovery);
+        }
         return;
     }
     char candidate[ENDPOINT_TEXT_SIZE];

@@ -8,6 +8,9 @@
  *   VERIFY    the announced one   master, or role unknown                    FOUND
  *                                 replica, unreachable, error reply          ASK of the next one; FAILED after the last
  *
+ * Sentinels name further sentinels. After a search the sources are those of the URL, the one that was right, and those
+ * that it named.
+ *
  * With a list of nodes of a cluster, each is asked for the topology: ASK of one after the other, until one knows it:
  * FOUND. The next search also asks the masters of that topology: the nodes of the list may have been replaced by then.
  *
@@ -37,6 +40,7 @@ struct discovery {
     int next;                    /* the index of the source that is asked now */
     int tried;                   /* how many sources were tried */
     bool visited[ENDPOINTS_MAX]; /* which of them */
+    bool listed[ENDPOINTS_MAX];  /* which of them the sentinel that is asked names */
     enum discovery_step step;
     struct endpoint target;       /* the server to ask or to verify; FOUND: the master */
     int status;                   /* FAILED: why; `why` is the text for it */

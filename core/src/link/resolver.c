@@ -15,8 +15,9 @@
 #include "redlatch.h"
 #include "system.h"
 
-/* A lookup, shared by the thread that wants it and the thread that does it. The last of the two frees it. */
+/* A lookup, shared by those that want it and the thread that does it. The last of them frees it. */
 struct lookup {
+    struct lookup *next; /* under way */
     _Atomic uint32_t done;
     _Atomic uint32_t users;
     int status;
@@ -24,6 +25,22 @@ struct lookup {
     char port[8];
     char host[];
 };
+
+/* Guards the list of the lookups under way. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct lookup *under_way;
+
+void resolver_before_fork(void) {
+    pthread_mutex_lock(&mutex);
+}
+
+void resolver_after_fork(void) {
+    pthread_mutex_unlock(&mutex);
+}
+
+void resolver_in_child(void) {
+    under_way = NULL;
+}
 
 void lookup_drop(struct lookup *lookup) {
     if (lookup && atomic_fetch_sub(&lookup->users, 1) == 1) {
@@ -48,12 +65,24 @@ static int ask_system(const char *host, const char *port, int flags, struct addr
     return REDLATCH_OK; /* there is one at least */
 }
 
+/* Nobody joins a lookup that is done: its addresses grow old. */
+static void leave_list(const struct lookup *lookup) {
+    pthread_mutex_lock(&mutex);
+    struct lookup **link = &under_way;
+    while (*link != lookup) {
+        link = &(*link)->next;
+    }
+    *link = lookup->next;
+    pthread_mutex_unlock(&mutex);
+}
+
 static void *run_lookup(void *argument) {
     struct lookup *lookup = argument;
     system_thread_name("redlatch-dns");
     lookup->status = ask_system(lookup->host, lookup->port, AI_ADDRCONFIG, &lookup->found);
+    leave_list(lookup);
     atomic_store(&lookup->done, 1);
-    system_wake(&lookup->done);
+    system_wake_all(&lookup->done);
     lookup_drop(lookup);
     return NULL;
 }
@@ -66,7 +95,7 @@ static void unix_address(const char *path, struct addresses *out) {
     out->count = 1;
 }
 
-/* Begins to look a name up in a thread of its own. Returns NULL if there was no memory or no thread. */
+/* Begins to look a name up in a thread of its own. Returns NULL if there was no memory or no thread. With the mutex. */
 static struct lookup *lookup_begin(const char *host, const char port[8]) {
     size_t size = strlen(host) + 1;
     struct lookup *lookup = calloc(1, sizeof *lookup + size);
@@ -82,6 +111,24 @@ static struct lookup *lookup_begin(const char *host, const char port[8]) {
         return NULL;
     }
     pthread_detach(thread);
+    lookup->next = under_way;
+    under_way = lookup;
+    return lookup;
+}
+
+/* Returns the name's lookup that is under way, or begins one. */
+static struct lookup *lookup_share(const char *host, const char port[8]) {
+    pthread_mutex_lock(&mutex);
+    struct lookup *lookup = under_way;
+    while (lookup && (strcmp(lookup->host, host) != 0 || strcmp(lookup->port, port) != 0)) {
+        lookup = lookup->next;
+    }
+    if (lookup) {
+        atomic_fetch_add(&lookup->users, 1);
+    } else {
+        lookup = lookup_begin(host, port);
+    }
+    pthread_mutex_unlock(&mutex);
     return lookup;
 }
 
@@ -124,7 +171,7 @@ int resolve(const struct uri *uri, struct lookup **lookup, int64_t until, const 
     if (!*lookup) {
         char port[8];
         port_text(uri, port);
-        *lookup = lookup_begin(uri->host, port);
+        *lookup = lookup_share(uri->host, port);
     }
     if (!*lookup) {
         return REDLATCH_SYSTEM;

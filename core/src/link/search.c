@@ -73,6 +73,7 @@ static void turn(struct search *search, int64_t now) {
     connection_init(&search->connection, asks ? &search->sentinel : &search->master, true);
     search->connection.replies.nested = asks;
     search->deadline = now + search->sentinel.connect_timeout;
+    search->connection.give_up_at = search->deadline;
     search->requested = false;
     search->announced.host[0] = '\0';
 }
@@ -94,10 +95,10 @@ static int find_addresses(struct search *search, int64_t now) {
         return REDLATCH_OK;
     }
     int status = resolve(&search->where, &search->lookup, 0, search->stop, addresses);
-    if (status == REDLATCH_AGAIN) {
-        return now < search->deadline ? status : late(search, "the host name was not resolved in time", now);
+    if (status != REDLATCH_OK && status != REDLATCH_AGAIN) {
+        return late(search, "the host name has no address", now);
     }
-    return status == REDLATCH_OK ? status : late(search, "the host name has no address", now);
+    return now < search->deadline ? status : late(search, "the host name was not resolved in time", now);
 }
 
 /* Goes on with connecting to the target. Returns AGAIN, OK when the connection is READY, or why it failed. */
@@ -158,16 +159,31 @@ static bool is_field(const struct reply *reply, const char *name) {
     return reply->kind == REPLY_STRING && reply->size == strlen(name) && memcmp(reply->text, name, reply->size) == 0;
 }
 
-/* Takes in what a sentinel replied about another one: names and values in turn. */
+/* Returns whether the sentinel that replied takes the other one for down: "s_down" is among its flags. */
+static bool says_down(const struct reply *flags) {
+    static const char down[] = "s_down";
+    const size_t size = sizeof down - 1;
+    for (size_t at = 0; flags && flags->kind == REPLY_STRING && at + size <= flags->size; at++) {
+        if (memcmp(flags->text + at, down, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes in what a sentinel replied about another one: names and values in turn. One that is down is not learned: each
+ * search would wait for it. */
 static void learn(struct search *search, const struct reply *fields, size_t count) {
     const struct reply *host = NULL;
     const struct reply *port = NULL;
+    const struct reply *flags = NULL;
     for (size_t i = 0; i + 1 < count; i += 2) {
         host = is_field(&fields[i], "ip") ? &fields[i + 1] : host;
         port = is_field(&fields[i], "port") ? &fields[i + 1] : port;
+        flags = is_field(&fields[i], "flags") ? &fields[i + 1] : flags;
     }
     struct endpoint other;
-    if (host && port && search_address(search->map, host, port, &other)) {
+    if (host && port && !says_down(flags) && search_address(search->map, host, port, &other)) {
         discovery_learned(&search->discovery, &other);
     }
 }
@@ -333,7 +349,10 @@ int64_t search_next_time(const struct search *search, int64_t now) {
     if (!search_is_running(search)) {
         return NEVER;
     }
-    int64_t next = search->connection.fd < 0 ? now + LOOKUP_PAUSE : search->deadline;
+    const struct connection *connection = &search->connection;
+    int64_t next = connection->fd < 0                      ? now + LOOKUP_PAUSE
+                   : connection->state == CONNECTION_READY ? search->deadline
+                                                           : connection->deadline;
     return next < search->give_up_at ? next : search->give_up_at;
 }
 

@@ -330,6 +330,7 @@ static int connect_io(struct client *client, struct pipeline_io *io, int64_t unt
             break;
         }
         int64_t now = system_now();
+        io->connection.give_up_at = until;
         if (now >= until && now < io->connection.deadline) {
             now = io->connection.deadline; /* io_connect fails now, with a text that says how far it got */
         }
@@ -344,8 +345,17 @@ static int connect_io(struct client *client, struct pipeline_io *io, int64_t unt
     return status;
 }
 
-/* Finds the nodes of a cluster and connects to one of its masters. Sets *io_out to the connection that was tried
- * last. */
+/* Returns how many masters there are from this one on. */
+static int masters_from(const struct node *master) {
+    int count = 1;
+    for (const struct node *node = master->next; node; node = node->next) {
+        count += node->serves;
+    }
+    return count;
+}
+
+/* Finds the nodes of a cluster and connects to one of its masters. Each that is tried has an equal part of the time
+ * that is left. Sets *io_out to the connection that was tried last. */
 static int connect_cluster(struct client *client, struct pipeline_io **io_out, int64_t until) {
     reader_take(*io_out, READER_CALLER);
     int status = io_lookup(*io_out, until);
@@ -356,8 +366,10 @@ static int connect_cluster(struct client *client, struct pipeline_io **io_out, i
     status = REDLATCH_NOT_WRITABLE;
     for (struct node *node = client->node.next; node && status != REDLATCH_OK; node = node->next) {
         if (node->serves) {
+            int64_t now = system_now();
             *io_out = &node->ios[PIPELINE_CALLERS];
-            status = connect_io(client, *io_out, until);
+            (*io_out)->searched = true; /* another search would find the same address */
+            status = connect_io(client, *io_out, now + (until - now) / masters_from(node));
         }
     }
     client->cluster->opened_by = status == REDLATCH_OK ? *io_out : NULL;

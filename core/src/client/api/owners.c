@@ -67,9 +67,11 @@ static void before_fork(void) {
     }
     composite_before_fork();
     handles_before_fork();
+    resolver_before_fork();
 }
 
 static void in_parent(void) {
+    resolver_after_fork();
     handles_after_fork();
     composite_after_fork();
     for (struct client *client = clients; client; client = client->next) {
@@ -86,6 +88,7 @@ static void in_child(void) {
         pthread_mutex_unlock(&client->mutex);
     }
     clients = NULL;
+    resolver_in_child();
     in_parent();
 }
 

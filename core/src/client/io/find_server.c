@@ -28,6 +28,7 @@ static bool borrow_addresses(struct pipeline_io *io) {
         const struct connection *other = &io->node->ios[i].connection;
         if (other->state == CONNECTION_READY && !io->node->ios[i].moves) { /* else it leads to the old server */
             io->connection.addresses = other->addresses;
+            io->connection.address = other->address; /* those before it may be silent */
             return true;
         }
     }
@@ -194,8 +195,7 @@ int io_lookup(struct pipeline_io *io, int64_t until) {
     if (io->connection.state != CONNECTION_CLOSED || io->connection.addresses.count > 0 || now < io_retry_at(io)) {
         return REDLATCH_OK;
     }
-    bool by_search = current_server_is_searched(&io->node->current) || (io->client->cluster && io->must_lookup);
-    return by_search ? find_master(io, until, now) : find_host(io, until, now);
+    return io_needs_search(io) ? find_master(io, until, now) : find_host(io, until, now);
 }
 
 void server_search_step(struct client *client, int64_t now) {

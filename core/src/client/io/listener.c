@@ -58,8 +58,7 @@ static bool is_wanted(const struct client *client) {
 /* Gives this sentinel up for now and turns to the next one. */
 static void turn(struct listener *listener, int64_t now) {
     listener->next++;
-    listener->connection.addresses.count = 0;
-    listener->connection.address = 0;
+    connection_forget_addresses(&listener->connection);
     listener->connection.retry_at = now + NEXT_PAUSE;
 }
 

@@ -81,8 +81,7 @@ bool io_is_opening(const struct pipeline_io *io) {
 /* Forgets the addresses. The next connection is made at once, to those that are found then. */
 static void forget_address(struct pipeline_io *io, int64_t now) {
     struct connection *connection = &io->connection;
-    connection->addresses.count = 0;
-    connection->address = 0;
+    connection_forget_addresses(connection);
     connection->down_since = 0;
     connection->retry_at = now;
     connection->retry_soon_at = now;
@@ -169,8 +168,7 @@ static void move_all(struct node *node, const struct pipeline_io *except, int64_
     }
     struct subscriber *subscriber = &node->subscriber;
     subscriber->moves = subscriber->connection.state != CONNECTION_CLOSED && !PLANTED(FAULT_LISTENS_TO_OLD);
-    subscriber->connection.addresses.count = 0;
-    subscriber->connection.address = 0;
+    connection_forget_addresses(&subscriber->connection);
     subscriber->connection.retry_at = now;
 }
 
@@ -348,8 +346,7 @@ static bool is_read_only(const struct reply *reply) {
 /* Gives up the connection to a server that is a replica now, and has the server looked up anew. */
 static void search_elsewhere(struct pipeline_io *io, int64_t now) {
     broken(io, "the server is a replica now", now);
-    io->connection.addresses.count = 0;
-    io->connection.address = 0;
+    connection_forget_addresses(&io->connection);
     io->must_lookup = true;
 }
 
@@ -491,12 +488,12 @@ int64_t io_next_time(const struct pipeline_io *io) {
     if (io->lookup) {
         return system_now() + LOOKUP_PAUSE;
     }
-    if (connection->state == CONNECTION_CLOSED && current_server_is_searched(&io->node->current) &&
-        search_is_running(io->node->current.search)) {
-        return search_next_time(io->node->current.search, system_now());
-    }
     if (connection->state == CONNECTION_CLOSED) {
-        return io_has_work(io) || io->wanted ? io_retry_at(io) : NEVER;
+        const struct search *search = io->client->node.current.search;
+        int64_t now = system_now();
+        int64_t retry_at = io_has_work(io) || io->wanted ? io_retry_at(io) : NEVER;
+        bool waits = retry_at <= now && io_needs_search(io) && search_is_running(search);
+        return waits ? search_next_time(search, now) : retry_at;
     }
     if (connection->state != CONNECTION_READY) {
         return connection->deadline;

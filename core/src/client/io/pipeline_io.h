@@ -10,6 +10,12 @@ static inline bool io_is_read(const struct pipeline_io *io) {
     return io->reader > READER_COMING;
 }
 
+/* Returns whether the client's search finds the addresses, not a lookup. A node of a cluster has an address of its own;
+ * once that proved useless, only the search can find another one. */
+static inline bool io_needs_search(const struct pipeline_io *io) {
+    return current_server_is_searched(&io->node->current) || (io->client->cluster && io->must_lookup);
+}
+
 void io_flush(struct pipeline_io *io);
 short io_poll_events(const struct pipeline_io *io);
 bool io_has_work(const struct pipeline_io *io);

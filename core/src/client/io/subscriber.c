@@ -77,16 +77,16 @@ static void write_out(struct node *node, int64_t now) {
     }
 }
 
-/* Sends the changes of subscriptions, if there is a connection that is not being replaced. */
+/* Sends what is left of earlier commands; and the changes of subscriptions, unless the connection is being replaced. */
 void subscriber_changes(struct node *node, int64_t now) {
     struct subscriber *subscriber = &node->subscriber;
     bool is_replaced = subscriber->next.connection.state == CONNECTION_READY; /* by a connection that is subscribed to
                                                                                  the same channels */
     subscriber->held = false;
-    if (subscriber->connection.state != CONNECTION_READY || subscriber->moves || is_replaced) {
+    if (subscriber->connection.state != CONNECTION_READY || subscriber->moves) {
         return;
     }
-    struct list_link *link = list_first(&node->server.subscription_changes);
+    struct list_link *link = is_replaced ? NULL : list_first(&node->server.subscription_changes);
     subscriber->held = link && now < node->server.changes_from;
     while (link && !subscriber->held && send_change(node, container_of(link, struct subscription, link), now)) {
         link = list_first(&node->server.subscription_changes);
@@ -251,10 +251,11 @@ bool subscriber_find_addresses(const struct node *node, struct connection *conne
     if (connection->addresses.count > 0) {
         return true;
     }
-    for (int i = 0; i < PIPELINE_COUNT;
-         i++) { /* a subscription follows a command, so a pipeline has looked the name up before */
-        if (node->ios[i].connection.addresses.count > 0) {
-            connection->addresses = node->ios[i].connection.addresses;
+    for (int i = 0; i < PIPELINE_COUNT; i++) { /* a command was sent before, so a pipeline has looked the name up */
+        const struct connection *other = &node->ios[i].connection;
+        if (other->addresses.count > 0) {
+            connection->addresses = other->addresses;
+            connection->address = other->address;
             return true;
         }
     }
@@ -273,8 +274,7 @@ static void became_ready(struct node *node, int64_t now) {
     enum server_change change = current_server_greeted(node, &subscriber->connection, now);
     if (change == SERVER_STALE || change == SERVER_ALTERNATES) {
         connection_reject(&subscriber->connection, "the client is on another server", now);
-        subscriber->connection.addresses.count = 0;
-        subscriber->connection.address = 0;
+        connection_forget_addresses(&subscriber->connection);
         return;
     }
     if (!cluster_greeted(node, &subscriber->connection, now)) {
