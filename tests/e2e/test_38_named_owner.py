@@ -5,6 +5,7 @@ the next step of a scan needs a round trip."""
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
@@ -151,6 +152,19 @@ def test_errors_leave_the_buffer(server: RedisServer, clients: Tuple[redlatch.Cl
     arguments = (ffi.NULL, with_null, 2, buffer, 10, ffi.NULL)
     assert lib.redlatch_client_command(client._handle, *arguments) == lib.REDLATCH_INVALID
     assert "arguments[1] is NULL" in text(lib.redlatch_last_error())
+
+
+def test_a_reply_that_is_too_long(server: RedisServer, lock_name: str) -> None:
+    """The call fails with the first connection. Other threads' commands are not held up by further attempts."""
+    words = "local reply = {} for i = 1, 20 do reply[i] = string.rep('x', 1000000) end return reply"
+    with redlatch.connect(server.url) as client, ThreadPoolExecutor(1) as pool:
+        lock = client.lock(lock_name)
+        too_long = pool.submit(command, client, "EVAL", words, "0")
+        while not too_long.done():
+            assert lock.acquire(timeout=0)
+            lock.release()
+        assert too_long.result() == (lib.REDLATCH_PROTOCOL, b"-" * 1000, 77)
+        assert client.stats()["reconnects"] <= 1
 
 
 def nodes(client: redlatch.Client, capacity: int = 1000) -> Tuple[int, str, int]:

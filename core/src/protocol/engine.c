@@ -375,6 +375,13 @@ bool engine_reply_is_optional(const struct pipeline *pipeline) {
     return command && (!command->operation || command->operation->question->plain);
 }
 
+void engine_reply_unreadable(struct engine *engine, struct pipeline *pipeline, int64_t now) {
+    const struct command *command = next_question(pipeline);
+    if (command && command->operation && command->operation->question->plain) {
+        engine_abort(engine, command->operation, REDLATCH_PROTOCOL, now);
+    }
+}
+
 /* Hands a reply to the machine of its command. The machine may keep the command, to send it again at once or later. */
 static void hand_reply(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     command->redirections = 0;

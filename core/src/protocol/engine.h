@@ -153,6 +153,10 @@ size_t engine_reply_size_max(const struct pipeline *pipeline);
  * an inspection that nobody waits for any more. */
 bool engine_reply_is_optional(const struct pipeline *pipeline);
 
+/* The next reply cannot be read, so that the driver gives the connection up. If it answers a plain question, that ends
+ * with PROTOCOL: sent again, it would break each new connection, and hold up the commands behind it. */
+void engine_reply_unreadable(struct engine *engine, struct pipeline *pipeline, int64_t now);
+
 /* The pipeline's connection is broken. The commands that were sent are in doubt until engine_pipeline_ready. The others
  * stay unsent, and no longer count as held back. All holds on the server are verified, because the server may have
  * restarted. */

@@ -10,6 +10,9 @@
 struct client;
 struct pipeline_io;
 
+/* The most bytes of a reply to AUTH. */
+enum { AUTHENTICATION_REPLY_MAX = 1 << 12 };
+
 /* The last AUTH that was written between commands. A pipeline has one at a time whose reply is due. */
 struct authentication {
     bool pending;   /* the reply is due */

@@ -22,9 +22,6 @@ static const int64_t UNUSED = MILLISECOND / 10;
 /* How often a reader checks whether a lookup is done. */
 static const int64_t LOOKUP_PAUSE = 20 * MILLISECOND;
 
-/* No reply to AUTH is longer. */
-enum { AUTHENTICATION_REPLY_MAX = 1 << 12 };
-
 /* How soon a write is tried again after there was no memory for it. */
 static const int64_t STARVED_PAUSE = 5 * MILLISECOND;
 
@@ -331,12 +328,19 @@ void io_flush(struct pipeline_io *io) {
     }
 }
 
-static struct reply_bounds bounds_of_next(const struct pipeline_io *io) {
-    if (authentication_is_next(io)) {
-        return (struct reply_bounds){.size_max = AUTHENTICATION_REPLY_MAX};
+/* Shows the next reply in the holder. Returns false if there is none, or, with a status that is not OK, none that can
+ * be read. */
+static bool next_reply(struct pipeline_io *io, int *status_out, int64_t now) {
+    bool authenticates = authentication_is_next(io);
+    struct reply_bounds bounds = {.size_max = AUTHENTICATION_REPLY_MAX};
+    if (!authenticates) {
+        bounds = (struct reply_bounds){engine_reply_size_max(io->pipeline), engine_reply_is_optional(io->pipeline)};
     }
-    return (struct reply_bounds){.size_max = engine_reply_size_max(io->pipeline),
-                                 .skips = engine_reply_is_optional(io->pipeline)};
+    bool got = connection_next_reply(&io->connection, &bounds, &io->holder, status_out);
+    if (*status_out == REDLATCH_PROTOCOL && !authenticates) {
+        engine_reply_unreadable(&io->client->engine, io->pipeline, now);
+    }
+    return got;
 }
 
 static bool is_read_only(const struct reply *reply) {
@@ -401,7 +405,6 @@ static void take_reply(struct pipeline_io *io, int64_t now) {
 }
 
 void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
-    struct client *client = io->client;
     struct connection *connection = &io->connection;
     if (got < 0 || io->moves) {
         broken(io, io->moves ? MOVED : "the server closed the connection", now);
@@ -412,13 +415,11 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
         return;
     }
     int status = REDLATCH_OK;
-    struct engine *engine = &client->engine;
-    struct reply_bounds bounds = bounds_of_next(io);
-    while (connection_next_reply(connection, &bounds, &io->holder, &status)) {
+    struct engine *engine = &io->client->engine;
+    while (next_reply(io, &status, now)) {
         if (authentication_is_next(io)) {
             io->received_at = now;
             authentication_replied(io, &io->holder.reply);
-            bounds = bounds_of_next(io);
             continue;
         }
         if (!has_unanswered(io)) {
@@ -440,7 +441,6 @@ void io_receive(struct pipeline_io *io, ssize_t got, int64_t now) {
             broken(io, MOVED, now);
             return;
         }
-        bounds = bounds_of_next(io);
     }
     if (status != REDLATCH_OK) {
         static const char other[] = "what the server answers is not the Redis protocol, or longer than any answer";
