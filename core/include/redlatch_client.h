@@ -182,12 +182,12 @@ REDLATCH_API int redlatch_client_nodes(redlatch_client *client, char *buffer, si
  *   none there. NULL: any node. A client of another kind has one node, whatever stands here.
  * arguments: the command and its arguments, NUL-terminated. count: 1 to REDLATCH_ARGUMENTS_MAX.
  * buffer: the reply as text with a final NUL, cut to `capacity` bytes: of a number its digits, of an array each of its
- *   first 100 elements with a newline after it. Unchanged on failure.
+ *   first 100 elements with a newline after it. An array in an array counts as its elements. Unchanged on failure.
  * size_out: bytes of the whole text. May be NULL.
  *
  * If the connection breaks before the reply, the command is sent again: use it for commands that may run twice, neither
  * block nor subscribe, and leave the connection as it was. A text of more than 16 MiB is discarded, and empty then.
- * PROTOCOL: an array of more than 16 MiB, or one that has arrays or more than 1024 elements; it costs the connection.
+ * PROTOCOL: an array of more than 16 MiB, or with arrays more than 8 deep; it ends the connection.
  * The client's prefix is not added to keys. An error reply is a -4xx status. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_client_command(redlatch_client *client, const char *node, const char *const *arguments,
                                          size_t count, char *buffer, size_t capacity, size_t *size_out);

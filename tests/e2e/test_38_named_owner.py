@@ -132,6 +132,11 @@ def test_replies_of_every_form(server: RedisServer, clients: Tuple[redlatch.Clie
     assert command(client, "ECHO", "x" * 50, capacity=11) == (0, b"x" * 10, 50)
     assert command(client, "ECHO", "x", capacity=1) == (0, b"", 1)
     assert command(client, "EVAL", "return {1, 'two', -3}", "0") == (0, b"1\ntwo\n-3\n", 9)
+    nested = "return {1, {'two', {}, {3, {4}}}, {redis.error_reply('ERR five')}, 6}"
+    assert command(client, "EVAL", nested, "0") == (0, b"1\ntwo\n3\n4\nERR five\n6\n", 21)
+    many = "local reply = {{}} for i = 1, 2000 do reply[1][i] = i end return reply"
+    assert command(client, "EVAL", many, "0")[:2] == (0, b"".join(b"%d\n" % number for number in range(1, 101)))
+    assert command(client, "PING") == (0, b"PONG", 4) and client.stats()["reconnects"] == 0
 
 
 def test_errors_leave_the_buffer(server: RedisServer, clients: Tuple[redlatch.Client, redlatch.Client]) -> None:

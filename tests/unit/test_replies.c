@@ -7,7 +7,7 @@
 #include "redlatch.h"
 #include "unit.h"
 
-enum { LIMIT = 100, TEXT_SIZE = 200 };
+enum { LIMIT = 100, TEXT_SIZE = 250 };
 
 static const struct reply_bounds strict = {.size_max = LIMIT};
 static const struct reply_bounds lenient = {.size_max = LIMIT, .skips = true};
@@ -164,6 +164,58 @@ static void what_is_not_skipped(void) {
     CHECK_EQ_INT(taken_of("*1000\r\n:1\r\n$500\r\n", 'x', &lenient), LIMIT + 1);
 }
 
+/* Writes an array's elements to `text_out`. Returns the status of a reply that is fed in pieces. */
+static int flattened(const char *bytes, size_t size, size_t piece, bool skips_until_end, char *text_out) {
+    struct replies replies = {.nested = false};
+    struct reply_bounds bounds = {.size_max = 1 << 16, .skips = true};
+    int status = REDLATCH_AGAIN;
+    CHECK(replies_open(&replies));
+    size_t end = 0;
+    text_out[0] = '\0';
+    for (size_t at = 0; at < size && status == REDLATCH_AGAIN; at += piece) {
+        CHECK_EQ_INT(replies_feed(&replies, bytes + at, at + piece < size ? piece : size - at), REDLATCH_OK);
+        void *parsed;
+        status = replies_next(&replies, &bounds, &parsed);
+        bounds.skips = skips_until_end;
+        const redisReply *reply = parsed;
+        for (size_t i = 0; reply && i < reply->elements; i++) {
+            const redisReply *element = reply->element[i];
+            bool is_number = element->type == REDIS_REPLY_INTEGER;
+            end += (size_t)(is_number
+                                ? snprintf(text_out + end, TEXT_SIZE - end, "%lld ", element->integer)
+                                : snprintf(text_out + end, TEXT_SIZE - end, "%s ", element->str ? element->str : "-"));
+        }
+        freeReplyObject(parsed);
+    }
+    replies_close(&replies);
+    return status;
+}
+
+/* Whether a reply may be cut is decided at its beginning: its command may be abandoned before its end. */
+static void arrays_are_flat_where_they_may_be(void) {
+    static const char bytes[] = "*4\r\n:1\r\n*3\r\n$3\r\ntwo\r\n*0\r\n*2\r\n:3\r\n*-1\r\n*1\r\n*1\r\n$-1\r\n-E 6\r\n";
+    char text[TEXT_SIZE];
+    for (size_t piece = 1; piece < sizeof bytes; piece++) {
+        CHECK_EQ_INT(flattened(bytes, sizeof bytes - 1, piece, piece % 2, text), REDLATCH_OK);
+        CHECK_STR(text, "1 two 3 - - E 6 ");
+    }
+    CHECK_EQ_INT(flattened("*2\r\n*0\r\n*0\r\n", 12, 5, true, text), REDLATCH_OK);
+    CHECK_STR(text, "");
+}
+
+static void elements_that_nobody_reads_are_dropped(void) {
+    enum { COUNT = 3000 };
+    char bytes[20 + 4 * COUNT];
+    char text[TEXT_SIZE];
+    size_t size = (size_t)snprintf(bytes, sizeof bytes, "*2\r\n:0\r\n*%d\r\n", COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        size += (size_t)snprintf(bytes + size, sizeof bytes - size, i % 2 ? ":1\r\n" : "*0\r\n");
+    }
+    CHECK_EQ_INT(flattened(bytes, size, 1000, true, text), REDLATCH_OK);
+    CHECK_EQ_INT(strlen(text), 2 * FLAT_ELEMENTS_MAX);
+    CHECK_EQ_INT(flattened("*2147483647\r\n:1\r\n", 17, 17, true, text), REDLATCH_AGAIN); /* it costs no memory */
+}
+
 int main(void) {
     RUN(whole_and_half_replies);
     RUN(what_is_no_reply);
@@ -173,5 +225,7 @@ int main(void) {
     RUN(many_short_replies_are_no_long_one);
     RUN(a_string_that_is_too_long_is_skipped_where_it_may_be);
     RUN(what_is_not_skipped);
+    RUN(arrays_are_flat_where_they_may_be);
+    RUN(elements_that_nobody_reads_are_dropped);
     return unit_done();
 }

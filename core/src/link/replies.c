@@ -20,21 +20,97 @@ typedef size_t element_count;
 typedef int element_count;
 #endif
 
-/* hiredis' functions that make replies, but with create_array below, which calls hiredis' own. */
+/* The functions below that make replies, and hiredis' own, which they call. */
 struct bounded_functions {
     struct replies *replies;
     redisReplyObjectFunctions table;
-    void *(*create_array)(const redisReadTask *task, element_count count);
+    const redisReplyObjectFunctions *hiredis;
 };
 
+static void *refuse(const redisReadTask *task) {
+    const struct bounded_functions *functions = task->privdata;
+    functions->replies->refused = true;
+    return NULL;
+}
+
+/* In a flat reply there is one array: its inner arrays are this array, too. */
 static void *create_array(const redisReadTask *task, element_count count) {
     const struct bounded_functions *functions = task->privdata;
-    struct replies *replies = functions->replies;
-    if ((task->parent && !replies->nested) || count > (replies->nested ? NESTED_MAX : ELEMENTS_MAX)) {
-        replies->refused = true;
-        return NULL;
+    const struct replies *replies = functions->replies;
+    if (replies->flat && task->parent) {
+        return task->parent->obj;
     }
-    return functions->create_array(task, count);
+    if (replies->flat) {
+        redisReply *array = functions->hiredis->createArray(task, FLAT_ELEMENTS_MAX);
+        if (array) {
+            array->elements = 0;
+        }
+        return array;
+    }
+    if ((task->parent && !replies->nested) || count > (replies->nested ? NESTED_MAX : ELEMENTS_MAX)) {
+        return refuse(task);
+    }
+    return functions->hiredis->createArray(task, count);
+}
+
+/* Gives an element of a flat reply its index. Returns false if the element is dropped. */
+static bool set_index(redisReadTask *task) {
+    const struct bounded_functions *functions = task->privdata;
+    if (!functions->replies->flat || !task->parent) {
+        return true;
+    }
+    redisReply *array = task->parent->obj;
+    if (array->elements == FLAT_ELEMENTS_MAX) {
+        return false;
+    }
+    task->idx = (int)array->elements++;
+    return true;
+}
+
+/* In place of an element that is dropped these return the array, because NULL would be an error. */
+static void *create_string(const redisReadTask *task, char *text, size_t size) {
+    const struct bounded_functions *functions = task->privdata;
+    redisReadTask own = *task;
+    return set_index(&own) ? functions->hiredis->createString(&own, text, size) : task->parent->obj;
+}
+
+static void *create_integer(const redisReadTask *task, long long integer) {
+    const struct bounded_functions *functions = task->privdata;
+    redisReadTask own = *task;
+    return set_index(&own) ? functions->hiredis->createInteger(&own, integer) : task->parent->obj;
+}
+
+static void *create_nil(const redisReadTask *task) {
+    const struct bounded_functions *functions = task->privdata;
+    redisReadTask own = *task;
+    return set_index(&own) ? functions->hiredis->createNil(&own) : task->parent->obj;
+}
+
+#if HIREDIS_MAJOR >= 1
+static void *refuse_double(const redisReadTask *task, double number, char *text, size_t size) {
+    (void)number;
+    (void)text;
+    (void)size;
+    return refuse(task);
+}
+
+static void *refuse_bool(const redisReadTask *task, int truth) {
+    (void)truth;
+    return refuse(task);
+}
+#endif
+
+static void set_functions(struct bounded_functions *functions, const redisReplyObjectFunctions *hiredis) {
+    functions->hiredis = hiredis;
+    functions->table = *hiredis;
+    functions->table.createArray = create_array;
+    functions->table.createString = create_string;
+    functions->table.createInteger = create_integer;
+    functions->table.createNil = create_nil;
+#if HIREDIS_MAJOR >= 1 /* it knows types of RESP3 */
+    functions->table.createDouble = refuse_double;
+    functions->table.createBool = refuse_bool;
+#endif
 }
 
 bool replies_open(struct replies *replies) {
@@ -48,9 +124,8 @@ bool replies_open(struct replies *replies) {
     replies->refused = false;
     replies->skipping = false;
     replies->left_to_skip = 0;
-    replies->functions->table = *replies->reader->fn;
-    replies->functions->create_array = replies->functions->table.createArray;
-    replies->functions->table.createArray = create_array;
+    replies->flat = false;
+    set_functions(replies->functions, replies->reader->fn);
     replies->reader->fn = &replies->functions->table;
     replies->reader->privdata = replies->functions;
     replies_moved(replies);
@@ -124,7 +199,7 @@ static int end_skipping(struct replies *replies, void **parsed_out) {
     if (replies->left_to_skip > 0) {
         return REDLATCH_AGAIN;
     }
-    redisReadTask task = {.type = REDIS_REPLY_STRING};
+    redisReadTask task = {.type = REDIS_REPLY_STRING, .privdata = reader->privdata};
     char nothing[1] = "";
     *parsed_out = reader->fn->createString(&task, nothing, 0);
     replies->skipping = false;
@@ -143,6 +218,9 @@ int replies_next(struct replies *replies, const struct reply_bounds *bounds, voi
     }
     if (replies->skipping) {
         return end_skipping(replies, parsed_out);
+    }
+    if (reader->ridx == -1) { /* the bounds may change before the reply ends, if its command is abandoned */
+        replies->flat = bounds->skips;
     }
     if (redisReaderGetReply(reader, parsed_out) != REDIS_OK) {
         return reader->err == REDIS_ERR_OOM && !replies->refused ? REDLATCH_NO_MEMORY : REDLATCH_PROTOCOL;

@@ -149,8 +149,8 @@ void engine_replied(struct engine *engine, struct pipeline *pipeline, const stru
 /* Returns how many bytes the next reply of a pipeline may have. The replies to inspections are the longest. */
 size_t engine_reply_size_max(const struct pipeline *pipeline);
 
-/* Returns whether the driver may discard the next reply if it has more bytes than that: a CLIENT LIST, or the reply to
- * an inspection that nobody waits for any more. */
+/* Returns whether the driver may discard the next reply if it has more bytes than that, and elements of an array that
+ * are not read: the reply to a plain question, or to an inspection that nobody waits for any more. */
 bool engine_reply_is_optional(const struct pipeline *pipeline);
 
 /* The next reply cannot be read, so that the driver gives the connection up. If it answers a plain question, that ends
