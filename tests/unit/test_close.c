@@ -1,4 +1,4 @@
-/* Closing a client whose server does not reply: the thread that waits for the replies sleeps.
+/* Closing a client waits for the replies to its releases. The thread that waits sleeps.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -58,7 +58,36 @@ static void who_waits_for_pending_answers_sleeps(void) {
     fake_close(&server);
 }
 
+/* Replies to scripts with *context, and then with the texts behind it. */
+static const char *answer_in_turn(void *context, int connection, const char *command) {
+    const char *greeting = fake_greeting(connection, command);
+    if (greeting) {
+        return greeting;
+    }
+    const char ***next = context;
+    return strstr(command, "EVAL") ? *(*next)++ : "+OK\r\n";
+}
+
+static void a_refused_release_is_sent_again(void) {
+    static struct fake_server server;
+    static const char *texts[] = {"$-1\r\n", "-BUSY a script runs\r\n", "-LOADING data\r\n", ":1\r\n", "", "", ""};
+    const char **next = texts;
+    fake_open_tcp(&server);
+    fake_serve(&server, answer_in_turn, &next);
+    redlatch_client *client = NULL;
+    CHECK_EQ_INT(redlatch_client_open(server.url, NULL, &client), REDLATCH_OK);
+    redlatch_lock *lock = NULL;
+    CHECK_EQ_INT(redlatch_lock_new(client, REDLATCH_MUTEX, "orders", 6, NULL, &lock), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_lock_try_acquire(lock), REDLATCH_OK);
+    redlatch_client_close(client);
+    redlatch_lock_free(lock);
+    redlatch_client_free(client);
+    fake_close(&server);
+    CHECK_EQ_INT(next - texts, 4);
+}
+
 int main(void) {
+    RUN(a_refused_release_is_sent_again);
     RUN(who_waits_for_pending_answers_sleeps);
     return unit_done();
 }

@@ -85,6 +85,7 @@ struct engine {
     uint32_t command_pool_size, wait_queue_pool_size, hold_pool_size, batch_pool_size, entries_pool_size;
     uint32_t reserved_commands, reserved_wait_queues, reserved_holds, reserved_entries;
     uint32_t returning_commands; /* commands bound in undos of operations that go on */
+    uint32_t refused_commands;   /* commands that wait to be sent again after an error reply */
     uint32_t expired_entries;    /* entries of renewals whose hold expired: each may need a command for its release */
     uint32_t refreshes;          /* commands to keep for refreshes of positions, which no operation reserves */
     struct record_keys record_keys;

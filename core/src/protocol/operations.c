@@ -46,6 +46,8 @@ struct server *destination(const struct engine *engine, const struct command *co
 }
 
 void push_command(struct engine *engine, struct command *command) {
+    engine->refused_commands -= command->refused;
+    command->refused = false;
     command->server = destination(engine, command);
     command->importing = false;
     list_append(&command->server->pipelines[command->pipeline].unsent, &command->link);

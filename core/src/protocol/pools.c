@@ -270,6 +270,8 @@ static void give_entries(struct engine *engine, struct command *command) {
 void give_command(struct engine *engine, struct command *command) {
     struct operation *operation = command->operation;
     timer_disarm(&engine->timers, &command->timer);
+    engine->refused_commands -= command->refused;
+    command->refused = false;
     list_remove(&command->link);
     if (command->kind == COMMAND_RENEW) {
         list_append(&engine->batch_pool, &command->link);

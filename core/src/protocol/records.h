@@ -431,6 +431,7 @@ struct command {
     bool was_sent;                     /* sent at least once: the server may run it */
     bool abandoned;                    /* its operation gave up: it is never sent again */
     bool repeated;                     /* sent more than once */
+    bool refused;                      /* waits to be sent again after an error reply */
     bool answered;                     /* answered, and no copy of it can arrive any more: its record is not needed */
     bool as_text;                      /* sent as the text of the script, because the server may not have it */
     bool unconfirmed;                  /* an unconfirmed release, or the hand-over that it became */

@@ -68,5 +68,7 @@ void retry_later(struct engine *engine, struct command *command, struct error_re
         operation_unusable(engine, command->operation, error.status, now);
     }
     command->was_sent = command->repeated || error.may_have_executed;
+    command->refused = true;
+    engine->refused_commands++;
     repeat_command(engine, command, now + command->pause_ms * MILLISECOND);
 }

@@ -46,6 +46,9 @@ static bool is_drained(const struct client *client) {
     if (atomic_load(&client->broken)) {
         return true;
     }
+    if (client->engine.refused_commands > 0) {
+        return false;
+    }
     for (const struct pipeline_io *io = client->node.ios; io; io = io_next(io)) {
         if (io->pipeline->role != PIPELINE_BACKGROUND && io_has_work(io)) {
             return false;
