@@ -136,9 +136,10 @@ REDLATCH_API int redlatch_client_open(const char *url, const redlatch_client_opt
                                       redlatch_client **client_out);
 
 /* Closes a client: waiters return CLOSED, unconfirmed releases are waited for (redlatch_lock_release_with), holds are
- * released if options->release_on_close is 1, and connections and threads end. Returns within the close timeout even if
- * the server is gone. Closing twice is allowed. In a forked child it closes the child's descriptors and sends nothing.
- * BAD_HANDLE. Since 0.1. */
+ * released if options->release_on_close is 1, and connections and threads end. Permits of a semaphore that a started
+ * acquire was granted, and whose event was not collected, are given back in either case. Returns within the close
+ * timeout even if the server is gone. Closing twice is allowed. In a forked child it closes the child's descriptors and
+ * sends nothing. BAD_HANDLE. Since 0.1. */
 REDLATCH_API int redlatch_client_close(redlatch_client *client);
 
 /* Closes a client if it is open, and frees it. NULL is allowed. Locks of this client may be freed later.

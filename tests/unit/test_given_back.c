@@ -1,6 +1,7 @@
 /* What a freed handle or a closed client held is released: although other calls have reserved all commands of the pool,
  * and also by the other clients of a multi lock. In place of such calls, the test raises the engine's count of reserved
- * commands. It does so while the background thread sleeps, because that thread would preallocate more commands.
+ * commands. It does so while the background thread sleeps, because that thread would preallocate more commands. Permits
+ * that nobody collected are given back, too.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include "fake_server.h"
 #include "handles.h"
 #include "redlatch_multi.h"
+#include "redlatch_semaphores.h"
 #include "unit.h"
 
 static struct fake_server server;
@@ -184,11 +186,37 @@ static void a_started_release_that_nobody_stepped(void) {
     end_pair(&pair);
 }
 
+static bool has_event(void) {
+    client_lock(client->client);
+    bool has = !list_is_empty(&client->client->events);
+    client_unlock(client->client);
+    return has;
+}
+
+/* Permits have no lease that would end. */
+static void permits_that_nobody_collected(void) {
+    static char grant[] = ":1\r\n";
+    begin(grant);
+    client->client->release_on_close = false;
+    redlatch_semaphore *semaphore = NULL;
+    CHECK_EQ_INT(redlatch_semaphore_new(client, "permits", 7, NULL, &semaphore), REDLATCH_OK);
+    CHECK_EQ_INT(redlatch_semaphore_start_acquire(semaphore, 1, 0, 1), REDLATCH_OK);
+    for (int64_t until = system_now() + 5 * SECOND; !has_event() && system_now() < until;) {
+        usleep(1000);
+    }
+    check_scripts(1);
+    redlatch_client_close(client);
+    check_scripts(2);
+    redlatch_semaphore_free(semaphore);
+    end();
+}
+
 int main(void) {
     RUN(a_lock);
     RUN(a_multi_lock);
     RUN(a_closed_client);
     RUN(a_grant_by_two_clients_that_nobody_collected);
     RUN(a_started_release_that_nobody_stepped);
+    RUN(permits_that_nobody_collected);
     return unit_done();
 }

@@ -5,7 +5,7 @@
 #include "semaphore_permits.h"
 
 void engine_unclaimed(struct engine *engine, struct operation *operation) {
-    if (operation->unclaimed) {
+    if (operation->unclaimed && !engine->broken) {
         semaphore_unclaimed(engine, operation, operation->status);
     }
 }

@@ -135,9 +135,9 @@ static void close_client(struct client *client) {
     abort_operations(client, now);
     if (client->release_on_close && !atomic_load(&client->broken)) {
         give_back_all(client, now);
-        client_outputs(client, now); /* puts finished operations among the events */
-        events_give_back(client);
     }
+    client_outputs(client, now); /* puts finished operations among the events */
+    events_give_back(client);
     client_finish_step(client, now);
     atomic_fetch_or(&client->loss_futex, 1);
     system_wake_all(&client->loss_futex);
