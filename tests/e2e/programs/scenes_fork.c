@@ -262,6 +262,7 @@ static void use_anew(void *argument) {
     STATUS(redlatch_lock_release(all->held), REDLATCH_FORKED);
     MUST(strstr(redlatch_last_error(), "belongs to the parent"), "the words are: %s", redlatch_last_error());
     STATUS(redlatch_lock_extend(all->held, 0, 1000), REDLATCH_FORKED);
+    STATUS(redlatch_lock_leave(all->held, 0), REDLATCH_FORKED);
     STATUS(redlatch_lock_acquire(all->held, 0), REDLATCH_TIMEOUT);
     OK(redlatch_lock_acquire(all->free_one, REDLATCH_FOREVER));
     MUST(strncmp(hold_of(all->free_one, 0).owner, redlatch_client_uuid(all->client), 36) == 0, "another's uuid");

@@ -78,7 +78,8 @@ int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64_t lease_ms) 
 
 int redlatch_lock_leave(redlatch_lock *lock, uint64_t owner) {
     int status = guard_lock(lock);
-    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK) {
+    if (status != REDLATCH_OK || (status = check_owner("owner", owner)) != REDLATCH_OK ||
+        (status = lock_check_inherited(lock, owner, "leave")) != REDLATCH_OK) {
         return status;
     }
     return lock->operations->leave(lock, owner);
