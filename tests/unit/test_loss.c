@@ -1,4 +1,4 @@
-/* How holds are lost, to whom the loss is reported, and what becomes of the calls in progress.
+/* How holds are lost or left, to whom a loss is reported, and what becomes of the calls in progress.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "engine_fixture.h"
 #include "lease.h"
@@ -249,6 +249,55 @@ static void a_loss_wakes_the_foremost_waiter(void) {
     RIG_CLOSE();
 }
 
+/* The lease may be shorter than when the waiter parked. */
+static void a_waiter_rechecks_when_a_hold_is_left(void) {
+    static const uint8_t kinds[] = {REDLATCH_MUTEX, REDLATCH_SPIN};
+    for (size_t i = 0; i < sizeof kinds; i++) {
+        rig_open();
+        rig.lock_kind = kinds[i];
+        struct hold *hold = rig_grant_for("a", 1, 600000);
+        struct call *waiter = rig_acquire("a", 2);
+        while (rig_send(PIPELINE)) {
+            rig_integer(PIPELINE, 600000);
+            rig_subscriptions(); /* a new subscription makes the waiter recheck */
+        }
+        engine_leave(&rig.engine, hold, rig.now);
+        rig_turn();
+        struct command *command = rig_send(PIPELINE);
+        CHECK(command && command->kind == COMMAND_ACQUIRE);
+        rig_integer(PIPELINE, 200);
+        rig_pass(211 * MILLISECOND);
+        CHECK(rig_send(PIPELINE));
+        rig_nil(PIPELINE);
+        CHECK_EQ_INT(waiter->status, REDLATCH_OK);
+        rig_end("a", 2);
+        RIG_CLOSE();
+    }
+}
+
+/* The set waits for "a", and has nothing in the wait queue of "b". */
+static void a_set_rechecks_when_a_hold_is_left(void) {
+    rig_open();
+    struct hold *hold = rig_grant_for("a", 1, 600000);
+    struct call *waiter = rig_acquire_all("ab", 2);
+    CHECK(rig_send(PIPELINE));
+    rig_contended(PIPELINE, 1, 600000);
+    rig_subscriptions();
+    while (rig_send(PIPELINE)) {
+        rig_contended(PIPELINE, 1, 600000);
+    }
+    engine_leave(&rig.engine, hold, rig.now);
+    rig_turn();
+    CHECK(rig_send(PIPELINE));
+    rig_granted(PIPELINE);
+    CHECK_EQ_INT(waiter->status, REDLATCH_OK);
+    struct call *release = rig_release_all("ab", 2);
+    CHECK(rig_send(PIPELINE));
+    rig_integer(PIPELINE, 1);
+    CHECK(release->done);
+    RIG_CLOSE();
+}
+
 static void the_holds_of_an_owner_that_ended_are_reported_and_forgotten(void) {
     rig_open();
     rig_grant("a", 1);
@@ -319,6 +368,8 @@ int main(void) {
     RUN(a_forgotten_hold_stays_until_both_queues_reported_it);
     RUN(a_loss_that_nobody_wants_to_hear_of_is_not_kept);
     RUN(a_loss_wakes_the_foremost_waiter);
+    RUN(a_waiter_rechecks_when_a_hold_is_left);
+    RUN(a_set_rechecks_when_a_hold_is_left);
     RUN(the_holds_of_an_owner_that_ended_are_reported_and_forgotten);
     RUN(the_end_of_an_owner_visits_its_own_holds_only);
     RUN(an_owner_that_ended_takes_its_waiting_calls_along);

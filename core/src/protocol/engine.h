@@ -218,9 +218,12 @@ void engine_give_back(struct engine *engine, struct hold *hold, int64_t now);
 /* Called when a client closes. Reports that the unconfirmed releases in progress will get no reply. */
 void engine_fail_unconfirmed(struct engine *engine);
 
-/* Forgets a hold without releasing it: one that is lost and that its owner will not release, or one that its owner
- * leaves to its lease. */
+/* Forgets a hold that is lost and that its owner will not release. */
 void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now);
+
+/* Forgets a hold without releasing it: its owner leaves it to its lease. Waiters recheck, because only the server knows
+ * when that ends. */
+void engine_leave(struct engine *engine, struct hold *hold, int64_t now);
 
 /* The host collected the event of a started operation, whatever its status. The engine drops its pointers to it. */
 void engine_claimed(struct engine *engine, struct operation *operation);

@@ -6,6 +6,7 @@
  *              last release                                RELEASING, also when nobody waits for the reply
  *              the deadline passed; a renewal found none   GONE
  *              its owner ended                             reported, then freed
+ *              its owner leaves it to its lease            freed
  *   RELEASING  reply                                       freed
  *   GONE       one release for each acquire, each LOST     freed
  *

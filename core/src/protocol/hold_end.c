@@ -142,6 +142,17 @@ void engine_loss_taken(struct engine *engine, enum loss_queue queue) {
     }
 }
 
+/* A hold of the name has ended without a release. */
+static void recheck_waiters(struct engine *engine, const struct resource *resource, int64_t now) {
+    struct wait_queue *queue = resource->queue;
+    if (queue) {
+        machine_of(engine, resource)->recheck(engine, queue, now);
+    }
+    if (queue && resource->queue == queue) { /* it may have ended with its last waiter */
+        set_recheck_next(engine, queue, now);
+    }
+}
+
 void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now) {
     if (hold->stage != HOLD_ALIVE) {
         return;
@@ -163,13 +174,7 @@ void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now
     if (kind_has_permit_ids(hold->lock_kind)) { /* a permit need not be released, and often is not */
         timer_arm(&engine->timers, &hold->timer, now + LOST_PERMIT_KNOWN);
     }
-    struct wait_queue *queue = hold->resource->queue;
-    if (queue) {
-        machine_of(engine, hold->resource)->recheck(engine, queue, now);
-    }
-    if (queue && hold->resource->queue == queue) { /* it may have ended with its last waiter */
-        set_recheck_next(engine, queue, now);
-    }
+    recheck_waiters(engine, hold->resource, now);
     hold_command_done(engine, hold, now); /* which may forget the hold */
 }
 
@@ -219,6 +224,16 @@ void engine_forget_lost(struct engine *engine, struct hold *hold, int64_t now) {
         return;
     }
     hold_end(engine, hold, now);
+}
+
+void engine_leave(struct engine *engine, struct hold *hold, int64_t now) {
+    if (engine->broken) {
+        return;
+    }
+    struct resource *resource = resource_keep(hold->resource);
+    hold_end(engine, hold, now);
+    recheck_waiters(engine, resource, now);
+    resource_drop(engine, resource);
 }
 
 /* Moves the holds of an owner from its chain to `taken`, except those that are being released. */

@@ -130,7 +130,7 @@ static int leave(const struct redlatch_lock *lock, uint64_t owner) {
     bool held = hold && hold->stage == HOLD_ALIVE;
     int reason = hold && hold->stage == HOLD_GONE ? hold->reason : REDLATCH_REASON_NONE;
     if (held) {
-        engine_forget_lost(&client->engine, hold, now);
+        engine_leave(&client->engine, hold, now);
     }
     client_finish_step(client, now);
     client_unlock(client);
