@@ -1,11 +1,13 @@
 /* Waits that are cancelled or resumed, against a server of the test: cancelled before and during a wait, by a thread
- * and by a signal handler; resumable waits that outlive their lock and their client.
+ * and by a signal handler; resumable waits that outlive their lock and their client. An object of the parent in a
+ * forked child.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake_server.h"
@@ -341,7 +343,23 @@ static void a_grant_that_nobody_wants(void) {
     }
 }
 
+/* Runs first: no client was opened yet. */
+static void a_child_knows_the_parents_object_before_any_client(void) {
+    redlatch_cancel *early = NULL;
+    CHECK_EQ_INT(redlatch_cancel_new(&early), REDLATCH_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(redlatch_cancel_fire(early) == REDLATCH_FORKED ? 0 : 1);
+    }
+    int how = -1;
+    CHECK(child > 0 && waitpid(child, &how, 0) == child);
+    CHECK_EQ_INT(how, 0);
+    CHECK_EQ_INT(redlatch_cancel_fire(early), REDLATCH_OK);
+    redlatch_cancel_free(early);
+}
+
 int main(void) {
+    RUN(a_child_knows_the_parents_object_before_any_client);
     RUN(fired_before);
     RUN(fired_by_a_thread);
     RUN(a_signal_that_came_late_is_taken);

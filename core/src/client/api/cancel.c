@@ -1,11 +1,16 @@
 /* Cancel objects.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "errors.h"
+#include "owners.h"
 #include "resumable_wait.h"
 
 int redlatch_cancel_new(redlatch_cancel **cancel_out) {
     if (!cancel_out) {
         return fail_with(REDLATCH_INVALID, "cancel_out is NULL: expected a pointer to set");
+    }
+    int status = owners_set_up(); /* no client may have been opened yet */
+    if (status != REDLATCH_OK) {
+        return status;
     }
     struct redlatch_cancel *cancel = handle_new_cancel();
     if (!cancel) {

@@ -412,8 +412,8 @@ static int open_parsed(const redlatch_client_options *given, struct uri *uri, st
     }
     /* Last of the parts: if another thread forked before they are made, its child would inherit a client without
      * them. */
-    if (status == REDLATCH_OK && !owners_add_client(client)) {
-        status = fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left");
+    if (status == REDLATCH_OK) {
+        status = owners_add_client(client);
     }
     if (status == REDLATCH_OK && !options.lazy) {
         status = connect_now(client);

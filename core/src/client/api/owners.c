@@ -97,6 +97,11 @@ static void set_up(void) {
             system_at_fork(before_fork, in_parent, in_child) == 0;
 }
 
+int owners_set_up(void) {
+    pthread_once(&at_fork_handlers, set_up);
+    return ready ? REDLATCH_OK : fail_with(REDLATCH_SYSTEM, "no key for thread-specific data is left");
+}
+
 uint64_t owner_of_thread(void) {
     if (thread_number == 0) {
         uint64_t number = owner_number_new();
@@ -116,15 +121,15 @@ void owners_unlock(void) {
     pthread_mutex_unlock(&reopening);
 }
 
-bool owners_add_client(struct client *client) {
-    pthread_once(&at_fork_handlers, set_up);
-    pthread_mutex_lock(&clients_mutex);
-    if (ready) {
+int owners_add_client(struct client *client) {
+    int status = owners_set_up();
+    if (status == REDLATCH_OK) {
+        pthread_mutex_lock(&clients_mutex);
         client->next = clients;
         clients = client;
+        pthread_mutex_unlock(&clients_mutex);
     }
-    pthread_mutex_unlock(&clients_mutex);
-    return ready;
+    return status;
 }
 
 void owners_remove_client(struct client *client) {

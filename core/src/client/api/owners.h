@@ -15,9 +15,13 @@ int check_owner(const char *what, uint64_t owner);
  * repeat. Returns 0 if the thread-specific data cannot be set. */
 uint64_t owner_of_thread(void);
 
-/* Adds a client to the process's list, which is walked when a thread ends or the process forks. Returns false if the
- * handlers for that could not be set up. */
-bool owners_add_client(struct client *client);
+/* Sets up the handlers for the end of a thread and for a fork, at the first call. Returns OK, or SYSTEM with the last
+ * error set. */
+int owners_set_up(void);
+
+/* Adds a client to the process's list, which is walked when a thread ends or the process forks. Returns the status of
+ * owners_set_up. */
+int owners_add_client(struct client *client);
 
 /* Held while an inherited client is set up anew: no fork happens meanwhile. */
 void owners_lock(void);
