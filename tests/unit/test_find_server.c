@@ -13,15 +13,28 @@
 #include "pipeline_io.h"
 #include "unit.h"
 
-/* The linker redirects the core's calls of system_poll to this function. */
+/* The linker redirects the core's calls of system_poll and system_now to these functions. */
 int __real_system_poll(struct pollfd *fds, size_t count, int64_t until);
 int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until);
+int64_t __real_system_now(void);
+int64_t __wrap_system_now(void);
 
 static const int64_t START = 1000 * SECOND;
 static _Atomic int polls;
 static const struct search *watched; /* no poll may last beyond the deadline of this search; NULL: not checked */
 
+/* The time, if it is not 0. It goes on by a microsecond with each query, and a poll lasts to its end. */
+static _Atomic int64_t set_time;
+
+int64_t __wrap_system_now(void) {
+    return atomic_load(&set_time) ? atomic_fetch_add(&set_time, 1) : __real_system_now();
+}
+
 int __wrap_system_poll(struct pollfd *fds, size_t count, int64_t until) {
+    if (atomic_load(&set_time)) {
+        atomic_store(&set_time, until);
+        return 0;
+    }
     atomic_fetch_add(&polls, 1);
     CHECK(!watched || until <= watched->deadline);
     return __real_system_poll(fds, count, until);
@@ -441,7 +454,26 @@ static void addresses_are_borrowed(void) {
     close_client();
 }
 
+/* The search begins a little later than the call, and so its time ends a little later, too. */
+static void an_open_ends_with_its_search(void) {
+    static struct fake_server silent[4];
+    for (int i = 0; i < 4; i++) {
+        fake_open_tcp(&silent[i]);
+    }
+    char url[100];
+    snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", silent[0].port,
+             silent[1].port, silent[2].port, silent[3].port);
+    atomic_store(&set_time, START);
+    CHECK_EQ_INT(redlatch_client_open(url, NULL, &handle), REDLATCH_NO_REPLY);
+    atomic_store(&set_time, 0);
+    CHECK(strstr(redlatch_last_error(), ": connected, but no reply before the connect timeout"));
+    for (int i = 0; i < 4; i++) {
+        fake_close(&silent[i]);
+    }
+}
+
 int main(void) {
+    RUN(an_open_ends_with_its_search);
     RUN(one_search_serves_all);
     RUN(a_search_is_repeated_for_who_needs_it);
     RUN(another_master_moves_all);

@@ -358,7 +358,7 @@ static int masters_from(const struct node *master) {
  * that is left. Sets *io_out to the connection that was tried last. */
 static int connect_cluster(struct client *client, struct pipeline_io **io_out, int64_t until) {
     reader_take(*io_out, READER_CALLER);
-    int status = io_lookup(*io_out, until);
+    int status = io_lookup(*io_out, NEVER); /* the search ends by its own time */
     reader_leave(*io_out);
     if (status != REDLATCH_OK) {
         return status;
