@@ -506,8 +506,6 @@ static void over_tcp_with_several_addresses(void) {
     }
     CHECK_EQ_INT(errno, ECONNRESET); /* the connection ended with a reset */
     fake_close(&tcp);
-    connection_forget_addresses(&connection);
-    CHECK(resolve_at_once(&tcp_uri, &connection.addresses));
     CHECK_EQ_INT(connection_open(&connection, system_now()), REDLATCH_OK); /* connecting is in progress */
     CHECK_EQ_INT(outcome(), REDLATCH_UNREACHABLE);
     CHECK(strstr(connection.detail, strerror(ECONNREFUSED)));
