@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sim_client.h"
+#include "wait_queue.h"
 #include "world.h"
 
 static const int64_t LONGEST_SLEEP = 5 * SECOND;
@@ -307,6 +308,12 @@ static void check_head(struct world *world, uint32_t name, const struct fair_que
     if (world->now - since > LONGEST_SLEEP + promptly(world)) {
         world_violation(world, "the head sleeps too long", "client %u lock %u: for %d ms", head->client, name,
                         (int)((world->now - since) / MILLISECOND));
+    }
+    /* After a loss of data the head may be behind another waiter of its client. That one requests first, after its
+     * pause, and is told who the head is. */
+    const struct wait_queue *waiters = waiter->operation.resource->queue;
+    if (queue_foremost(waiters)->phase == PHASE_PAUSED) {
+        return;
     }
     const struct subscription *own = waiter->operation.wake_channel;
     bool own_hold = resource_live_hold(client->names[name]) != NULL;
