@@ -281,12 +281,13 @@ static int leave_permit(const struct holding *holding, const redlatch_permit *pe
 }
 
 /* Releases each permit, or sets its lease if `left_ms` is not 0. Returns the first failure. Goes on after a loss, but
- * not after a failure that may pass: each further call could wait as long as that one. */
+ * not if the server cannot be reached: each further call could wait as long as that one. */
 static int for_each_permit(const struct holding *holding, int64_t left_ms) {
     int first_failure = REDLATCH_OK;
-    for (int i = 0; i < taken(holding) && !redlatch_status_is_retryable(first_failure); i++) {
+    int status = REDLATCH_OK;
+    for (int i = 0; i < taken(holding) && status != REDLATCH_UNREACHABLE && status != REDLATCH_NO_REPLY; i++) {
         redlatch_permit permit;
-        int status = REDLATCH_INTERNAL;
+        status = REDLATCH_INTERNAL;
         if (inspect_permit(holding, i, &permit)) {
             status = left_ms ? leave_permit(holding, &permit, left_ms)
                              : redlatch_permit_semaphore_release(holding->permits, permit.id);

@@ -421,8 +421,8 @@ REDLATCH_API int redlatch_lock_extend(redlatch_lock *lock, uint64_t owner, int64
  *   2. The job.
  *   3. Before the shortest time for which the others are to be kept away is over, counted from the grant:
  *      redlatch_lock_extend to the rest of that time, then redlatch_lock_leave. After it: redlatch_lock_release.
- *      If the extension returns LOST with the reason EXPIRED, that time was over before the reply: the hold was not
- *      lost while the job ran, and redlatch_lock_release ends it.
+ *      If it was held then, and the extension returns LOST with the reason EXPIRED, that time was over before the
+ *      reply: the hold was not lost while the job ran, and redlatch_lock_release ends it. A LOST event may report it.
  *
  * A leader is the owner of a mutex that is renewed. It acquires the mutex with REDLATCH_FOREVER, works, and waits with
  * redlatch_client_wait_lost. After a loss it stops the work, releases, and acquires again. To resign it stops the work

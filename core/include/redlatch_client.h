@@ -188,8 +188,9 @@ REDLATCH_API int redlatch_client_nodes(redlatch_client *client, char *buffer, si
  *
  * If the connection breaks before the reply, the command is sent again: use it for commands that may run twice, neither
  * block nor subscribe, and leave the connection as it was. A text of more than 16 MiB is discarded, and empty then.
- * PROTOCOL: an array of more than 16 MiB, or with arrays more than 8 deep; it ends the connection.
- * The client's prefix is not added to keys. An error reply is a -4xx status. Server statuses also. Since 0.1. */
+ * PROTOCOL: an array of more than 16 MiB, or with arrays more than 8 deep; it ends the connection. UNSUPPORTED: another
+ * node has the keys, and the message has the node's reply, MOVED or ASK: the command is not redirected. The client's
+ * prefix is not added to keys. An error reply is a -4xx status. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_client_command(redlatch_client *client, const char *node, const char *const *arguments,
                                          size_t count, char *buffer, size_t capacity, size_t *size_out);
 

@@ -115,8 +115,8 @@ REDLATCH_API int redlatch_scan_new(redlatch_client *client, const char *pattern,
  *
  * Each command asks for about a hundred keys, or for one large lock, so that it does not block the server for long. As
  * with Redis's SCAN, a lock that exists during the whole scan is found, perhaps more than once. After a failure the
- * scan may be continued. IN_USE: a call on the scan, or a started step whose event was not handed out, is not done.
- * Server statuses also. Since 0.1. */
+ * scan may be continued. IN_USE: another step is in progress, or the event of a started step was not handed
+ * out yet. Server statuses also. Since 0.1. */
 REDLATCH_API int redlatch_scan_next(redlatch_scan *scan, redlatch_report **report_out);
 
 /* Returns 1 if redlatch_scan_next would return a report without a command, as the last page of keys has more locks;
@@ -130,7 +130,7 @@ REDLATCH_API int redlatch_scan_is_ready(const redlatch_scan *scan);
  *   OK, no `report`      there are no more locks                              free the scan
  *   AGAIN                this step found no lock                              start the next step
  *
- * IN_USE: a call on the scan, or a started step whose event was not handed out, is not done. The scan may be freed
+ * IN_USE: another step is in progress, or the event of a started step was not handed out yet. The scan may be freed
  * before the event. Since 0.1. */
 REDLATCH_API int redlatch_scan_start_next(redlatch_scan *scan, uint64_t tag);
 

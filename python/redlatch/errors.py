@@ -217,6 +217,12 @@ def main_thread_ended() -> bool:
     return main is not None and not main.is_alive()
 
 
+def runs_at_exit() -> bool:
+    """Returns whether Python is ending and calls this function from its main thread, as it calls finalisers. Afterwards
+    no daemon thread may run."""
+    return main_thread_ended() and threading.current_thread() is threading.main_thread()
+
+
 def program_ends() -> bool:
     """Returns whether the program is ending, and the calling thread is a daemon, for which Python does not wait."""
     return main_thread_ended() and threading.current_thread().daemon

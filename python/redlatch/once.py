@@ -127,7 +127,8 @@ class Once:
         number = current().number
         # A thread leaves its own innermost block. A thread without one leaves a block that another thread entered;
         # there a block whose job was skipped is taken first, so that a running job keeps its lock.
-        turn = max(self._turns, key=lambda each: (each.thread == number, each.hold is None, each.granted_at))
+        turn = max(self._turns, key=lambda each: (
+            each.thread == number, each.thread != number and each.hold is None, each.granted_at))
         self._turns.remove(turn)
         self._finish(turn, error)
 
@@ -153,7 +154,11 @@ class Once:
         handle, number, name = self._lock._handle, hold._number, self._lock.name
         status: int
         failed: Optional[RedlatchError] = None
-        if rest <= 0 or hold._alive() is None:
+        try:
+            alive = hold._alive() is not None
+        except RedlatchError as error:  # in a forked child
+            return error
+        if rest <= 0 or not alive:
             status = lib.redlatch_lock_release_as(handle, number)
             return failure(status, name) if status else None
         self._lock._client._losses.leave(hold._serial)

@@ -113,15 +113,14 @@ class BasePermit:
             >>> with client.permit_semaphore("slots", limit=3) as permit:
             ...     permit.check()
         """
-        self._check_not_released()
-        if self._semaphore._standing(self._serial).state in _ALIVE:
+        if not self._released and self._semaphore._standing(self._serial).state in _ALIVE:
             return
         if self.lost:
             name, reason = self._semaphore.name, self.lost_reason
             lost = LockLostError(f"permit {self._id} of semaphore {name!r} was lost ({reason})", lock_name=name)
             lost.reason = reason
             raise lost
-        self._raise_released()  # by its id
+        self._raise_released()  # by this object, or by its id
 
     def __repr__(self) -> str:
         return f"<{self.PACKAGE}.Permit {self._id} of {self._semaphore.name!r}>"

@@ -409,14 +409,18 @@ def test_a_permit_that_vanished_is_lost(server: RedisServer, lock_name: str) -> 
     with redlatch.connect(server.url, watchdog_lease=0.9) as client:
         slots = client.permit_semaphore(lock_name)
         slots.try_set_permits(2)
-        permit = must(slots.acquire())
-        event = permit.lost_event
+        permit, other = must(slots.acquire()), must(slots.acquire())
+        events = [permit.lost_event, other.lost_event]
         slots.delete()
-        assert event.wait(5.0) and permit.lost
+        assert all(event.wait(5.0) for event in events) and permit.lost
         with pytest.raises(redlatch.LockLostError, match="missing"):
             permit.check()
         with pytest.raises(redlatch.LockLostError):
             slots.release(permit)
+        with pytest.raises(redlatch.LockLostError):
+            other.release()
+        with pytest.raises(redlatch.LockLostError, match="missing"):
+            other.check()
 
 
 # ---------------------------------------------------------------------------------------------------- being used --

@@ -122,13 +122,15 @@ def test_blocks_inside_each_other(run_in: Run, server: RedisServer, lock_name: s
 def test_a_cancellation_by_somebody_else(run_in: Run, server: RedisServer, lock_name: str) -> None:
     async def main(world: World) -> None:
         async with redlatch.aio.connect(server.url, watchdog_lease=0.6) as client:
+            inside: List[bool] = []
 
             async def work() -> None:
                 async with client.lock(lock_name, on_lost="cancel"):
+                    inside.append(True)
                     await world.sleep(60)
 
             working = world.spawn(work)
-            await world.until(lambda: server.client().exists(lock_name))
+            await world.until(lambda: inside)
             working.cancel()
             assert await working.end() == ("cancelled", None)
             assert not server.client().exists(lock_name)

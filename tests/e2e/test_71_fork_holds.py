@@ -77,3 +77,16 @@ def test_a_stale_release_of_the_parents_multi_lock_leaves_the_childs_own_member(
 
         with pytest.raises(redlatch.LockLostError), both:
             in_child(live)
+
+
+@pytest.mark.parametrize("at_least", [0, 60])
+def test_a_child_that_leaves_a_job_of_its_parent_raises_its_own_exception(
+    server: RedisServer, lock_name: str, at_least: float
+) -> None:
+    with redlatch.connect(server.url) as client:
+        job = client.once(lock_name, at_least=at_least, at_most=3600)
+        assert job.__enter__() is not None
+        in_child(lambda: job.__exit__(KeyError, KeyError("its own"), None))
+        assert client.inspect(lock_name).locked
+        job.__exit__(None, None, None)
+        assert client.inspect(lock_name).locked == (at_least > 0)

@@ -10,7 +10,7 @@ from typing import Callable, Iterator, List
 
 import pytest
 import redlatch
-from redlatch._ffi import ffi, lib
+from redlatch._ffi import ffi, lib, text
 from support.cluster import Cluster, call
 from support.ports import free_port
 from support.tls_server import Identity
@@ -219,6 +219,18 @@ def test_a_client_of_one_server_names_the_right_url(cluster: Cluster, lock_name:
     elsewhere = next(n for n in on_each_master(cluster, lock_name) if cluster.master_of(n) is not cluster.servers[0])
     with redlatch.connect(url) as client, pytest.raises(redlatch.UnsupportedError, match=r"expected redis\+cluster://"):
         client.lock(elsewhere).acquire(timeout=5)
+
+
+def test_a_command_of_the_host_is_not_redirected(cluster: Cluster, client: redlatch.Client, lock_name: str) -> None:
+    words = [ffi.new("char[]", word) for word in (b"EXISTS", lock_name.encode())]
+    arguments, reply = ffi.new("char *[]", words), ffi.new("char[10]")
+    owner = cluster.master_of(lock_name)
+    for server in cluster.servers:
+        address = f"127.0.0.1:{server.port}".encode()
+        status = lib.redlatch_client_command(client._handle, address, arguments, 2, reply, 10, ffi.NULL)
+        assert status == (lib.REDLATCH_OK if server is owner else lib.REDLATCH_UNSUPPORTED)
+        assert server is owner or f" 127.0.0.1:{owner.port})" in text(lib.redlatch_last_error())
+    assert ffi.string(reply) == b"0"
 
 
 @pytest.mark.parametrize("part, complaint", [

@@ -57,7 +57,7 @@ def test_a_loop_of_moved(two_nodes: Nodes, lock_name: str, to_itself: bool) -> N
             with pytest.raises(redlatch.ServerError, match="the nodes do not agree who serves the slot"):
                 lock.acquire(timeout=timeout)
             assert timeout <= time.monotonic() - started < timeout + 2
-    assert sum(node.count(*SCRIPTS) for node in nodes) < 300
+    assert sum(node.count(*SCRIPTS) for node in nodes) < 2000, "without pauses there are tens of thousands"
 
 
 def test_a_loop_of_moved_channels(two_nodes: Nodes, lock_name: str) -> None:

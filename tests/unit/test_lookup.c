@@ -304,9 +304,9 @@ int main(void) {
     RUN(the_end_of_a_lookup_wakes_who_waits);
     RUN(a_name_has_one_lookup);
     RUN(a_late_lookup_is_freed_when_it_ends);
+    RUN(a_child_shares_no_lookup_of_its_parent); /* a client has set the fork handlers up */
     RUN(a_search_does_not_wait_for_a_name);
     RUN(a_listener_does_not_wait_for_a_name);
     RUN(messages);
-    RUN(a_child_shares_no_lookup_of_its_parent); /* a client has set the fork handlers up */
     return unit_done();
 }

@@ -372,12 +372,12 @@ size_t engine_reply_size_max(const struct pipeline *pipeline) {
 
 bool engine_reply_is_optional(const struct pipeline *pipeline) {
     const struct command *command = next_question(pipeline);
-    return command && (!command->operation || command->operation->question->plain);
+    return command && (!command->operation || is_plain_question(command));
 }
 
 void engine_reply_unreadable(struct engine *engine, struct pipeline *pipeline, int64_t now) {
     const struct command *command = next_question(pipeline);
-    if (command && command->operation && command->operation->question->plain) {
+    if (command && is_plain_question(command)) {
         engine_abort(engine, command->operation, REDLATCH_PROTOCOL, now);
     }
 }
@@ -411,11 +411,14 @@ void engine_refuse_late(struct engine *engine, struct server *server, int64_t no
 }
 
 /* Returns CLUSTERDOWN, a transient error, in place of a redirection that the driver does not follow: the nodes do not
- * agree yet where the name is, or a node does not say where. Returns any other reply as it is. */
-static const struct reply *followed_reply(const struct engine *engine, const struct reply *reply) {
+ * agree yet where the name is, or a node does not say where. Returns any other reply as it is, and any to a plain
+ * question, whose node the host has chosen. */
+static const struct reply *followed_reply(const struct engine *engine, const struct command *command,
+                                          const struct reply *reply) {
     static const char text[] = "CLUSTERDOWN the nodes do not agree who serves the slot";
     static const struct reply not_followed = {.kind = REPLY_ERROR, .text = text, .size = sizeof text - 1};
     bool redirects = engine->routes && reply->kind == REPLY_ERROR && is_redirection(reply->text, reply->size);
+    redirects = redirects && !is_plain_question(command);
     return redirects && !PLANTED(FAULT_REDIRECTION_RETURNED) ? &not_followed : reply;
 }
 
@@ -433,7 +436,7 @@ void engine_replied(struct engine *engine, struct pipeline *pipeline, const stru
     if (sent_as_text(engine, command, reply)) {
         return;
     }
-    reply = followed_reply(engine, reply);
+    reply = followed_reply(engine, command, reply);
     struct reply error;
     reply = acknowledged_reply(engine, command, reply, &error);
     note_error_text(command->operation, reply);

@@ -45,6 +45,10 @@ struct server *destination(const struct engine *engine, const struct command *co
     return command->server;
 }
 
+bool is_plain_question(const struct command *command) {
+    return command->kind == COMMAND_INSPECT && command->operation && command->operation->question->plain;
+}
+
 void push_command(struct engine *engine, struct command *command) {
     engine->refused_commands -= command->refused;
     command->refused = false;

@@ -31,6 +31,9 @@ void operation_recheck_soon(struct engine *engine, struct operation *operation, 
 
 void operation_contended(struct engine *engine, struct operation *operation);
 
+/* Returns whether a command is one of Redis that the host sends as it is. */
+bool is_plain_question(const struct command *command);
+
 /* Notes since when the server is unusable for an operation. The unreachable timeout counts from then, and also ends an
  * operation without a deadline. */
 void operation_unusable(struct engine *engine, struct operation *operation, int status, int64_t since);

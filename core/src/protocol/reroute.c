@@ -160,9 +160,12 @@ static struct command *take_redirected(struct engine *engine, struct pipeline *p
 
 static bool may_redirect(struct engine *engine, const struct pipeline *pipeline) {
     const struct list_link *link = list_first(&pipeline->sent);
-    return !engine->broken && INVARIANT(&engine->broken, link) &&
-           (container_of(link, const struct command, link)->redirections < REDIRECTIONS_MAX ||
-            PLANTED(FAULT_REDIRECTED_WITHOUT_END));
+    if (engine->broken || !INVARIANT(&engine->broken, link)) {
+        return false;
+    }
+    const struct command *command = container_of(link, const struct command, link);
+    return !is_plain_question(command) &&
+           (command->redirections < REDIRECTIONS_MAX || PLANTED(FAULT_REDIRECTED_WITHOUT_END));
 }
 
 bool engine_redirected(struct engine *engine, struct pipeline *pipeline, int64_t now) {

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Callable, ContextManager, Coroutine, NoReturn, Optional, Set, Type, Union
 
 from redlatch.aio.loops import AnyWaiting, Cancellation, Event
-from redlatch.errors import main_thread_ended
+from redlatch.errors import runs_at_exit
 
 
 class AsyncioLoop:
@@ -48,7 +48,7 @@ class AsyncioLoop:
         # A loop that does not run may be changed by another thread.
         if self.runs_here() or not self._loop.is_running():
             end()
-        elif main_thread_ended():  # the loop runs in a daemon thread, which Python may stop before a posted call
+        elif runs_at_exit():  # the loop runs in a daemon thread, which Python may stop before a posted call
             close()
         elif not self.post(end):
             end()

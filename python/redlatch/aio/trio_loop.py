@@ -12,7 +12,7 @@ from typing import Any, Callable, ContextManager, Coroutine, Optional, Type, Uni
 import trio
 
 from redlatch.aio.loops import AnyWaiting, Cancellation, Event
-from redlatch.errors import main_thread_ended
+from redlatch.errors import runs_at_exit
 
 
 class TrioLoop:
@@ -56,7 +56,7 @@ class TrioLoop:
 
         if self.runs_here():
             end()
-        elif main_thread_ended() or not self.post(end):  # as in asyncio_loop.py
+        elif runs_at_exit() or not self.post(end):  # as in asyncio_loop.py
             close()
 
     def wake(self, waiter: trio.lowlevel.Task) -> None:

@@ -214,7 +214,7 @@ int request_failed_of(const struct client *client, const struct request *request
                    status == REDLATCH_NOT_WRITABLE;
     if (replied && request && request->answer.error_text[0]) {
         detail = request->answer.error_text;
-        if (is_redirection(detail, strlen(detail))) {
+        if (!client->cluster && is_redirection(detail, strlen(detail))) {
             return fail_with(status,
                              "%s %s: %s (the server is one node of a cluster: expected redis+cluster:// in the URL)",
                              verb, names, redlatch_strerror(status));
