@@ -170,7 +170,7 @@ void fake_hang_up(struct fake_server *server) {
 
 static void answer_peer(struct fake_server *server, int number) {
     struct fake_peer *peer = &server->peers[number];
-    static char command[FAKE_BUFFER];
+    static _Thread_local char command[FAKE_BUFFER];
     if (!read_more(peer)) {
         drop_peer(peer);
         return;

@@ -52,7 +52,7 @@ static redlatch_client *handle;
 static struct client *client;
 
 static const char *answer_of_sentinel(void *context, int connection, const char *command) {
-    static char reply[100];
+    static _Thread_local char reply[100];
     (void)context;
     if (strncmp(command, "SENTINEL get-master-addr-by-name ", 33) == 0) {
         int which = atomic_load(&announced);
@@ -85,7 +85,7 @@ static const char *answer_of_master(void *context, int connection, const char *c
 
 /* As a node of a cluster that serves all slots. It is silent while -2 is announced. */
 static const char *answer_of_node(void *context, int connection, const char *command) {
-    static char reply[100];
+    static _Thread_local char reply[100];
     (void)context;
     if (strcmp(command, "CLUSTER SLOTS") != 0) {
         return fake_greeting(connection, command);
