@@ -13,7 +13,7 @@ import dis
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Any, Callable, ContextManager, Dict, Optional
+from typing import Any, Callable, ContextManager, Dict, Iterator, Optional, Tuple, Type
 
 import pytest
 import redlatch
@@ -76,6 +76,17 @@ class BeforeTheGrant(Interrupter):
         return self._trace
 
 
+def at_each_place(kind: Type[Interrupter] = Interrupter) -> Iterator[Tuple[int, Interrupter]]:
+    """Yields the number of each place and its Interrupter, up to the first one that strikes nothing."""
+    place, struck = 0, True
+    while struck:
+        interrupter = kind(place)
+        yield place, interrupter
+        struck = interrupter.struck
+        place += 1
+    assert place > 1, "there was no place to interrupt"
+
+
 def made_semaphore(client: redlatch.Client, name: str) -> ContextManager[Any]:
     """A semaphore with two permits."""
     semaphore = client.semaphore(name)
@@ -125,10 +136,8 @@ ENTERED = [name for name in MANAGERS if name != "permit"]  # a permit is acquire
 
 @pytest.mark.parametrize("make", [MANAGERS[name] for name in ENTERED], ids=ENTERED)
 def test_entered(server: RedisServer, client: redlatch.Client, lock_name: str, make: Make) -> None:
-    place, struck = 0, True
-    while struck:
+    for place, interrupter in at_each_place():
         name = f"{lock_name}:{place}"
-        interrupter = Interrupter(place)
         manager = make(client, name)
         try:
             interrupter.arm()
@@ -140,8 +149,6 @@ def test_entered(server: RedisServer, client: redlatch.Client, lock_name: str, m
         finally:
             interrupter.disarm()
         nothing_is_held(server, name, place)
-        struck = interrupter.struck
-        place += 1
 
 
 @every_manager
@@ -149,10 +156,8 @@ def test_entered(server: RedisServer, client: redlatch.Client, lock_name: str, m
 def test_left(
     server: RedisServer, client: redlatch.Client, lock_name: str, make: Make, fails: bool
 ) -> None:
-    place, struck = 0, True
-    while struck:
+    for place, interrupter in at_each_place():
         name = f"{lock_name}:{place}"
-        interrupter = Interrupter(place)
         try:
             with make(client, name):
                 assert what_is_held(server, name) == 1
@@ -164,9 +169,6 @@ def test_left(
         finally:
             interrupter.disarm()
         nothing_is_held(server, name, place)
-        struck = interrupter.struck
-        place += 1
-    assert place > 1, "there was no place to interrupt"
 
 
 RELEASED = [name for name in MANAGERS if name != "semaphore"]  # its permits have no owner that could release one
@@ -175,10 +177,8 @@ RELEASED = [name for name in MANAGERS if name != "semaphore"]  # its permits hav
 @pytest.mark.parametrize("make", [MANAGERS[name] for name in RELEASED], ids=RELEASED)
 def test_released_inside(server: RedisServer, client: redlatch.Client, lock_name: str, make: Make) -> None:
     """What release() did not release is released at the end of the block."""
-    place, struck = 0, True
-    while struck:
+    for place, interrupter in at_each_place():
         name = f"{lock_name}:{place}"
-        interrupter = Interrupter(place)
         try:
             with make(client, name) as held:
                 interrupter.arm()
@@ -189,17 +189,12 @@ def test_released_inside(server: RedisServer, client: redlatch.Client, lock_name
         finally:
             interrupter.disarm()
         nothing_is_held(server, name, place)
-        struck = interrupter.struck
-        place += 1
-    assert place > 1, "there was no place to interrupt"
 
 
 def test_an_acquire_that_was_not_made_is_not_undone(client: redlatch.Client, lock_name: str) -> None:
-    place, struck = 0, True
-    while struck:
+    for place, interrupter in at_each_place(BeforeTheGrant):
         lock = client.lock(f"{lock_name}:{place}")
         assert lock.acquire()
-        interrupter = BeforeTheGrant(place)
         try:
             interrupter.arm()
             lock.acquire()
@@ -207,19 +202,14 @@ def test_an_acquire_that_was_not_made_is_not_undone(client: redlatch.Client, loc
             pass
         finally:
             interrupter.disarm()
-        struck = interrupter.struck
-        assert lock.hold_count() == (1 if struck else 2), f"interrupted at place {place}"
-        place += 1
-    assert place > 1, "there was no place to interrupt"
+        assert lock.hold_count() == (1 if interrupter.struck else 2), f"interrupted at place {place}"
 
 
 def test_several_acquired(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
     """The call returns all permits, or all of them are released."""
-    place, struck = 0, True
-    while struck:
+    for place, interrupter in at_each_place():
         name = f"{lock_name}:{place}"
         semaphore = made_permit_semaphore(client, name)
-        interrupter = Interrupter(place)
         try:
             interrupter.arm()
             assert len(semaphore.acquire_many(2)) == 2
@@ -227,19 +217,14 @@ def test_several_acquired(server: RedisServer, client: redlatch.Client, lock_nam
             nothing_is_held(server, name, place)
         finally:
             interrupter.disarm()
-        struck = interrupter.struck
-        place += 1
-    assert place > 1, "there was no place to interrupt"
 
 
 def test_the_one_around_it_gives_back_its_own(
     server: RedisServer, client: redlatch.Client, lock_name: str
 ) -> None:
     """If the inner `with` is interrupted, each `with` nevertheless releases its own permit."""
-    place, struck = 0, True
-    while struck:
+    for place, interrupter in at_each_place():
         name = f"{lock_name}:{place}"
-        interrupter = Interrupter(place)
         semaphore = made_permit_semaphore(client, name)
         with semaphore:
             try:
@@ -252,5 +237,3 @@ def test_the_one_around_it_gives_back_its_own(
                 interrupter.disarm()
             assert what_is_held(server, name) == 1
         nothing_is_held(server, name, place)
-        struck = interrupter.struck
-        place += 1
