@@ -8,15 +8,15 @@
  *   VERIFY    the announced one   master, or role unknown                    FOUND
  *                                 replica, unreachable, error reply          ASK of the next one; FAILED after the last
  *
- * Sentinels name further sentinels. After a search the sources are those of the URL, the one that was right, and those
- * that it named.
+ * Sentinels name further sentinels. After a search the client keeps three kinds of sources: those of the URL, the one
+ * that announced the master, and those that this one named. It forgets the others.
  *
  * With a list of nodes of a cluster, each is asked for the topology: ASK of one after the other, until one knows it:
  * FOUND. The next search also asks the masters of that topology: the nodes of the list may have been replaced by then.
  *
  * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other. The masters
- * that replicas of the list name are verified last; each must have the replicas' replication history. The next search
- * forgets these masters, except the one that was found.
+ * that replicas of the list name are verified last; each must have the replicas' replication history. When the next
+ * search begins, it forgets all of these masters but the one that was found.
  *
  * A search begins with the source with which the last one succeeded. It asks every sentinel, even if two announce the
  * same server: that server may have been promoted meanwhile. */
