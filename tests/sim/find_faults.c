@@ -25,6 +25,7 @@ static const char *const fault_names[FAULT_COUNT] = {
     [FAULT_REENTRY_NOT_INTENDED] = "re-entry states one level too few",
     [FAULT_RESENT_RELEASE_IS_LOST] = "resent release says LOST",
     [FAULT_LATE_GRANT_IS_KEPT] = "late grant believed",
+    [FAULT_BACKGROUND_COUNTS_LATE] = "release in the background counts late",
     [FAULT_MESSAGE_MISSED_WHILE_REQUESTING] = "message missed while asking",
     [FAULT_NEXT_WAITER_SLEEPS] = "next waiter sleeps",
     [FAULT_HAND_OVER_UNBOUNDED] = "hand-over without bound",

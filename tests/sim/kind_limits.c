@@ -50,6 +50,7 @@ static const struct {
     {REDLATCH_SPIN, FAULT_MESSAGE_MISSED_WHILE_REQUESTING},
     {REDLATCH_SPIN, FAULT_NEXT_WAITER_SLEEPS}, /* a waiter of a spin lock rechecks by itself */
     {REDLATCH_PLAIN, FAULT_REENTRY_NOT_INTENDED},
+    {REDLATCH_PLAIN, FAULT_BACKGROUND_COUNTS_LATE},
     {REDLATCH_FAIR, FAULT_HAND_OVER_UNBOUNDED}, /* the server's queue decides whose turn it is */
     {REDLATCH_FAIR, FAULT_NEXT_WAITER_SLEEPS},  /* the server wakes the waiter */
 };

@@ -138,6 +138,7 @@ static void one_command_of_a_hold_is_in_flight_at_a_time(void) {
 static void a_hold_that_ends_while_its_calls_go_on_ends_once(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
+    reenter("a", 1, 1000);
     struct call *unsent = rig_extend("a", 1, 10000);
     struct call *extension = rig_extend("a", 1, 10000);
     struct call *given_up = rig_release("a", 1);

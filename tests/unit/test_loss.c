@@ -100,6 +100,69 @@ static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(vo
     RIG_CLOSE();
 }
 
+/* A release that was given up goes on in the background. Its caller will not release again, so it counts from then on,
+ * whenever its reply comes. */
+static void a_release_in_the_background_counts_before_its_reply(void) {
+    rig_open();
+    struct hold *hold = rig_grant_for("a", 1, 1000);
+    rig_acquire_for("a", 1, 1000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    struct call *inner = rig_release("a", 1);
+    rig_send(PIPELINE);
+    rig_abort(inner, REDLATCH_TIMEOUT);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(hold->stage, HOLD_GONE);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    CHECK(rig_name("a")->holds == NULL);
+    struct call *next = rig_acquire("a", 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
+    rig_integer(PIPELINE, 0);
+    rig_nil(PIPELINE);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_hold_lost_when_all_its_releases_were_given_up_is_forgotten(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    rig_acquire_for("a", 1, 1000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    struct call *sent = rig_release("a", 1);
+    rig_send(PIPELINE);
+    struct call *waiting = rig_release("a", 1);
+    rig_abort(sent, REDLATCH_TIMEOUT);
+    rig_abort(waiting, REDLATCH_TIMEOUT);
+    rig_pass(SECOND);
+    struct call *next = rig_acquire("a", 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
+    rig_error(PIPELINE, "NOAUTH Authentication required.");
+    rig_nil(PIPELINE);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void an_acquire_that_waits_for_a_lost_hold_goes_behind_the_releases_given_up(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    struct call *extension = rig_extend("a", 1, 1000);
+    rig_send(PIPELINE);
+    struct call *release = rig_release("a", 1);
+    struct call *next = rig_acquire("a", 1);
+    rig_abort(release, REDLATCH_TIMEOUT);
+    rig_integer(PIPELINE, 0);
+    CHECK_EQ_INT(extension->status, REDLATCH_LOST);
+    CHECK(!next->done);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
+    rig_nil(PIPELINE);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
 static void a_nested_acquire_answered_after_the_deadline_does_not_bring_the_hold_back(void) {
     rig_open();
     struct hold *hold = rig_grant_for("a", 1, 1000);
@@ -199,6 +262,21 @@ static void a_call_whose_hold_was_forgotten_is_answered_as_lost(void) {
     rig_release("a", 1);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    const struct command *command = rig_send(PIPELINE); /* the nested acquire found the hold on the server */
+    CHECK(command->kind == COMMAND_RELEASE && command->count == 0);
+    rig_integer(PIPELINE, 1);
+    RIG_CLOSE();
+}
+
+static void what_an_owner_that_ended_held_is_left_to_its_lease(void) {
+    rig_open();
+    rig_grant("a", 1);
+    struct call *call = rig_acquire("a", 1);
+    rig_send(PIPELINE);
+    engine_owner_end(&rig.engine, 1, rig.now);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(call->status, REDLATCH_LOST);
+    CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }
 
@@ -359,12 +437,16 @@ int main(void) {
     RUN(a_reentry_that_finds_nothing_loses_the_hold);
     RUN(a_partial_release_that_finds_nothing_lowers_the_hold_count_by_one);
     RUN(a_nested_acquire_given_back_in_the_background_goes_with_its_error);
+    RUN(a_release_in_the_background_counts_before_its_reply);
+    RUN(a_hold_lost_when_all_its_releases_were_given_up_is_forgotten);
+    RUN(an_acquire_that_waits_for_a_lost_hold_goes_behind_the_releases_given_up);
     RUN(a_nested_acquire_answered_after_the_deadline_does_not_bring_the_hold_back);
     RUN(an_extension_answered_after_the_deadline_is_lost);
     RUN(calls_that_wait_for_a_lost_hold_are_notified);
     RUN(a_release_that_waits_ends_the_lost_hold);
     RUN(giving_up_a_call_whose_hold_was_forgotten_touches_nothing);
     RUN(a_call_whose_hold_was_forgotten_is_answered_as_lost);
+    RUN(what_an_owner_that_ended_held_is_left_to_its_lease);
     RUN(a_forgotten_hold_stays_until_both_queues_reported_it);
     RUN(a_loss_that_nobody_wants_to_hear_of_is_not_kept);
     RUN(a_loss_wakes_the_foremost_waiter);

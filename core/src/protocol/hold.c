@@ -27,7 +27,7 @@
 #include "retry.h"
 
 void hold_release(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
+    struct hold *hold = hold_of_owner(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
         return;
@@ -65,7 +65,7 @@ void hold_release(struct engine *engine, struct operation *operation, int64_t no
 }
 
 void hold_extend(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
+    struct hold *hold = hold_of_owner(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (!hold) {
         finish(engine, operation, REDLATCH_NOT_OWNED);
         return;
@@ -134,6 +134,7 @@ static void release_lost(struct engine *engine, struct command *command, uint64_
     command->count = 0;
     command->repeated = false;
     command->was_sent = false;
+    command->abandoned = false;
     engine->stats.compensations++;
     push_command(engine, command);
 }
@@ -178,6 +179,16 @@ static void nested_replied(struct engine *engine, struct command *command, int64
             hold_arm(engine, hold);
         }
         hold_command_done(engine, hold, now);
+    }
+}
+
+/* The hold was lost and forgotten meanwhile. */
+static void forgotten_replied(struct engine *engine, struct command *command, int64_t found) {
+    if (command->operation) {
+        finish(engine, command->operation, REDLATCH_LOST);
+    }
+    if (command->unwanted && found > 0) {
+        release_lost(engine, command, command->kind == COMMAND_MOVE ? command->successor : command->id);
     }
 }
 
@@ -250,8 +261,8 @@ void hold_replied(struct engine *engine, struct command *command, const struct r
         full_release_replied(engine, command, found, now);
     } else if (command->hold) {
         nested_replied(engine, command, found, now);
-    } else if (command->operation) { /* the hold was lost and forgotten meanwhile */
-        finish(engine, command->operation, REDLATCH_LOST);
+    } else {
+        forgotten_replied(engine, command, found);
     }
 }
 

@@ -56,6 +56,7 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
         if (hold->busy->operation) { /* the reply will find no hold to take the reason from */
             hold->busy->operation->reason = hold->reason;
         }
+        hold->busy->unwanted = hold->stage == HOLD_GONE && hold->count == 0;
         command_forget(hold->busy, hold);
     }
     renewal_forget(hold);
@@ -207,6 +208,41 @@ struct hold *engine_hold_of(struct engine *engine, struct resource *resource, ui
     return hold;
 }
 
+/* Returns where a command keeps how much it takes from the count of a hold. */
+static uint32_t *released_count_of(struct command *command, const struct hold *hold) {
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        if (command->entries->entry[i].hold == hold) {
+            return &command->entries->entry[i].released_count;
+        }
+    }
+    return &command->released_count;
+}
+
+/* Lowers the count of a lost hold by its releases that go on in the background. Their callers will not release again,
+ * and the reply may come late. */
+static void count_background_releases(struct engine *engine, struct hold *hold, int64_t now) {
+    uint32_t released = hold->deferred_releases;
+    hold->deferred_releases = 0;
+    if (hold->busy && !hold->busy->operation) {
+        uint32_t *in_flight = released_count_of(hold->busy, hold);
+        released = released == RELEASE_ALL ? RELEASE_ALL : released + *in_flight;
+        *in_flight = 0;
+    }
+    if (released > 0) {
+        hold_lower_count(engine, hold, released, now);
+    }
+}
+
+struct hold *hold_of_owner(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                           int64_t now) {
+    struct hold *hold = engine_hold_of(engine, resource, lock_kind, owner, now);
+    if (hold && hold->stage == HOLD_GONE && !PLANTED(FAULT_BACKGROUND_COUNTS_LATE)) {
+        count_background_releases(engine, hold, now);
+        hold = resource_hold_of(resource, lock_kind, owner);
+    }
+    return hold;
+}
+
 static void end_hold_of(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
                         int64_t now) {
     struct hold *hold = resource_hold_of(resource, lock_kind, owner);
@@ -350,9 +386,7 @@ void hold_release_sent(struct engine *engine, struct hold *hold, struct operatio
  * to learn of the loss. */
 void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now) {
     if (hold->stage == HOLD_GONE) {
-        uint32_t hold_count = hold->deferred_releases;
-        hold->deferred_releases = 0;
-        hold_lower_count(engine, hold, hold_count, now);
+        count_background_releases(engine, hold, now);
         return;
     }
     if (hold->deferred_releases >= hold->count) {
@@ -376,9 +410,16 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
 }
 
 /* The hold's command is done: the operations that waited go on, one at a time. One that waits again does so for another
- * command. It has a higher wait number than all that waited before, and so no second turn here. */
+ * command. It has a higher wait number than all that waited before, and so no second turn here. An acquire that waited
+ * for a hold which is lost now begins anew if all other acquires are released. */
 void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
     uint64_t last = engine->hold_waits;
+    if (!hold->busy && hold->stage == HOLD_GONE && hold->deferred_releases > 0) {
+        hold_release_deferred(engine, hold, now);
+        if (hold->ended) {
+            return;
+        }
+    }
     while (!hold->busy && !list_is_empty(&hold->waiting)) {
         struct operation *operation = container_of(list_first(&hold->waiting), struct operation, link);
         if (operation->kind == OPERATION_EXTEND && hold->stage == HOLD_ALIVE && hold->batch) {
@@ -418,12 +459,12 @@ void entries_command_done(struct engine *engine, struct command *command, int64_
 }
 
 /* Returns a hold that the owner has of a name of the set, and that is busy with a command. Returns NULL if there is
- * none. */
+ * none. A lost hold needs no command, so its reply is not waited for. */
 struct hold *set_busy_hold(struct engine *engine, const struct operation *operation, int64_t now) {
     for (uint32_t i = 0; i < operation->set->count; i++) {
         const struct set_member *member = &operation->set->members[i];
         struct hold *hold = engine_hold_of(engine, member->resource, member->lock_kind, operation->owner, now);
-        if (hold && hold->busy) {
+        if (hold && hold->busy && hold->stage != HOLD_GONE) {
             return hold;
         }
     }

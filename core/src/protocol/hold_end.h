@@ -5,6 +5,11 @@
 
 #include "engine.h"
 
+/* As engine_hold_of, when the owner acquires, extends or releases. First the releases of a lost hold that go on in the
+ * background lower its count. */
+struct hold *hold_of_owner(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
+                           int64_t now);
+
 struct hold *set_busy_hold(struct engine *engine, const struct operation *operation, int64_t now);
 void entries_command_done(struct engine *engine, struct command *command, int64_t now);
 void hold_command_done(struct engine *engine, struct hold *hold, int64_t now);

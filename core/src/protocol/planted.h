@@ -21,6 +21,7 @@ enum planted_fault {
     FAULT_REENTRY_NOT_INTENDED,   /* a re-entry states a hold count that is one too low */
     FAULT_RESENT_RELEASE_IS_LOST, /* a release that was sent again and finds nothing always ends with LOST */
     FAULT_LATE_GRANT_IS_KEPT,     /* a grant that arrives after its own deadline is believed */
+    FAULT_BACKGROUND_COUNTS_LATE, /* a release in the background of a lost hold counts when its reply comes */
     FAULT_MESSAGE_MISSED_WHILE_REQUESTING,
     FAULT_NEXT_WAITER_SLEEPS,      /* after a waiter left, the next one does not recheck */
     FAULT_HAND_OVER_UNBOUNDED,     /* a process never releases a lock that its own threads wait for */

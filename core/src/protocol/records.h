@@ -435,8 +435,9 @@ struct command {
     bool answered;                     /* answered, and no copy of it can arrive any more: its record is not needed */
     bool as_text;                      /* sent as the text of the script, because the server may not have it */
     bool unconfirmed;                  /* an unconfirmed release, or the hand-over that it became */
-    bool importing;             /* goes behind ASKING to a server that imports its slot; until ASKING is answered */
-    uint8_t redirections;       /* how often it was redirected since its machine pushed it */
+    bool unwanted;        /* of a hold that was lost and released: what the server still has of it is released, too */
+    bool importing;       /* goes behind ASKING to a server that imports its slot; until ASKING is answered */
+    uint8_t redirections; /* how often it was redirected since its machine pushed it */
     bool needs_acknowledgement; /* as it was last sent: WAIT or WAITAOF follow it */
     uint32_t batch_count;       /* renewal */
     uint32_t batch_values;      /* renewal: values of groups in all its entries */

@@ -26,6 +26,7 @@ void check_begun(struct client *client, struct sim_operation *operation) {
 
 void check_aborting(struct client *client, struct sim_operation *operation) {
     const struct hold *hold = own_hold(operation);
+    operation->given_up = true;
     if (operation->operation.phase == PHASE_HANDED) {
         cover(client->world, COVER_HAND_OVER_GIVEN_UP);
     }
@@ -137,6 +138,18 @@ static void check_not_owned(struct client *client, const struct sim_operation *o
     }
 }
 
+/* An owner that has released all its acquires is told of no earlier loss. */
+static void check_acquire_lost(struct client *client, const struct sim_operation *operation) {
+    const struct hold *hold = own_hold(operation);
+    bool released = operation->certain && operation->levels_before == 0 && !operation->operation.named_owner;
+    if (!hold) {
+        cover(client->world, COVER_LATE_GRANT);
+    } else if (released && !operation->operation.set && hold->stage == HOLD_GONE) {
+        world_violation(client->world, "LOST for an owner that has released all", "client %u owner %u lock %u",
+                        client->index, operation->owner->index, operation->name);
+    }
+}
+
 static void cover_failure(struct world *world, const struct sim_operation *operation) {
     int status = operation->operation.status;
     if (status == REDLATCH_TIMEOUT) {
@@ -212,8 +225,8 @@ void check_ended(struct client *client, struct sim_operation *operation) {
         check_ended_well(client, operation);
     } else if (status == REDLATCH_LOST && kind == OPERATION_RELEASE) {
         check_release_lost(client, operation);
-    } else if (status == REDLATCH_LOST && kind == OPERATION_ACQUIRE && !own_hold(operation)) {
-        cover(world, COVER_LATE_GRANT);
+    } else if (status == REDLATCH_LOST && kind == OPERATION_ACQUIRE) {
+        check_acquire_lost(client, operation);
     } else if (status == REDLATCH_NOT_OWNED) {
         check_not_owned(client, operation);
     } else {

@@ -371,7 +371,8 @@ void owner_ended(struct owner *owner, struct sim_operation *operation) {
         owner->levels[name] -= !operation->took && owner->levels[name] > 0;
     } else if (operation->operation.kind <= OPERATION_RELEASE && status != REDLATCH_OK && status != REDLATCH_LOST &&
                status != REDLATCH_NOT_OWNED) {
-        owner->uncertain[name] = true;
+        bool goes_on = operation->took && operation->given_up; /* the release counts, whatever becomes of it */
+        owner->uncertain[name] = owner->uncertain[name] || !goes_on;
     }
 }
 

@@ -34,6 +34,7 @@ struct sim_operation {
     bool certain;   /* levels_before is certain */
     bool ended;     /* its end was noted */
     bool renounced; /* the owner gave it up */
+    bool given_up;  /* its time was over, or the owner gave it up */
     bool took;      /* a release that lowered the owner's count when it began */
     bool leaves_levels;
     bool knew_of_loss; /* of a set: a hold was known to be lost when it began */
@@ -52,7 +53,7 @@ struct owner {
     bool finished;
     bool scheduled;            /* an event for its next action exists */
     int32_t levels[MAX_NAMES]; /* granted, and no release begun */
-    bool uncertain[MAX_NAMES]; /* a release or nested acquire failed: only the engine knows the count */
+    bool uncertain[MAX_NAMES]; /* a release or nested acquire was refused: only the engine knows the count */
 };
 
 void owner_start(struct client *client, uint32_t index);
