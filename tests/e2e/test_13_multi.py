@@ -405,6 +405,23 @@ def test_a_slow_server_and_a_lost_reply_leave_nothing_held(
             assert cut.wait_hit() and all(counts(server, lock_name) == [1] for server in servers)
 
 
+def test_a_release_without_a_reply_is_in_doubt_and_goes_on(
+    servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
+) -> None:
+    lock = across(open_clients(servers, command_timeout=0.3), lock_name)
+    assert lock.acquire()
+    for server in servers:
+        server.sigstop()
+    try:
+        with pytest.raises(redlatch.UnreachableError) as refused:
+            lock.release()
+        assert refused.value.ambiguous
+    finally:
+        for server in servers:
+            server.sigcont()
+    wait_left(servers, lock_name, [False] * 3)
+
+
 def test_the_loss_on_any_server_is_reported_on_the_first_client(
     servers: List[RedisServer], open_clients: Callable[..., List[redlatch.Client]], lock_name: str
 ) -> None:

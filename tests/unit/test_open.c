@@ -120,6 +120,25 @@ static void clusters_have_one_database(void) {
     redlatch_client_free(client);
 }
 
+/* Without an address the nodes are asked for first. That fails here, and the output arguments stay as they are. */
+static void nodes_that_nobody_can_name(void) {
+    static const char *const urls[] = {"redis+cluster://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/main"};
+    redlatch_client_options options;
+    CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
+    options.lazy = 1;
+    options.command_timeout_ms = 50;
+    for (int i = 0; i < 2; i++) {
+        redlatch_client *client = NULL;
+        char text[100] = "before";
+        size_t size = 77;
+        CHECK_EQ_INT(redlatch_client_open(urls[i], &options, &client), REDLATCH_OK);
+        CHECK_EQ_INT(redlatch_client_nodes(client, text, sizeof text, &size), REDLATCH_UNREACHABLE);
+        CHECK_STR(text, "before");
+        CHECK_EQ_INT(size, 77);
+        redlatch_client_free(client);
+    }
+}
+
 /* Opens a client, acquires and releases a lock, and closes the client and the server. */
 static void use(const char *url, const redlatch_client_options *options) {
     redlatch_client *client = NULL;
@@ -219,6 +238,7 @@ int main(void) {
     RUN(servers_that_refuse);
     RUN(nobody_there);
     RUN(clusters_have_one_database);
+    RUN(nodes_that_nobody_can_name);
     RUN(the_url_counts);
     RUN(options_win_over_the_url);
     RUN(the_environment_is_the_url_of_those_who_give_none);

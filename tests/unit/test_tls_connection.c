@@ -134,7 +134,7 @@ static bool next_reply(int *status_out) {
         struct pollfd socket = {connection.fd, POLLIN, 0};
         poll(&socket, 1, 10);
         ssize_t got = connection_read(&connection, bytes, sizeof bytes);
-        CHECK(got < 0 || connection_feed(&connection, bytes, (size_t)got) == REDLATCH_OK);
+        CHECK(got <= 0 || connection_feed(&connection, bytes, (size_t)got) == REDLATCH_OK);
     }
     return false;
 }

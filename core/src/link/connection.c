@@ -352,7 +352,7 @@ ssize_t connection_sleep_and_read(const struct connection *connection, char *byt
 int connection_feed(struct connection *connection, const char *bytes, size_t size) {
     if (!connection->tls) {
         bool first = connection->state == CONNECTION_GREETING && connection->step == 0;
-        connection->speaks_tls = first && size > 0 && bytes[0] == TLS_ALERT_RECORD;
+        connection->speaks_tls = first && bytes[0] == TLS_ALERT_RECORD;
         return replies_feed(&connection->replies, bytes, size);
     }
     bool taken = tls_session_receive(connection->tls, bytes, size);

@@ -133,8 +133,8 @@ ssize_t connection_read(const struct connection *connection, char *bytes, size_t
 #define CONNECTION_SLEEP (100 * MILLISECOND)
 ssize_t connection_sleep_and_read(const struct connection *connection, char *bytes, size_t size);
 
-/* Takes in bytes that were read. With TLS all of them are decrypted, so that nothing is left where no poll shows it.
- * Returns OK or NO_MEMORY. */
+/* Takes in one or more bytes that were read. With TLS all of them are decrypted, so that nothing is left where no poll
+ * shows it. Returns OK or NO_MEMORY. */
 int connection_feed(struct connection *connection, const char *bytes, size_t size);
 
 /* Puts the next complete reply into `holder`, where it is valid until the next call. Returns false if there is none.
