@@ -145,6 +145,76 @@ static void a_hold_lost_when_all_its_releases_were_given_up_is_forgotten(void) {
     RIG_CLOSE();
 }
 
+/* The release of the outer acquire waits for that of the inner one when its caller gives up. */
+static void give_up_releases(uint64_t owner) {
+    struct call *inner = rig_release("a", owner);
+    rig_send(PIPELINE);
+    struct call *outer = rig_release("a", owner);
+    rig_abort(inner, REDLATCH_TIMEOUT);
+    rig_abort(outer, REDLATCH_TIMEOUT);
+}
+
+static void an_acquire_does_not_nest_in_a_hold_whose_releases_were_given_up(void) {
+    rig_open();
+    struct hold *hold = rig_grant_for("a", 1, 1000);
+    rig_acquire_for("a", 1, 1000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    give_up_releases(1);
+    struct call *next = rig_acquire("a", 1);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(hold->stage, HOLD_RELEASING);
+    const struct command *command = rig_send(PIPELINE);
+    CHECK(command->kind == COMMAND_RELEASE && command->count == 0);
+    rig_integer(PIPELINE, 0); /* the hold is lost, and that is no matter of the acquire */
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
+    rig_nil(PIPELINE);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void a_lock_that_is_not_reentrant_is_acquired_behind_a_release_given_up(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    struct call *extension = rig_extend("a", 1, 1000);
+    rig_send(PIPELINE);
+    struct call *release = rig_release("a", 1);
+    rig_abort(extension, REDLATCH_TIMEOUT);
+    rig_abort(release, REDLATCH_TIMEOUT);
+    struct call *next = rig_call(OPERATION_ACQUIRE, "a", 1);
+    next->operation->not_reentrant = true;
+    rig_start(next);
+    CHECK(!next->done);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
+    rig_nil(PIPELINE);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
+static void what_an_extension_in_doubt_left_of_a_lost_hold_is_released(void) {
+    rig_open();
+    rig_grant_for("a", 1, 1000);
+    struct call *extension = rig_extend("a", 1, 60000);
+    rig_send(PIPELINE);
+    rig_abort(extension, REDLATCH_TIMEOUT);
+    rig_pass(SECOND);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    const struct command *command = NULL;
+    for (int i = 0; i < 2; i++) { /* it is sent again once */
+        rig_error(PIPELINE, "ERR failed script: 00, on @user_script:3.");
+        rig_pass(10 * MILLISECOND);
+        command = rig_send(PIPELINE);
+    }
+    CHECK(command && command->kind == COMMAND_RELEASE && command->count == 0);
+    rig_integer(PIPELINE, 1);
+    RIG_CLOSE();
+}
+
 static void an_acquire_that_waits_for_a_lost_hold_goes_behind_the_releases_given_up(void) {
     rig_open();
     rig_grant_for("a", 1, 1000);
@@ -439,6 +509,9 @@ int main(void) {
     RUN(a_nested_acquire_given_back_in_the_background_goes_with_its_error);
     RUN(a_release_in_the_background_counts_before_its_reply);
     RUN(a_hold_lost_when_all_its_releases_were_given_up_is_forgotten);
+    RUN(an_acquire_does_not_nest_in_a_hold_whose_releases_were_given_up);
+    RUN(a_lock_that_is_not_reentrant_is_acquired_behind_a_release_given_up);
+    RUN(what_an_extension_in_doubt_left_of_a_lost_hold_is_released);
     RUN(an_acquire_that_waits_for_a_lost_hold_goes_behind_the_releases_given_up);
     RUN(a_nested_acquire_answered_after_the_deadline_does_not_bring_the_hold_back);
     RUN(an_extension_answered_after_the_deadline_is_lost);

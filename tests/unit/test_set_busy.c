@@ -59,40 +59,12 @@ static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(vo
     RIG_CLOSE();
 }
 
-static void a_set_released_in_the_background_is_acquired_anew_once_it_is_lost(void) {
-    rig_open();
-    struct call *nested[2];
+/* Acquires twice, and gives up both releases. The first one is in flight. */
+static void acquire_twice_and_give_up(void) {
     for (int i = 0; i < 2; i++) {
-        nested[i] = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
-        nested[i]->operation->lease_ms = 1000;
-        rig_start(nested[i]);
-        rig_send(PIPELINE);
-        rig_granted(PIPELINE);
-    }
-    struct call *inner = rig_release_all("ab", 1);
-    rig_send(PIPELINE);
-    rig_abort(inner, REDLATCH_TIMEOUT);
-    rig_pass(SECOND);
-    CHECK_EQ_INT(rig_release_all("ab", 1)->status, REDLATCH_LOST);
-    CHECK_EQ_INT(rig_release_all("ab", 1)->status, REDLATCH_NOT_OWNED);
-    struct call *next = rig_acquire_all("ab", 1);
-    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
-    rig_integers(PIPELINE, (const int64_t[]){0, 0}, 2);
-    rig_granted(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    rig_release_all("ab", 1);
-    rig_send(PIPELINE);
-    rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
-    RIG_CLOSE();
-}
-
-static void a_set_whose_releases_were_given_up_is_acquired_anew_once_it_is_lost(void) {
-    rig_open();
-    struct call *nested[2];
-    for (int i = 0; i < 2; i++) {
-        nested[i] = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
-        nested[i]->operation->lease_ms = 1000;
-        rig_start(nested[i]);
+        struct call *nested = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
+        nested->operation->lease_ms = 1000;
+        rig_start(nested);
         rig_send(PIPELINE);
         rig_granted(PIPELINE);
     }
@@ -101,15 +73,39 @@ static void a_set_whose_releases_were_given_up_is_acquired_anew_once_it_is_lost(
     struct call *outer = rig_release_all("ab", 1);
     rig_abort(inner, REDLATCH_TIMEOUT);
     rig_abort(outer, REDLATCH_TIMEOUT);
+}
+
+static void release_both(void) {
+    rig_release_all("ab", 1);
+    rig_send(PIPELINE);
+    rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
+}
+
+static void a_set_whose_releases_were_given_up_is_acquired_anew_once_it_is_lost(void) {
+    rig_open();
+    acquire_twice_and_give_up();
     rig_pass(SECOND);
     struct call *next = rig_acquire_all("ab", 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
     rig_integers(PIPELINE, (const int64_t[]){0, 0}, 2);
     rig_granted(PIPELINE);
     CHECK_EQ_INT(next->status, REDLATCH_OK);
-    rig_release_all("ab", 1);
-    rig_send(PIPELINE);
-    rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
+    release_both();
+    RIG_CLOSE();
+}
+
+static void a_set_that_waits_for_releases_given_up_is_acquired_anew_when_all_is_lost(void) {
+    rig_open();
+    acquire_twice_and_give_up();
+    struct call *next = rig_acquire_all("ab", 1);
+    CHECK_EQ_INT(next->operation->phase, PHASE_WAITING);
+    rig_pass(SECOND);
+    rig_integers(PIPELINE, (const int64_t[]){0, 0}, 2);
+    CHECK(!next->done);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
+    rig_granted(PIPELINE);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    release_both();
     RIG_CLOSE();
 }
 
@@ -156,8 +152,8 @@ static void a_waiter_that_polls_rechecks(void) {
 int main(void) {
     RUN(one_that_waited_for_its_own_hold_in_vain_reached_no_server);
     RUN(acquires_that_are_being_released_do_not_count);
-    RUN(a_set_released_in_the_background_is_acquired_anew_once_it_is_lost);
     RUN(a_set_whose_releases_were_given_up_is_acquired_anew_once_it_is_lost);
+    RUN(a_set_that_waits_for_releases_given_up_is_acquired_anew_when_all_is_lost);
     RUN(a_nested_acquire_given_back_in_the_background_goes_with_its_error);
     RUN(a_waiter_that_listens_rechecks);
     RUN(a_waiter_that_polls_rechecks);

@@ -102,30 +102,10 @@ void engine_end_broken(struct engine *engine) {
     }
 }
 
-/* Returns the hold of an owner who acquires or releases. Whoever reads may not write, so a hold of the read lock is
- * brought up to date, too. */
-static struct hold *current_hold(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
-                                 int64_t now) {
-    if (lock_kind == REDLATCH_WRITE) {
-        hold_of_owner(engine, resource, REDLATCH_READ, owner, now);
-    }
-    return hold_of_owner(engine, resource, lock_kind, owner, now);
-}
-
-/* As current_hold, for each name of a set. */
-static void update_members(struct engine *engine, const struct operation *operation, int64_t now) {
-    for (uint32_t i = 0; i < operation->set->count; i++) {
-        const struct set_member *member = &operation->set->members[i];
-        current_hold(engine, member->resource, member->lock_kind, operation->owner, now);
-    }
-}
-
 static void start_acquire(struct engine *engine, struct operation *operation, int64_t now) {
     struct hold *hold = NULL;
-    if (operation->set) {
-        update_members(engine, operation, now);
-    } else {
-        hold = current_hold(engine, operation->resource, operation->lock_kind, operation->owner, now);
+    if (!operation->set) {
+        hold = hold_of_owner(engine, operation->resource, operation->lock_kind, operation->owner, now);
     }
     if (hold) {
         hold_acquire(engine, hold, operation, now);
@@ -158,7 +138,6 @@ void engine_start(struct engine *engine, struct operation *operation, int64_t no
         break;
     case OPERATION_RELEASE:
         if (operation->set) {
-            update_members(engine, operation, now);
             set_release(engine, operation, now);
         } else {
             hold_release(engine, operation, now);

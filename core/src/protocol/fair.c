@@ -27,6 +27,7 @@
 
 #include "acquire_steps.h"
 #include "hold_command.h"
+#include "hold_end.h"
 #include "mutex.h"
 #include "numbers.h"
 #include "operations.h"
@@ -205,7 +206,7 @@ static void head_is_ours(struct engine *engine, struct operation *seen_by, uint6
 /* Returns whether the owner has a hold already, from another operation that was faster. Then this operation would wait
  * for its own owner. Its position or grant is undone, and it re-enters that hold, or ends with LOST. */
 static bool joins_its_owner(struct engine *engine, struct operation *operation, int64_t now) {
-    struct hold *hold = engine_hold_of(engine, operation->resource, operation->lock_kind, operation->owner, now);
+    struct hold *hold = hold_of_owner(engine, operation->resource, operation->lock_kind, operation->owner, now);
     if (hold) {
         undo_attempt(engine, operation);
         queue_leave(engine, operation, now);

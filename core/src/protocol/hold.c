@@ -139,6 +139,16 @@ static void release_lost(struct engine *engine, struct command *command, uint64_
     push_command(engine, command);
 }
 
+/* The hold was lost and forgotten meanwhile. */
+static void forgotten_replied(struct engine *engine, struct command *command, int64_t found) {
+    if (command->operation) {
+        finish(engine, command->operation, REDLATCH_LOST);
+    }
+    if (command->unwanted && found > 0) {
+        release_lost(engine, command, command->kind == COMMAND_MOVE ? command->successor : command->id);
+    }
+}
+
 static void nested_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
     struct hold *hold = command->hold;
     struct operation *operation = command->operation;
@@ -146,6 +156,11 @@ static void nested_replied(struct engine *engine, struct command *command, int64
         hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
     } else {
         hold_check_deadline(engine, hold, now); /* a reply after the deadline does not bring the hold back */
+    }
+    hold = command->hold;
+    if (!hold) { /* an operation of the owner began meanwhile, and ended it */
+        forgotten_replied(engine, command, found);
+        return;
     }
     bool lost = hold->stage == HOLD_GONE;
     int reason = hold->reason;
@@ -179,16 +194,6 @@ static void nested_replied(struct engine *engine, struct command *command, int64
             hold_arm(engine, hold);
         }
         hold_command_done(engine, hold, now);
-    }
-}
-
-/* The hold was lost and forgotten meanwhile. */
-static void forgotten_replied(struct engine *engine, struct command *command, int64_t found) {
-    if (command->operation) {
-        finish(engine, command->operation, REDLATCH_LOST);
-    }
-    if (command->unwanted && found > 0) {
-        release_lost(engine, command, command->kind == COMMAND_MOVE ? command->successor : command->id);
     }
 }
 
@@ -229,6 +234,10 @@ static void hold_error(struct engine *engine, struct command *command, struct er
     }
     if (is_retried(engine, command, error, now)) {
         retry_later(engine, command, error, now);
+        return;
+    }
+    if (!hold && command->unwanted && may_have_executed) {
+        forgotten_replied(engine, command, 1);
         return;
     }
     if (command->operation) {

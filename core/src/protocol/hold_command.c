@@ -58,11 +58,12 @@ void hold_acquire(struct engine *engine, struct hold *hold, struct operation *op
         finish_lost(engine, operation, hold->reason);
         return;
     }
-    if (operation->not_reentrant && hold->stage == HOLD_ALIVE && !upgrades) {
+    bool released = hold_count_left(hold) == 0; /* by releases that go on in the background */
+    if (operation->not_reentrant && hold->stage == HOLD_ALIVE && !upgrades && !released) {
         finish(engine, operation, REDLATCH_ALREADY_HELD);
         return;
     }
-    if (hold->busy) {
+    if (hold->busy || released) {
         hold_wait_for(engine, hold, operation);
         return;
     }

@@ -409,9 +409,15 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
     hold_send(engine, hold, NULL, command);
 }
 
+/* Returns whether the first operation that waits for a hold is an acquire. */
+static bool next_acquires(const struct hold *hold) {
+    return !list_is_empty(&hold->waiting) &&
+           container_of(list_first(&hold->waiting), struct operation, link)->kind == OPERATION_ACQUIRE;
+}
+
 /* The hold's command is done: the operations that waited go on, one at a time. One that waits again does so for another
  * command. It has a higher wait number than all that waited before, and so no second turn here. An acquire that waited
- * for a hold which is lost now begins anew if all other acquires are released. */
+ * begins anew if all other acquires are released. */
 void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
     uint64_t last = engine->hold_waits;
     if (!hold->busy && hold->stage == HOLD_GONE && hold->deferred_releases > 0) {
@@ -419,6 +425,9 @@ void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
         if (hold->ended) {
             return;
         }
+    } else if (!hold->busy && hold->deferred_releases >= hold->count && next_acquires(hold)) {
+        hold_release_deferred(engine, hold, now);
+        return;
     }
     while (!hold->busy && !list_is_empty(&hold->waiting)) {
         struct operation *operation = container_of(list_first(&hold->waiting), struct operation, link);
@@ -459,12 +468,15 @@ void entries_command_done(struct engine *engine, struct command *command, int64_
 }
 
 /* Returns a hold that the owner has of a name of the set, and that is busy with a command. Returns NULL if there is
- * none. A lost hold needs no command, so its reply is not waited for. */
+ * none. */
 struct hold *set_busy_hold(struct engine *engine, const struct operation *operation, int64_t now) {
     for (uint32_t i = 0; i < operation->set->count; i++) {
         const struct set_member *member = &operation->set->members[i];
-        struct hold *hold = engine_hold_of(engine, member->resource, member->lock_kind, operation->owner, now);
-        if (hold && hold->busy && hold->stage != HOLD_GONE) {
+        hold_of_owner(engine, member->resource, member->lock_kind, operation->owner, now);
+    }
+    for (uint32_t i = 0; i < operation->set->count; i++) {
+        struct hold *hold = member_hold(&operation->set->members[i], operation->owner);
+        if (hold && hold->busy) {
             return hold;
         }
     }

@@ -20,6 +20,7 @@
 #include "read_write.h"
 
 #include "hold_command.h"
+#include "hold_end.h"
 #include "mutex.h"
 #include "operations.h"
 #include "park.h"
@@ -48,8 +49,7 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
         return;
     }
     uint8_t other = operation->lock_kind == REDLATCH_READ ? REDLATCH_WRITE : REDLATCH_READ;
-    engine_hold_of(engine, operation->resource, other, operation->owner, now); /* it may be over by now */
-    struct hold *held = resource_hold_of(operation->resource, other, operation->owner);
+    struct hold *held = hold_of_owner(engine, operation->resource, other, operation->owner, now);
     bool writes = operation->lock_kind == REDLATCH_WRITE;
     if (!held || held->stage == HOLD_RELEASING || (held->stage == HOLD_GONE && !writes) ||
         (writes && PLANTED(FAULT_UPGRADE_WAITS))) {
@@ -77,7 +77,7 @@ int read_write_upgrade(struct engine *engine, struct resource *resource, uint8_t
     if (lock_kind != REDLATCH_WRITE || resource_live_hold_of(resource, REDLATCH_WRITE, owner)) {
         return REDLATCH_OK;
     }
-    const struct hold *hold = engine_hold_of(engine, resource, REDLATCH_READ, owner, now); /* it may be over by now */
+    const struct hold *hold = hold_of_owner(engine, resource, REDLATCH_READ, owner, now);
     if (!hold || hold->stage == HOLD_RELEASING) {
         return REDLATCH_OK;
     }

@@ -137,17 +137,20 @@ static int freed(struct engine *engine, struct command *command, const struct en
     return found > 0 || resolved ? REDLATCH_OK : note_lost(command, reason);
 }
 
+/* Before the reply about a name whose hold goes on is taken: the hold may be lost, and may be forgotten by that. */
+static void check_hold(struct engine *engine, const struct entry *entry, int64_t found, int64_t now) {
+    if (entry->hold && found == 0) {
+        hold_lose(engine, entry->hold, REDLATCH_REASON_MISSING, now);
+    } else if (entry->hold) {
+        hold_check_deadline(engine, entry->hold, now);
+    }
+}
+
 /* The reply about a name whose hold goes on. */
-static int lowered(struct engine *engine, const struct command *command, const struct entry *entry, int64_t found,
-                   int64_t now) {
+static int lowered(struct engine *engine, const struct command *command, const struct entry *entry, int64_t now) {
     struct hold *hold = entry->hold;
     if (!hold) {
         return note_lost(command, REDLATCH_REASON_MISSING);
-    }
-    if (found == 0) {
-        hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
-    } else {
-        hold_check_deadline(engine, hold, now);
     }
     hold->busy = NULL;
     if (hold->stage == HOLD_GONE) {
@@ -231,11 +234,14 @@ void set_release_replied(struct engine *engine, struct command *command, const s
     }
     int status = command->operation ? command->operation->verdict : REDLATCH_OK;
     for (uint32_t i = 0; i < command->entry_count; i++) {
+        int64_t found = found_of(reply, i);
+        if (command->entries->entry[i].count > 0) {
+            check_hold(engine, &command->entries->entry[i], found, now);
+        }
         struct entry entry = command->entries->entry[i];
         command->entries->entry[i].hold = NULL;
-        int64_t found = found_of(reply, i);
         int outcome = entry.count == 0 ? freed(engine, command, &entry, found, now)
-                                       : lowered(engine, command, &entry, found, now);
+                                       : lowered(engine, command, &entry, now);
         status = worse(status, outcome);
     }
     if (command->operation) {

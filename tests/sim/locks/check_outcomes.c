@@ -138,13 +138,24 @@ static void check_not_owned(struct client *client, const struct sim_operation *o
     }
 }
 
-/* An owner that has released all its acquires is told of no earlier loss. */
+/* Returns whether a grant of this acquire may have come after its lease. */
+static bool may_be_late(struct client *client, const struct sim_operation *operation) {
+    int64_t lease_ms = engine_wire_lease(&client->engine, operation->operation.lease_ms);
+    int64_t max_hold_ms = operation->operation.max_hold_ms;
+    lease_ms = max_hold_ms != REDLATCH_FOREVER && max_hold_ms < lease_ms ? max_hold_ms : lease_ms;
+    return client_now(client) >= lease_deadline(operation->begun_local, lease_ms);
+}
+
+/* An owner that has released all its acquires is told of no earlier loss. Whoever reads and wants to write may be told
+ * that the read lock is lost. */
 static void check_acquire_lost(struct client *client, const struct sim_operation *operation) {
     const struct hold *hold = own_hold(operation);
-    bool released = operation->certain && operation->levels_before == 0 && !operation->operation.named_owner;
+    bool released = operation->certain && operation->levels_before == 0 && !operation->operation.named_owner &&
+                    !operation->operation.set && operation->operation.lock_kind != REDLATCH_WRITE;
     if (!hold) {
         cover(client->world, COVER_LATE_GRANT);
-    } else if (released && !operation->operation.set && hold->stage == HOLD_GONE) {
+    }
+    if (released && (hold || !may_be_late(client, operation))) {
         world_violation(client->world, "LOST for an owner that has released all", "client %u owner %u lock %u",
                         client->index, operation->owner->index, operation->name);
     }
