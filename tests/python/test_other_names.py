@@ -68,6 +68,15 @@ def test_an_own_option_is_never_explained(client: redlatch.Client) -> None:
         client.lock("x").acquire(blocking=5)
 
 
+@pytest.mark.parametrize("name", [name for name, advice in _ADVICE.items() if "did you mean " in advice])
+def test_advice_names_an_option_that_exists(client: redlatch.Client, name: str) -> None:
+    lock = client.lock("x")
+    calls = [redlatch.connect, client.lock, lock.acquire, lock.extend, client.once]
+    options = {option for call in calls for option in inspect.signature(call).parameters}
+    word = re.search(r"did you mean (the URL |a )?(rediss?://|unix://|\w+)", _ADVICE[name])
+    assert word and (word[1] or word[2] in options), _ADVICE[name]
+
+
 def test_all_options_of_redis_py_are_known(client: redlatch.Client) -> None:
     """Each option that a call of redlatch lacks has its advice, which names the option to use."""
     pairs: Dict[Any, Any] = {

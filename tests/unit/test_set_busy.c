@@ -109,6 +109,29 @@ static void a_set_that_waits_for_releases_given_up_is_acquired_anew_when_all_is_
     RIG_CLOSE();
 }
 
+static void a_set_waits_for_a_release_given_up_of_a_lock_that_is_not_reentrant(void) {
+    rig_open();
+    rig_grant("b", 1);
+    struct call *extension = rig_extend("b", 1, 60000);
+    rig_send(PIPELINE);
+    struct call *release = rig_release("b", 1);
+    rig_abort(extension, REDLATCH_TIMEOUT);
+    rig_abort(release, REDLATCH_TIMEOUT);
+    struct call *next = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
+    struct name_set *set = (struct name_set *)(uintptr_t)next->operation->set;
+    set->members[1].not_reentrant = true;
+    rig_start(next);
+    CHECK(!next->done);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
+    rig_granted(PIPELINE);
+    CHECK_EQ_INT(next->status, REDLATCH_OK);
+    release_both();
+    RIG_CLOSE();
+}
+
 /* A release that is refused publishes no message, so the waiters behind the hold recheck without one. */
 static void who_waits_behind_a_refused_release_rechecks(uint8_t lock_kind) {
     rig_open();
@@ -152,6 +175,7 @@ static void a_waiter_that_polls_rechecks(void) {
 int main(void) {
     RUN(one_that_waited_for_its_own_hold_in_vain_reached_no_server);
     RUN(acquires_that_are_being_released_do_not_count);
+    RUN(a_set_waits_for_a_release_given_up_of_a_lock_that_is_not_reentrant);
     RUN(a_set_whose_releases_were_given_up_is_acquired_anew_once_it_is_lost);
     RUN(a_set_that_waits_for_releases_given_up_is_acquired_anew_when_all_is_lost);
     RUN(a_nested_acquire_given_back_in_the_background_goes_with_its_error);

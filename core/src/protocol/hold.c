@@ -135,6 +135,7 @@ static void release_lost(struct engine *engine, struct command *command, uint64_
     command->repeated = false;
     command->was_sent = false;
     command->abandoned = false;
+    command->unwanted = false;
     engine->stats.compensations++;
     push_command(engine, command);
 }

@@ -409,30 +409,18 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
     hold_send(engine, hold, NULL, command);
 }
 
-/* Returns whether the first operation that waits for a hold is an acquire. */
-static bool next_acquires(const struct hold *hold) {
-    return !list_is_empty(&hold->waiting) &&
-           container_of(list_first(&hold->waiting), struct operation, link)->kind == OPERATION_ACQUIRE;
-}
-
 /* The hold's command is done: the operations that waited go on, one at a time. One that waits again does so for another
  * command. It has a higher wait number than all that waited before, and so no second turn here. An acquire that waited
  * begins anew if all other acquires are released. */
 void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
     uint64_t last = engine->hold_waits;
-    if (!hold->busy && hold->stage == HOLD_GONE && hold->deferred_releases > 0) {
-        hold_release_deferred(engine, hold, now);
-        if (hold->ended) {
-            return;
-        }
-    } else if (!hold->busy && hold->deferred_releases >= hold->count && next_acquires(hold)) {
-        hold_release_deferred(engine, hold, now);
-        return;
-    }
     while (!hold->busy && !list_is_empty(&hold->waiting)) {
         struct operation *operation = container_of(list_first(&hold->waiting), struct operation, link);
         if (operation->kind == OPERATION_EXTEND && hold->stage == HOLD_ALIVE && hold->batch) {
             return;
+        }
+        if (operation->kind == OPERATION_ACQUIRE && hold->deferred_releases >= hold->count) {
+            break;
         }
         if (!INVARIANT(&engine->broken, operation->wait_number <= last)) {
             return;
@@ -472,6 +460,9 @@ void entries_command_done(struct engine *engine, struct command *command, int64_
 struct hold *set_busy_hold(struct engine *engine, const struct operation *operation, int64_t now) {
     for (uint32_t i = 0; i < operation->set->count; i++) {
         const struct set_member *member = &operation->set->members[i];
+        if (member->lock_kind == REDLATCH_WRITE) { /* a hold of the read lock matters, too */
+            hold_of_owner(engine, member->resource, REDLATCH_READ, operation->owner, now);
+        }
         hold_of_owner(engine, member->resource, member->lock_kind, operation->owner, now);
     }
     for (uint32_t i = 0; i < operation->set->count; i++) {

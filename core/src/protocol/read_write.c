@@ -78,7 +78,7 @@ int read_write_upgrade(struct engine *engine, struct resource *resource, uint8_t
         return REDLATCH_OK;
     }
     const struct hold *hold = hold_of_owner(engine, resource, REDLATCH_READ, owner, now);
-    if (!hold || hold->stage == HOLD_RELEASING) {
+    if (!hold || hold->stage == HOLD_RELEASING || (hold->stage == HOLD_ALIVE && hold_count_left(hold) == 0)) {
         return REDLATCH_OK;
     }
     return hold->stage == HOLD_GONE ? REDLATCH_LOST : REDLATCH_WOULD_DEADLOCK;

@@ -87,7 +87,7 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
             set_end(engine, operation, REDLATCH_LOST, now);
             return;
         }
-        if (hold && hold->stage == HOLD_ALIVE && member->not_reentrant) {
+        if (hold && hold->stage == HOLD_ALIVE && member->not_reentrant && hold_count_left(hold) > 0) {
             set_end(engine, operation, REDLATCH_ALREADY_HELD, now);
             return;
         }

@@ -173,7 +173,6 @@ static void give_up(struct engine *engine, struct command *command, int status, 
     struct operation *operation = command->operation;
     if (operation) {
         finish(engine, operation, status);
-        command->operation = NULL;
     }
     for (uint32_t i = 0; i < command->entry_count; i++) {
         struct entry entry = command->entries->entry[i];
@@ -195,6 +194,7 @@ static void give_up(struct engine *engine, struct command *command, int status, 
         hold_arm(engine, hold);
         hold_command_done(engine, hold, now);
     }
+    command->operation = NULL; /* not before: a release that somebody waited for does not count for the caller */
 }
 
 static void error_received(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
