@@ -188,7 +188,9 @@ def test_a_channel_is_left_while_its_connection_is_replaced(two_nodes: Nodes, lo
             has_moved.set()
             assert client.lock(f"{{{moves}}}:other").acquire(timeout=0) is False
             wait_until(lambda: nodes[1].count("SUBSCRIBE") == 1)
+            ended = nodes[0].ended
             may_replace.set()
+            wait_until(lambda: nodes[0].ended > ended, 4.0, "the successor to take over")
             waits.append(Waiting(client.lock(f"{stays}:late"), 20.0))
             wait_until(lambda: nodes[0].count("UNSUBSCRIBE") == 1, 4.0, "the channel to be left")
             assert not any(wait.done for wait in waits)
