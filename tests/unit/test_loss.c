@@ -5,6 +5,15 @@
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
+/* Grants a hold with a nested acquire, for a second. */
+static struct hold *grant_nested(void) {
+    struct hold *hold = rig_grant_for("a", 1, 1000);
+    rig_acquire_for("a", 1, 1000);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    return hold;
+}
+
 static void a_fixed_lease_runs_out(void) {
     rig_open();
     struct hold *hold = rig_grant_for("a", 1, 1000);
@@ -35,10 +44,7 @@ static void a_lost_hold_is_seen_before_its_timer_fires(void) {
 
 static void each_acquire_of_a_lost_hold_is_reported(void) {
     rig_open();
-    rig_grant_for("a", 1, 1000);
-    rig_acquire_for("a", 1, 1000);
-    rig_send(PIPELINE);
-    rig_integer(PIPELINE, 1);
+    grant_nested();
     rig_pass(2 * SECOND);
     CHECK_EQ_INT(rig_acquire("a", 1)->status, REDLATCH_LOST); /* a re-entry never creates the lock anew */
     CHECK_EQ_INT(rig_extend("a", 1, 1000)->status, REDLATCH_LOST);
@@ -85,10 +91,7 @@ static void a_partial_release_that_finds_nothing_lowers_the_hold_count_by_one(vo
 
 static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(void) {
     rig_open();
-    struct hold *hold = rig_grant_for("a", 1, 1000);
-    rig_acquire_for("a", 1, 1000);
-    rig_send(PIPELINE);
-    rig_integer(PIPELINE, 1);
+    struct hold *hold = grant_nested();
     struct call *call = rig_release("a", 1);
     rig_send(PIPELINE);
     rig_abort(call, REDLATCH_TIMEOUT);
@@ -100,14 +103,27 @@ static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(vo
     RIG_CLOSE();
 }
 
+/* The release of the outer acquire waits for that of the inner one when its caller gives up. */
+static void give_up_releases(void) {
+    struct call *inner = rig_release("a", 1);
+    rig_send(PIPELINE);
+    struct call *outer = rig_release("a", 1);
+    rig_abort(inner, REDLATCH_TIMEOUT);
+    rig_abort(outer, REDLATCH_TIMEOUT);
+}
+
+/* The acquire is granted, and its hold is released. */
+static void grant_and_end(const struct call *acquire) {
+    rig_nil(PIPELINE);
+    CHECK_EQ_INT(acquire->status, REDLATCH_OK);
+    rig_end("a", 1);
+}
+
 /* A release that was given up goes on in the background. Its caller will not release again, so it counts from then on,
  * whenever its reply comes. */
 static void a_release_in_the_background_counts_before_its_reply(void) {
     rig_open();
-    struct hold *hold = rig_grant_for("a", 1, 1000);
-    rig_acquire_for("a", 1, 1000);
-    rig_send(PIPELINE);
-    rig_integer(PIPELINE, 1);
+    struct hold *hold = grant_nested();
     struct call *inner = rig_release("a", 1);
     rig_send(PIPELINE);
     rig_abort(inner, REDLATCH_TIMEOUT);
@@ -118,49 +134,26 @@ static void a_release_in_the_background_counts_before_its_reply(void) {
     struct call *next = rig_acquire("a", 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
     rig_integer(PIPELINE, 0);
-    rig_nil(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    rig_end("a", 1);
+    grant_and_end(next);
     RIG_CLOSE();
 }
 
 static void a_hold_lost_when_all_its_releases_were_given_up_is_forgotten(void) {
     rig_open();
-    rig_grant_for("a", 1, 1000);
-    rig_acquire_for("a", 1, 1000);
-    rig_send(PIPELINE);
-    rig_integer(PIPELINE, 1);
-    struct call *sent = rig_release("a", 1);
-    rig_send(PIPELINE);
-    struct call *waiting = rig_release("a", 1);
-    rig_abort(sent, REDLATCH_TIMEOUT);
-    rig_abort(waiting, REDLATCH_TIMEOUT);
+    grant_nested();
+    give_up_releases();
     rig_pass(SECOND);
     struct call *next = rig_acquire("a", 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
     rig_error(PIPELINE, "NOAUTH Authentication required.");
-    rig_nil(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    rig_end("a", 1);
+    grant_and_end(next);
     RIG_CLOSE();
-}
-
-/* The release of the outer acquire waits for that of the inner one when its caller gives up. */
-static void give_up_releases(uint64_t owner) {
-    struct call *inner = rig_release("a", owner);
-    rig_send(PIPELINE);
-    struct call *outer = rig_release("a", owner);
-    rig_abort(inner, REDLATCH_TIMEOUT);
-    rig_abort(outer, REDLATCH_TIMEOUT);
 }
 
 static void an_acquire_does_not_nest_in_a_hold_whose_releases_were_given_up(void) {
     rig_open();
-    struct hold *hold = rig_grant_for("a", 1, 1000);
-    rig_acquire_for("a", 1, 1000);
-    rig_send(PIPELINE);
-    rig_integer(PIPELINE, 1);
-    give_up_releases(1);
+    struct hold *hold = grant_nested();
+    give_up_releases();
     struct call *next = rig_acquire("a", 1);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(hold->stage, HOLD_RELEASING);
@@ -168,9 +161,7 @@ static void an_acquire_does_not_nest_in_a_hold_whose_releases_were_given_up(void
     CHECK(command->kind == COMMAND_RELEASE && command->count == 0);
     rig_integer(PIPELINE, 0); /* the hold is lost, and that is no matter of the acquire */
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
-    rig_nil(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    rig_end("a", 1);
+    grant_and_end(next);
     RIG_CLOSE();
 }
 
@@ -190,9 +181,7 @@ static void a_lock_that_is_not_reentrant_is_acquired_behind_a_release_given_up(v
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
-    rig_nil(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    rig_end("a", 1);
+    grant_and_end(next);
     RIG_CLOSE();
 }
 
@@ -217,9 +206,7 @@ static void an_unconfirmed_release_behind_one_given_up_leaves_nothing_to_nest_in
     CHECK_EQ_INT(rig_send(PIPELINE)->count, 0);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
-    rig_nil(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    rig_end("a", 1);
+    grant_and_end(next);
     RIG_CLOSE();
 }
 
@@ -258,9 +245,7 @@ static void an_acquire_that_waits_for_a_lost_hold_goes_behind_the_releases_given
     CHECK_EQ_INT(extension->status, REDLATCH_LOST);
     CHECK(!next->done);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE);
-    rig_nil(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    rig_end("a", 1);
+    grant_and_end(next);
     RIG_CLOSE();
 }
 

@@ -40,14 +40,19 @@ static void acquires_that_are_being_released_do_not_count(void) {
     RIG_CLOSE();
 }
 
-static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(void) {
-    rig_open();
-    struct hold *single = rig_grant_for("b", 1, 1000);
+/* Acquires a set for a second. */
+static void acquire_both(void) {
     struct call *call = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
     call->operation->lease_ms = 1000;
     rig_start(call);
     rig_send(PIPELINE);
     rig_granted(PIPELINE);
+}
+
+static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(void) {
+    rig_open();
+    struct hold *single = rig_grant_for("b", 1, 1000);
+    acquire_both();
     struct call *end = rig_release_all("ab", 1);
     rig_send(PIPELINE);
     rig_abort(end, REDLATCH_TIMEOUT);
@@ -61,13 +66,8 @@ static void a_nested_acquire_given_back_in_the_background_goes_with_its_error(vo
 
 /* Acquires twice, and gives up both releases. The first one is in flight. */
 static void acquire_twice_and_give_up(void) {
-    for (int i = 0; i < 2; i++) {
-        struct call *nested = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
-        nested->operation->lease_ms = 1000;
-        rig_start(nested);
-        rig_send(PIPELINE);
-        rig_granted(PIPELINE);
-    }
+    acquire_both();
+    acquire_both();
     struct call *inner = rig_release_all("ab", 1);
     rig_send(PIPELINE);
     struct call *outer = rig_release_all("ab", 1);
@@ -75,7 +75,10 @@ static void acquire_twice_and_give_up(void) {
     rig_abort(outer, REDLATCH_TIMEOUT);
 }
 
-static void release_both(void) {
+/* The set is granted, and released. */
+static void grant_and_release(const struct call *acquire) {
+    rig_granted(PIPELINE);
+    CHECK_EQ_INT(acquire->status, REDLATCH_OK);
     rig_release_all("ab", 1);
     rig_send(PIPELINE);
     rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
@@ -88,9 +91,7 @@ static void a_set_whose_releases_were_given_up_is_acquired_anew_once_it_is_lost(
     struct call *next = rig_acquire_all("ab", 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
     rig_integers(PIPELINE, (const int64_t[]){0, 0}, 2);
-    rig_granted(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    release_both();
+    grant_and_release(next);
     RIG_CLOSE();
 }
 
@@ -103,9 +104,7 @@ static void a_set_that_waits_for_releases_given_up_is_acquired_anew_when_all_is_
     rig_integers(PIPELINE, (const int64_t[]){0, 0}, 2);
     CHECK(!next->done);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
-    rig_granted(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    release_both();
+    grant_and_release(next);
     RIG_CLOSE();
 }
 
@@ -118,17 +117,14 @@ static void a_set_waits_for_a_release_given_up_of_a_lock_that_is_not_reentrant(v
     rig_abort(extension, REDLATCH_TIMEOUT);
     rig_abort(release, REDLATCH_TIMEOUT);
     struct call *next = rig_set_call(OPERATION_ACQUIRE, "ab", 1);
-    struct name_set *set = (struct name_set *)(uintptr_t)next->operation->set;
-    set->members[1].not_reentrant = true;
+    next->set->members[1].not_reentrant = true;
     rig_start(next);
     CHECK(!next->done);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_RELEASE);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(rig_send(PIPELINE)->kind, COMMAND_ACQUIRE_MANY);
-    rig_granted(PIPELINE);
-    CHECK_EQ_INT(next->status, REDLATCH_OK);
-    release_both();
+    grant_and_release(next);
     RIG_CLOSE();
 }
 

@@ -15,8 +15,8 @@
  * FOUND. The next search also asks the masters of that topology: the nodes of the list may have been replaced by then.
  *
  * With a list of servers in place of sentinels, every server is a candidate: VERIFY of one after the other. The masters
- * that replicas of the list name are verified last; each must have the replicas' replication history. When the next
- * search begins, it forgets all of these masters but the one that was found.
+ * that replicas of the list name are verified last; each must have the replicas' replication history. The next
+ * search keeps the master that was found, and forgets the others.
  *
  * A search begins with the source with which the last one succeeded. It asks every sentinel, even if two announce the
  * same server: that server may have been promoted meanwhile. */

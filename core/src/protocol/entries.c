@@ -23,6 +23,15 @@ void entry_add(struct command *command, const struct set_member *member, struct 
     }
 }
 
+struct entry *entry_of(const struct command *command, const struct hold *hold) {
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        if (command->entries->entry[i].hold == hold) {
+            return &command->entries->entry[i];
+        }
+    }
+    return NULL;
+}
+
 void command_forget(struct command *command, const struct hold *hold) {
     command->hold = command->hold == hold ? NULL : command->hold;
     for (uint32_t i = 0; i < command->entry_count; i++) {

@@ -151,15 +151,10 @@ static void forgotten_replied(struct engine *engine, struct command *command, in
 }
 
 static void nested_replied(struct engine *engine, struct command *command, int64_t found, int64_t now) {
-    struct hold *hold = command->hold;
     struct operation *operation = command->operation;
-    if (found == 0) {
-        hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
-    } else {
-        hold_check_deadline(engine, hold, now); /* a reply after the deadline does not bring the hold back */
-    }
-    hold = command->hold;
-    if (!hold) { /* an operation of the owner began meanwhile, and ended it */
+    hold_check_found(engine, command->hold, found, now);
+    struct hold *hold = command->hold;
+    if (!hold) {
         forgotten_replied(engine, command, found);
         return;
     }

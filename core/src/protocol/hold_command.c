@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hold_command.h"
 
+#include "entries.h"
 #include "lease.h"
 #include "operations.h"
 #include "planted.h"
@@ -106,12 +107,8 @@ static uint32_t stated_count(const struct hold *hold) {
     if (busy && busy->kind == COMMAND_RELEASE) {
         return busy->count;
     }
-    for (uint32_t i = 0; busy && busy->kind == COMMAND_RELEASE_MANY && i < busy->entry_count; i++) {
-        if (busy->entries->entry[i].hold == hold) {
-            return busy->entries->entry[i].count;
-        }
-    }
-    return hold->count;
+    const struct entry *entry = busy && busy->kind == COMMAND_RELEASE_MANY ? entry_of(busy, hold) : NULL;
+    return entry ? entry->count : hold->count;
 }
 
 uint32_t hold_count_left(const struct hold *hold) {

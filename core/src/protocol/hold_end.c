@@ -198,6 +198,14 @@ void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now) 
     }
 }
 
+void hold_check_found(struct engine *engine, struct hold *hold, int64_t found, int64_t now) {
+    if (found == 0) {
+        hold_lose(engine, hold, REDLATCH_REASON_MISSING, now);
+    } else {
+        hold_check_deadline(engine, hold, now); /* a reply after the deadline does not bring the hold back */
+    }
+}
+
 struct hold *engine_hold_of(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
                             int64_t now) {
     struct hold *hold = resource_hold_of(resource, lock_kind, owner);
@@ -208,23 +216,14 @@ struct hold *engine_hold_of(struct engine *engine, struct resource *resource, ui
     return hold;
 }
 
-/* Returns where a command keeps how much it takes from the count of a hold. */
-static uint32_t *released_count_of(struct command *command, const struct hold *hold) {
-    for (uint32_t i = 0; i < command->entry_count; i++) {
-        if (command->entries->entry[i].hold == hold) {
-            return &command->entries->entry[i].released_count;
-        }
-    }
-    return &command->released_count;
-}
-
 /* Lowers the count of a lost hold by its releases that go on in the background. Their callers will not release again,
  * and the reply may come late. */
 static void count_background_releases(struct engine *engine, struct hold *hold, int64_t now) {
     uint32_t released = hold->deferred_releases;
     hold->deferred_releases = 0;
     if (hold->busy && !hold->busy->operation) {
-        uint32_t *in_flight = released_count_of(hold->busy, hold);
+        struct entry *entry = entry_of(hold->busy, hold);
+        uint32_t *in_flight = entry ? &entry->released_count : &hold->busy->released_count;
         released = released == RELEASE_ALL ? RELEASE_ALL : released + *in_flight;
         *in_flight = 0;
     }
@@ -419,7 +418,7 @@ void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
         if (operation->kind == OPERATION_EXTEND && hold->stage == HOLD_ALIVE && hold->batch) {
             return;
         }
-        if (operation->kind == OPERATION_ACQUIRE && hold->deferred_releases >= hold->count) {
+        if (operation->kind == OPERATION_ACQUIRE && hold_count_left(hold) == 0) {
             break;
         }
         if (!INVARIANT(&engine->broken, operation->wait_number <= last)) {

@@ -31,6 +31,11 @@ void hold_report_late(struct engine *engine, struct hold *hold, int64_t late_ms)
 /* Returns why the server does not have a hold: EXPIRED or MAX_HOLD if its deadline has passed, else MISSING. */
 int hold_reason(const struct hold *hold, int64_t now);
 void hold_check_deadline(struct engine *engine, struct hold *hold, int64_t now);
+
+/* Takes the reply to a command of a hold that goes on: marks the hold as lost if the server does not have it, or if its
+ * deadline has passed. That may end the hold, if operations of its owner begin meanwhile. Then its command has no hold
+ * any more. */
+void hold_check_found(struct engine *engine, struct hold *hold, int64_t found, int64_t now);
 void hold_end(struct engine *engine, struct hold *hold, int64_t now);
 
 #endif

@@ -51,8 +51,7 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
     uint8_t other = operation->lock_kind == REDLATCH_READ ? REDLATCH_WRITE : REDLATCH_READ;
     struct hold *held = hold_of_owner(engine, operation->resource, other, operation->owner, now);
     bool writes = operation->lock_kind == REDLATCH_WRITE;
-    if (!held || held->stage == HOLD_RELEASING || (held->stage == HOLD_GONE && !writes) ||
-        (writes && PLANTED(FAULT_UPGRADE_WAITS))) {
+    if (!held || (held->stage == HOLD_GONE && !writes) || (writes && PLANTED(FAULT_UPGRADE_WAITS))) {
         acquire_begin(engine, operation, now);
     } else if (writes) {
         hold_acquire(engine, held, operation, now);
@@ -71,15 +70,14 @@ void read_write_begin(struct engine *engine, struct operation *operation, int64_
 }
 
 /* Returns why an owner of the read lock cannot acquire the write lock: WOULD_DEADLOCK, or LOST if its read lock is
- * known to be lost. Returns OK if nothing prevents it. */
-int read_write_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
-                       int64_t now) {
+ * known to be lost. Returns OK if nothing prevents it. The caller has brought the owner's holds up to date. */
+int read_write_upgrade(const struct resource *resource, uint8_t lock_kind, uint64_t owner) {
     if (lock_kind != REDLATCH_WRITE || resource_live_hold_of(resource, REDLATCH_WRITE, owner)) {
         return REDLATCH_OK;
     }
-    const struct hold *hold = hold_of_owner(engine, resource, REDLATCH_READ, owner, now);
-    if (!hold || hold->stage == HOLD_RELEASING || (hold->stage == HOLD_ALIVE && hold_count_left(hold) == 0)) {
-        return REDLATCH_OK;
+    const struct hold *hold = resource_hold_of(resource, REDLATCH_READ, owner);
+    if (hold && hold->stage == HOLD_GONE) {
+        return REDLATCH_LOST;
     }
-    return hold->stage == HOLD_GONE ? REDLATCH_LOST : REDLATCH_WOULD_DEADLOCK;
+    return hold && hold_count_left(hold) > 0 ? REDLATCH_WOULD_DEADLOCK : REDLATCH_OK;
 }

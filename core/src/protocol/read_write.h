@@ -6,7 +6,6 @@
 #include "engine.h"
 
 void read_write_begin(struct engine *engine, struct operation *operation, int64_t now);
-int read_write_upgrade(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t owner,
-                       int64_t now);
+int read_write_upgrade(const struct resource *resource, uint8_t lock_kind, uint64_t owner);
 
 #endif

@@ -91,7 +91,7 @@ void set_acquire_begin(struct engine *engine, struct operation *operation, int64
             set_end(engine, operation, REDLATCH_ALREADY_HELD, now);
             return;
         }
-        int reads = read_write_upgrade(engine, member->resource, member->lock_kind, operation->owner, now);
+        int reads = read_write_upgrade(member->resource, member->lock_kind, operation->owner);
         if (reads != REDLATCH_OK) {
             const struct hold *read = resource_hold_of(member->resource, REDLATCH_READ, operation->owner);
             operation->reason = read ? read->reason : REDLATCH_REASON_NONE;

@@ -137,15 +137,6 @@ static int freed(struct engine *engine, struct command *command, const struct en
     return found > 0 || resolved ? REDLATCH_OK : note_lost(command, reason);
 }
 
-/* Before the reply about a name whose hold goes on is taken: the hold may be lost, and may be forgotten by that. */
-static void check_hold(struct engine *engine, const struct entry *entry, int64_t found, int64_t now) {
-    if (entry->hold && found == 0) {
-        hold_lose(engine, entry->hold, REDLATCH_REASON_MISSING, now);
-    } else if (entry->hold) {
-        hold_check_deadline(engine, entry->hold, now);
-    }
-}
-
 /* The reply about a name whose hold goes on. */
 static int lowered(struct engine *engine, const struct command *command, const struct entry *entry, int64_t now) {
     struct hold *hold = entry->hold;
@@ -194,7 +185,7 @@ static void give_up(struct engine *engine, struct command *command, int status, 
         hold_arm(engine, hold);
         hold_command_done(engine, hold, now);
     }
-    command->operation = NULL; /* not before: a release that somebody waited for does not count for the caller */
+    command->operation = NULL; /* not before: without it the release would count as one in the background */
 }
 
 static void error_received(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
@@ -235,11 +226,12 @@ void set_release_replied(struct engine *engine, struct command *command, const s
     int status = command->operation ? command->operation->verdict : REDLATCH_OK;
     for (uint32_t i = 0; i < command->entry_count; i++) {
         int64_t found = found_of(reply, i);
-        if (command->entries->entry[i].count > 0) {
-            check_hold(engine, &command->entries->entry[i], found, now);
+        struct entry *current = &command->entries->entry[i];
+        if (current->hold && current->count > 0) {
+            hold_check_found(engine, current->hold, found, now);
         }
-        struct entry entry = command->entries->entry[i];
-        command->entries->entry[i].hold = NULL;
+        struct entry entry = *current;
+        current->hold = NULL;
         int outcome = entry.count == 0 ? freed(engine, command, &entry, found, now)
                                        : lowered(engine, command, &entry, now);
         status = worse(status, outcome);
