@@ -153,7 +153,7 @@ STAGES = [
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           # Under a sanitizer, tests that measure or repeat a thousand times show nothing more; they are in e2e.
           + f" && REDLATCH_TEST_COMMAND=$PWD/build/address/bin/redlatch {PYTEST} -n 3"
-          + " tests/e2e/test_9[2-4]_*.py tests/e2e/test_95_completions.py tests/e2e/test_96_read_write_run.py"
+          + " tests/e2e/test_9[2-4]_*.py tests/e2e/test_95_completions.py"
           + " -k 'not slowest_command and not fifty_processes'"
           # The time of a start is printed, not judged.
           + f" && {PYTHON} tests/bench/run.py --only S1 --quick", ("address",)),

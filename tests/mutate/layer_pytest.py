@@ -22,7 +22,7 @@ TARGETS = {"python": ["redlatch_python", "redlatch_python_package"], "lua": ["re
            "command": ["redlatch_cli"]}
 # The end-to-end tests of an area: for the core all, for Python all except those of the others.
 E2E = {"lua": ("test_95_lua*.py", "test_95_pages.py"),
-       "command": ("test_9[2346]_*.py", "test_95_completions.py", "test_95_pages.py")}
+       "command": ("test_9[234]_*.py", "test_95_completions.py", "test_95_pages.py", "test_97_cluster_command.py")}
 NOT_OF_PYTHON = ("test_95_lua*.py", *E2E["command"][:2])
 LUA_FIRST = "lua5.4"
 # The build in which the command and the C of the bindings have the sanitizers, which notice leaks and uses after free.

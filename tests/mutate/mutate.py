@@ -44,7 +44,7 @@ def arguments(words: List[str]) -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=50, help="how many mutants are drawn (50)")
     parser.add_argument("--seed", default="1", help="decides which are drawn (1)")
     parser.add_argument("--final", action="store_true",
-                        help="the seed is the last commit that changed tests/, and the goal of each area is judged")
+                        help="the seed is the last commit that changed tests, and the goal of each area is judged")
     parser.add_argument("--files", action="append", default=[], metavar="GLOB", help="only of these files")
     parser.add_argument("--areas", default="", help=f"only of these: {','.join(AREAS)}")
     parser.add_argument("--layers", default="", help=f"asks only these: {','.join(layer.name for layer in LAYERS)}")
@@ -62,7 +62,7 @@ def arguments(words: List[str]) -> argparse.Namespace:
             if name not in known:
                 parser.error(f"'{name}' is none of {', '.join(known)}")
     if options.final:
-        command = ["git", "log", "-1", "--format=%H", "--", "tests"]
+        command = ["git", "log", "-1", "--format=%H", "--", "tests", ":(exclude)tests/*/recorded"]
         options.seed = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     return options
 

@@ -18,7 +18,7 @@ from compare import DIFFERS, NO_CODE, SAME_CODE, Comparer
 from coverage_map import RECORDER
 from draw import order_of, shares
 from equivalents import entry_text, parse, read, stale
-from layer_pytest import Conformance, Python
+from layer_pytest import Conformance, EndToEnd, Python
 from mutants import Mutant, all_mutants, mutants_of
 from mutate import Run, arguments
 from processes import Command, Group
@@ -57,6 +57,15 @@ def test_without_a_mutant_only_what_the_areas_need_is_run(tmp_path: Path, areas:
     batches = Conformance(Worktree(tmp_path), 2, requested).batches(None)
     assert [batch.commands[0].name for batch in batches] == [f"traces {driver}" for driver in drivers]
     assert not Python(Worktree(tmp_path / "other"), 2, requested).requested - {"python"}
+
+
+def test_only_tests_of_lua_and_of_the_command_are_left_out_for_python(tmp_path: Path) -> None:
+    tree = Worktree(tmp_path)
+    (tree.path / "tests").symlink_to(ROOT / "tests")
+    known = set(EndToEnd(tree, 2, frozenset({"python"})).files("python"))
+    left_out = {path for path in (ROOT / "tests/e2e").glob("test_*.py") if f"tests/e2e/{path.name}" not in known}
+    others = ("support.lua_programs import", "support.shell import")
+    assert left_out and all(any(word in path.read_text(encoding="utf-8") for word in others) for path in left_out)
 
 
 def test_the_same_mistake_twice_has_two_keys() -> None:
