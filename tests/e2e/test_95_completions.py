@@ -22,6 +22,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "build" / "core" / "cli" / "compl
 TLS = ["--tls-ca-file", "--tls-ca-dir", "--tls-cert-file", "--tls-key-file", "--tls-server-name", "--tls-verify",
        "--tls-min-version"]
 UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
+KINDS_OF_ACQUIRE = ["mutex", "fenced", "fair", "spin", "read", "write", "plain", "permit-semaphore"]
 
 
 def output_of(server: RedisServer, *command: str, **more: str) -> List[str]:
@@ -72,6 +73,7 @@ def test_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "run", "-w", "5", "ord") == locks
     assert in_bash(server, "redlatch", "elect", "--l") == ["--lease", "--label"]
     assert in_bash(server, "redlatch", "elect", "--kind", "") == ["mutex", "fenced", "fair"]
+    assert in_bash(server, "redlatch", "acquire", "--kind", "") == KINDS_OF_ACQUIRE
     assert "printf" in in_bash(server, "redlatch", "run", "-n", "orders:1", "--", "print")
 
 
@@ -79,6 +81,7 @@ def test_fish(server: RedisServer, locks: List[str]) -> None:
     assert in_fish(server, "redlatch un") == ["unlock"]
     assert in_fish(server, "redlatch show ord") == locks
     assert in_fish(server, "redlatch unlock --f") == ["--force"]
+    assert sorted(in_fish(server, "redlatch acquire --kind ")) == sorted(KINDS_OF_ACQUIRE)
 
 
 def test_zsh(server: RedisServer, locks: List[str]) -> None:

@@ -58,7 +58,7 @@ _redlatch() {
         local kinds='@KINDS_OF_RUN@'
         [ "$command" = wait ] && kinds='semaphore permit-semaphore latch'
         [ "$command" = elect ] && kinds='mutex fenced fair'
-        [ "$command" = acquire ] && kinds=${kinds/ semaphore / }
+        [ "$command" = acquire ] && kinds='@KINDS_OF_ACQUIRE@'
         mapfile -t COMPREPLY < <(compgen -W "$kinds" -- "$word")
         return
         ;;

@@ -44,7 +44,7 @@ complete -c redlatch -n "__fish_seen_subcommand_from unlock extend release" -l o
 complete -c redlatch -n "__fish_seen_subcommand_from unlock" -s y -l yes -d 'Do not ask'
 complete -c redlatch -n "__fish_seen_subcommand_from run wait acquire doctor" -s q -l quiet -d 'Print less'
 complete -c redlatch -n "__fish_seen_subcommand_from acquire extend" -l lease -x -d 'How long the lock stays'
-complete -c redlatch -n "__fish_seen_subcommand_from acquire" -l kind -x -a 'mutex fenced fair spin plain read write permit-semaphore' -d 'The kind of lock'
+complete -c redlatch -n "__fish_seen_subcommand_from acquire" -l kind -x -a '@KINDS_OF_ACQUIRE@' -d 'The kind of lock'
 complete -c redlatch -n "__fish_seen_subcommand_from list" -l wide -d 'With the node of each lock'
 complete -c redlatch -n "__fish_seen_subcommand_from show" -l mine -d 'What the surrounding run holds'
 complete -c redlatch -n "__fish_seen_subcommand_from unlock" -l force -d 'Whoever holds it'
