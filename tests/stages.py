@@ -42,7 +42,8 @@ CONFORMANCE = f"{PYTEST} -n 4 --dist worksteal tests/conformance"
 # The traces with the C driver of the build that REDLATCH_BUILD names.
 C_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and c-'"
 # The traces with the drivers that run under a sanitizer: the C core in its own program, in Python and in Lua.
-WATCHED_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python- or lua5.1- or lua5.4-)'"
+WATCHED = "test_trace and (c- or python- or lua5.1- or lua5.4-)"
+WATCHED_TRACES = f"{CONFORMANCE}/test_traces.py -k '{WATCHED}'"
 # The tests that reach system calls: the unit tests, and the scenes without the one that measures memory for half a
 # minute.
 SYSTEM_TESTS = sorted(path.stem for folder, names in (("unit", "test_*.c"), ("e2e/programs", "scenes_*.c"))
@@ -124,13 +125,13 @@ STAGES = [
                               "unit_tests redlatch_sim redlatch_python redlatch_python_package")
           + " && find build/coverage -name '*.gcda' -delete"
           + " && build/coverage/tests/redlatch_sim --seeds 100"
-          + f" && {unit_tests('build/coverage')} --exclude-regex '^scenes_resources$'"
+          + f" && {unit_tests('build/coverage')} --exclude-regex '^(scenes_resources|test_script_cases)$'"
           # End-to-end tests only of what no other test covers. All of them would add a hundredth of the lines, and take
           # five times as long as the whole stage.
           + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls*.py"
           " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py"
           " -k 'not lua and not command'"
-          + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and (c- or python-)'"
+          + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and c-'"
           + f" && {GCOVR} build/coverage", ("build",)),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")
@@ -148,7 +149,8 @@ STAGES = [
     Stage("model", f"{PYTHON} tests/with_redis.py build/tests/model_check SOCKET 200000 1"
                    " $(ls build/scripts/*.lua | grep -v /inspect)", ("build",)),
     Stage("python", f"{PYTEST} tests/python", ("build",)),
-    Stage("conformance", CONFORMANCE, ("build",)),
+    # By the other drivers, with the build that is installed; and the tests of the runner.
+    Stage("conformance", f"{CONFORMANCE} -k 'not ({WATCHED})'", ("build",)),
     Stage("leaks", f"{PYTEST} tests/e2e/leaks_of_lua.py", ("build",)),
     Stage("command", variant("address", "-DREDLATCH_SANITIZE=address,undefined", "redlatch_cli")
           # Under a sanitizer, tests that measure or repeat a thousand times show nothing more; they are in e2e.
