@@ -1,6 +1,6 @@
 /* Each script does the same on the same random keys as when its results were recorded: its reply, the contents and TTLs
- * of all keys, and what it publishes, also where access rules refuse one of its commands. Whatever was recorded, each
- * error must be one that clients know, and must leave all keys as they were.
+ * of all keys, and what it publishes, also where access rules refuse one of its commands and where the server is out of
+ * memory. Whatever was recorded, each error must be one that clients know, and must leave all keys as they were.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   test_script_cases [FILE]           compares with recorded results; without FILE with tests/scripts/expected.txt
@@ -21,8 +21,9 @@
 #define EXPECTED_RESULTS "expected.txt"
 #endif
 
-/* In one of MUTED_EVERY cases PUBLISH is refused. That is no reason to keep a lock: what was written stays. */
-enum { CASES = 2000, KEYS_MAX = 64, MUTED_EVERY = 16 };
+/* In one of MUTED_EVERY cases PUBLISH is refused. That is no reason to keep a lock: what was written stays. In one of
+ * EACH_COMMAND_EVERY cases each command of the script is refused, one after the other. */
+enum { CASES = 2000, KEYS_MAX = 64, MUTED_EVERY = 16, EACH_COMMAND_EVERY = 8 };
 
 static struct {
     struct script_set scripts;
@@ -33,6 +34,8 @@ static struct {
 
 /* Commands that scripts can do without, because other servers lack or refuse them. */
 static const char *const dispensable_commands[] = {"hrandfield", "memory"};
+static const char publish_command[] = "publish";
+static const char out_of_memory[] = "memory of the server";
 
 /* The size of the channel's name decides how many subscribers there are, so that their number in a reply is tested. */
 static int publish(void *context, bool sharded, struct redis_text channel, struct redis_text message) {
@@ -92,11 +95,15 @@ static char *text_of_keys(struct keyspace *keyspace) {
     return text;
 }
 
-/* Runs the script of a call, for a user who may not use the command `without`, if it is not NULL. */
+/* Runs the script of a call: for a user who may not use the command `without`, if it is one; or on a server that is out
+ * of memory. */
 static void run(enum script_id script, const struct script_call *call, const char *without, struct keyspace *keyspace,
                 struct redis_reply *reply_out) {
     size_t argument_count = call->count - call->key_count;
-    if (without) {
+    if (without == out_of_memory) {
+        script_set_run(&rig.scripts, script, REFUSE_MEMORY, keyspace, call->words, call->key_count, argument_count,
+                       reply_out);
+    } else if (without) {
         script_set_run_without(&rig.scripts, script, without, keyspace, call->words, call->key_count, argument_count,
                                reply_out);
     } else {
@@ -110,10 +117,10 @@ static void run(enum script_id script, const struct script_call *call, const cha
     }
 }
 
-/* Reports an error that is neither about the type of a key nor about access rules, and an error after which the keys
- * are not as before. */
+/* Reports an error that is not about the type of a key, access rules or memory, and an error after which the keys are
+ * not as before. */
 static void judge(enum script_id script, uint32_t number, const struct redis_reply *reply, bool kept) {
-    static const char *const known[] = {"WRONGTYPE ", "NOPERM ", "ERR ACL failure"};
+    static const char *const known[] = {"WRONGTYPE ", "NOPERM ", "ERR ACL failure", "OOM "};
     bool good = reply->kind != REDIS_ERROR;
     for (size_t i = 0; !good && i < sizeof known / sizeof known[0]; i++) {
         good = strncmp(reply->text, known[i], strlen(known[i])) == 0 && kept;
@@ -125,6 +132,36 @@ static void judge(enum script_id script, uint32_t number, const struct redis_rep
     }
 }
 
+/* Reports each command without which the script is refused after it has written. */
+static void judge_each_command(enum script_id script, uint32_t number, const struct script_call *call,
+                               const struct keyspace *keyspace) {
+    for (size_t i = 0; i < writing_command_count; i++) {
+        char quoted[16];
+        snprintf(quoted, sizeof quoted, "'%s'", writing_commands[i]);
+        if (strstr(scripts_embedded[script].text, quoted) &&
+            refused_script_writes(&rig.scripts, script, keyspace, call->words, call->key_count,
+                                  call->count - call->key_count, writing_commands[i])) {
+            fprintf(stderr, "%s, case %u: it was refused %s and has written\n", scripts_embedded[script].name, number,
+                    quoted);
+            rig.careless++;
+        }
+    }
+}
+
+/* Returns what is refused in a case, NULL for nothing. */
+static const char *draw_refused(struct random_draw *draw, uint32_t number) {
+    if (draw_percent(draw, 15)) {
+        return writing_commands[draw_below(draw, (uint32_t)writing_command_count)];
+    }
+    if (draw_percent(draw, 10)) {
+        return dispensable_commands[draw_below(draw, 2)];
+    }
+    if (number % MUTED_EVERY == 0) {
+        return publish_command;
+    }
+    return draw_percent(draw, 15) ? out_of_memory : NULL;
+}
+
 static void play(FILE *out, enum script_id script, uint32_t number) {
     struct random_draw draw = {(uint64_t)number << 32};
     for (const char *at = scripts_embedded[script].name; *at; at++) {
@@ -134,13 +171,7 @@ static void play(FILE *out, enum script_id script, uint32_t number) {
     struct keyspace *keyspace = keyspace_new();
     keyspace_set_time(keyspace, STATE_NOW);
     script_call_make(&draw, script, keyspace, &call);
-    bool refused = draw_percent(&draw, 15);
-    const char *without = refused ? writing_commands[draw_below(&draw, (uint32_t)writing_command_count)] : NULL;
-    if (!refused && draw_percent(&draw, 10)) {
-        without = dispensable_commands[draw_below(&draw, 2)];
-    }
-    bool muted = !without && number % MUTED_EVERY == 0;
-    without = muted ? "publish" : without;
+    const char *without = draw_refused(&draw, number);
     char *before = text_of_keys(keyspace);
     fprintf(out, "case %u:", number);
     show_call(out, &call, without);
@@ -148,11 +179,16 @@ static void play(FILE *out, enum script_id script, uint32_t number) {
     keyspace_on_publish(keyspace, publish, NULL);
     rig.published = out;
     rig.notified = 0;
+    if (number % EACH_COMMAND_EVERY == 0) {
+        judge_each_command(script, number, &call, keyspace);
+    }
     struct redis_reply reply = {.kind = REDIS_NIL};
     run(script, &call, without, keyspace, &reply);
     char *after = text_of_keys(keyspace);
-    bool leaves = muted || script == SCRIPT_RELEASE_FAIR; /* it leaves the server queue, whatever the lock has become */
-    judge(script, number, &reply, leaves || (rig.notified == 0 && strcmp(before, after) == 0));
+    /* One leaves the server queue, whatever the lock has become. The other releases all members that it can. */
+    bool goes_on = without == publish_command || script == SCRIPT_RELEASE_FAIR ||
+                   (without == out_of_memory && script == SCRIPT_RELEASE_MANY);
+    judge(script, number, &reply, goes_on || (rig.notified == 0 && strcmp(before, after) == 0));
     fprintf(out, "reply ");
     redis_reply_print(out, &reply);
     fprintf(out, "\n%s", after);
