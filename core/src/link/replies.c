@@ -181,10 +181,10 @@ static int find_long_string(struct replies *replies, size_t size_max) {
     while (at < size && at < STRING_LINE_MAX - 2 && line[at] >= '0' && line[at] <= '9') {
         length = 10 * length + (size_t)(line[at++] - '0');
     }
-    if (size < at + 2 && at < STRING_LINE_MAX - 2) {
+    if (size < at + 2) {
         return REDLATCH_AGAIN;
     }
-    if (length <= size_max || length > SKIPPED_SIZE_MAX || size < at + 2 || memcmp(line + at, "\r\n", 2) != 0) {
+    if (length <= size_max || length > SKIPPED_SIZE_MAX || memcmp(line + at, "\r\n", 2) != 0) {
         return REDLATCH_OK; /* left to the parser */
     }
     replies->skipping = true;
