@@ -17,6 +17,7 @@ void busy_poll_init(struct busy_poll *busy_poll) {
     busy_poll->poll_time = 30;
     busy_poll->sleep_time = 60;
     busy_poll->turns = TRY_EVERY;
+    busy_poll->failures = 0;
 }
 
 static bool poll_is_quicker(const struct busy_poll *busy_poll) {
