@@ -1,23 +1,34 @@
-/* Opens clients of sentinels and of TLS, and lets clients search, again and again. In the n-th run the n-th allocation
- * fails, until a run has no failure. The status must say so, and nothing may leak.
+/* Opens clients of sentinels and of TLS, lets clients search, and makes them anew after a fork, again and again. In the
+ * n-th run the n-th allocation fails, until a run has no failure. The status must say so, and nothing may leak.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "client_lock.h"
 #include "failing_allocation.h"
 #include "fake_server.h"
 #include "find_server.h"
 #include "handles.h"
+#include "reopen.h"
 #include "unit.h"
 
 enum { RUNS_MAX = 500 };
+
+/* It rises when a descriptor leaks. */
+static int lowest_free_descriptor(void) {
+    int fd = dup(STDERR_FILENO);
+    close(fd);
+    return fd;
+}
 
 static int open_client(const char *url, redlatch_client **handle_out) {
     redlatch_client_options options;
     *handle_out = NULL;
     CHECK_EQ_INT(redlatch_client_options_init(&options, sizeof options), REDLATCH_OK);
     options.lazy = 1;
-    options.sentinel_username = "other";
+    options.sentinel_username = strstr(url, "sentinel") ? "other" : NULL;
     options.tls_min_version = strstr(url, "rediss") ? "1.3" : NULL;
     return redlatch_client_open(url, &options, handle_out);
 }
@@ -26,12 +37,14 @@ static int open_client(const char *url, redlatch_client **handle_out) {
  * whether one failed. */
 static bool open_with_failure(const char *url, int usual, int n) {
     redlatch_client *handle;
+    int descriptor = lowest_free_descriptor();
     failing_arm(n);
     int status = open_client(url, &handle);
     bool failed = failing_disarm();
     CHECK_EQ_INT(status, failed ? REDLATCH_NO_MEMORY : usual);
     CHECK_EQ_INT(handle != NULL, status == REDLATCH_OK);
     redlatch_client_free(handle);
+    CHECK_EQ_INT(lowest_free_descriptor(), descriptor);
     return failed;
 }
 
@@ -74,6 +87,45 @@ static void clients_over_tls(void) {
     CHECK(usual == REDLATCH_OK || usual == REDLATCH_UNSUPPORTED);
     redlatch_client_free(handle);
     CHECK(runs_until_all_is_well(url, usual) > 10);
+}
+
+/* In the child of a fork, whose parent holds a lock. A client that could not be made anew is made by the next call. */
+static void make_anew_with_failures(struct redlatch_lock *lock) {
+    struct client *client = lock->client;
+    int failures = 0;
+    for (bool failed = true; failed && failures < RUNS_MAX; failures += failed) {
+        int descriptor = lowest_free_descriptor();
+        struct hold *hold = calloc(1, sizeof *hold);
+        *hold = (struct hold){.resource = lock->resource, .lock_kind = REDLATCH_MUTEX, .owner = 1};
+        lock->resource->holds = hold;
+        failing_arm(failures + 1);
+        int status = client_reopen(client);
+        failed = failing_disarm();
+        CHECK_EQ_INT(status, failed ? REDLATCH_NO_MEMORY : REDLATCH_OK);
+        CHECK(!failed || lowest_free_descriptor() <= descriptor);
+    }
+    CHECK(failures > 0 && failures < RUNS_MAX);
+}
+
+static void clients_after_a_fork(void) {
+    static const char *const urls[] = {"redis://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/orders",
+                                       "redis+cluster://127.0.0.1:1"};
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        redlatch_client *handle;
+        redlatch_lock *lock;
+        CHECK_EQ_INT(open_client(urls[i], &handle), REDLATCH_OK);
+        CHECK_EQ_INT(redlatch_lock_new(handle, REDLATCH_MUTEX, "x", 1, NULL, &lock), REDLATCH_OK);
+        pid_t child = fork();
+        if (child == 0) {
+            make_anew_with_failures(lock);
+            _exit(atomic_load(&unit_failed_checks) != 0);
+        }
+        int how = -1;
+        CHECK(child > 0 && waitpid(child, &how, 0) == child);
+        CHECK_EQ_INT(how, 0);
+        redlatch_lock_free(lock);
+        redlatch_client_free(handle);
+    }
 }
 
 /* A sentinel is reached, but there is no memory for the question. The search says so. */
@@ -159,6 +211,7 @@ static void topologies_of_a_cluster(void) {
 int main(void) {
     RUN(clients_of_sentinels);
     RUN(clients_over_tls);
+    RUN(clients_after_a_fork);
     RUN(questions_to_a_sentinel);
     RUN(topologies_of_a_cluster);
     return unit_done();
