@@ -4,6 +4,7 @@
 local core = require "redlatch.core"
 local election = require "redlatch.election"
 local event = require "redlatch.event"
+local keys = require "redlatch.keys"
 local latch = require "redlatch.latch"
 local lock = require "redlatch.lock"
 local methods = require "redlatch.methods"
@@ -266,7 +267,7 @@ function Client:stats()
         return outcome.failure(status, record)
     end
     local stats = {}
-    for name in pairs(getmetatable(record)[".get"]) do
+    for _, name in ipairs(keys(getmetatable(record)[".get"])) do
         stats[name] = record[name]
     end
     stats.struct_size, stats.reserved = nil, nil

@@ -3,6 +3,7 @@
 
 local core = require "redlatch.core"
 local hold = require "redlatch.hold"
+local keys = require "redlatch.keys"
 local methods = require "redlatch.methods"
 local options = require "redlatch.options"
 local outcome = require "redlatch.outcome"
@@ -81,11 +82,11 @@ local SETTINGS = {
 -- Returns the options of a kind of lock.
 local function of_lock(kind)
     local known = {}
-    for name in pairs(OF_EVERY_LOCK) do
+    for _, name in ipairs(keys(OF_EVERY_LOCK)) do
         known[name] = true
     end
-    for name, setting in pairs(SETTINGS) do
-        known[name] = known[name] or setting[kind]
+    for _, name in ipairs(keys(SETTINGS)) do
+        known[name] = known[name] or SETTINGS[name][kind]
     end
     return known
 end
@@ -103,10 +104,10 @@ local function record_of(given)
     if given.confirm_release ~= nil then
         record.confirm_release = options.flag(given.confirm_release, "confirm_release")
     end
-    for setting, value in pairs(given) do
+    for _, setting in ipairs(keys(given)) do
         local known = SETTINGS[setting]
         if known then
-            record[known.field or setting] = known.fits(value, setting)
+            record[known.field or setting] = known.fits(given[setting], setting)
         end
     end
     return record
@@ -159,8 +160,8 @@ local function shared_of(client, kind, name, given, values)
 end
 
 local function check_same(record, of_other)
-    for setting, known in pairs(SETTINGS) do
-        local field = known.field or setting
+    for _, setting in ipairs(keys(SETTINGS)) do
+        local field = SETTINGS[setting].field or setting
         if record[field] ~= of_other[field] then
             outcome.misuse("%s differs from that of another lock object with this name and owner; expected the same",
                 setting)

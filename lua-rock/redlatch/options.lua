@@ -3,6 +3,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
+local keys = require "redlatch.keys"
 local outcome = require "redlatch.outcome"
 
 local options = {}
@@ -147,7 +148,7 @@ function options.check_list(list, item, expected)
         misuse("%ss are %s, a %s; expected a list of %s", item, shown(list), type(list), expected)
     end
     local last
-    for place in pairs(list) do
+    for _, place in ipairs(keys(list)) do
         if type(place) == "number" then
             last = math.max(last or place, place)
         end
@@ -186,12 +187,9 @@ end
 ---@param known table<string, any>
 function options.check_known(given, known)
     given = options.check_table(given)
-    for name in pairs(given) do
+    for _, name in ipairs(keys(given)) do
         if not known[name] then
-            local names = {}
-            for each in pairs(known) do
-                names[#names + 1] = each
-            end
+            local names = keys(known)
             table.sort(names)
             misuse("there is no option %s; known are %s", shown(name), table.concat(names, ", "))
         end
@@ -281,8 +279,8 @@ local OF_CLIENT = {
 
 -- Writes options into the core's record. An option that is itself a table of options (`tuning`) fills the same record.
 local function fill(record, given, known)
-    for name, value in pairs(given) do
-        local fit = known[name](value, name)
+    for _, name in ipairs(keys(given)) do
+        local fit = known[name](given[name], name)
         if type(fit) == "table" then
             fill(record, fit, OF_TUNING)
         else

@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 
 local core = require "redlatch.core"
+local keys = require "redlatch.keys"
 local lock = require "redlatch.lock"
 local options = require "redlatch.options"
 
@@ -18,8 +19,9 @@ local read_write = {}
 -- Both locks have one owner: the given one, or a new table that no other lock has.
 function read_write.new(client, name, given)
     local shared = {owner = {}}
-    for option, value in pairs(options.check_table(given)) do
-        shared[option] = value
+    given = options.check_table(given)
+    for _, option in ipairs(keys(given)) do
+        shared[option] = given[option]
     end
     return setmetatable({
         read = lock.new(client, core.READ, name, shared),

@@ -13,6 +13,10 @@ local cjson = require "cjson"
 local redlatch = require "redlatch"
 local uv = require "luv"
 
+if jit then
+    jit.off(true, true) -- the library is compiled, but not this file: redlatch/keys.lua says why
+end
+
 local asynchronous = arg[1] == "asynchronous"
 
 local clients = {}

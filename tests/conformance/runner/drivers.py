@@ -47,6 +47,10 @@ class Driver:
         return self.says.get(status, frozenset({status}))
 
 
+# LuaJIT compiles code that runs for the second time, so that what it makes of the library is tested.
+COMPILES_AT_ONCE = {"luajit": ("-Ohotloop=1", "-Ohotexit=1")}
+
+
 def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
     """A Lua interpreter with this tree's wrapper and the build's module for Lua `version`.
     A Lua actor is an owner of lock objects: when the last of them is collected, its holds are released. A composite
@@ -54,7 +58,8 @@ def lua_driver(interpreter: str, version: str, *arguments: str) -> Driver:
     rock, modules = ROOT / "lua-rock", build_folder() / "lua" / f"lua{version}"
     paths = {"LUA_PATH": f"{rock}/?.lua;{rock}/?/init.lua;;", "LUA_CPATH": f"{modules}/?.so;;", "LUA_INIT": ""}
     environment = {**paths, **preload()}
-    command = [interpreter, str(FOLDER / "drivers" / "lua_driver.lua"), *arguments]
+    options = COMPILES_AT_ONCE.get(interpreter, ())
+    command = [interpreter, *options, str(FOLDER / "drivers" / "lua_driver.lua"), *arguments]
     return Driver(
         "-".join([interpreter, *arguments]), command, frozenset({"free.owner=actor", "member.held"}), environment
     )
