@@ -435,8 +435,7 @@ static void other_settlements(void) {
     check_resolution("+OK\r\n-NOPERM no\r\n" INFO, "+OK\r\n-NOPERM no\r\n" INFO_RESTARTED, RESOLVED_BY_RESTART);
 }
 
-/* If everything sent over the old connection was answered, nothing is in doubt, even if that connection may not be
- * killed. */
+/* If everything sent over the old connection was answered, nothing is in doubt, whether it may be killed or not. */
 static void what_awaited_no_reply_is_resolved(void) {
     static const struct {
         const char *second;
@@ -465,9 +464,11 @@ static void what_worked_is_made_again_at_once(void) {
         begin(false);
         connection.down_since = 1; /* earlier attempts failed */
         connection.pause_ms = 40;
+        connection.resolution = RESOLVED_BY_RESTART; /* of an earlier connection */
         dial();
         fake_say(&server, "+OK\r\n:42\r\n" INFO);
         CHECK_EQ_INT(outcome(), REDLATCH_OK);
+        CHECK_EQ_INT(connection.resolution, RESOLVED_BY_KILL);
         connection.served = cases[i].served;
         int64_t now = connection.ready_at + cases[i].lasted;
         connection_fail(&connection, "the test says so", now);

@@ -167,6 +167,29 @@ static void a_try_ends_when_nodes_do_not_agree(void) {
     RIG_CLOSE();
 }
 
+static void a_renewal_is_redirected_anew_after_its_connection_broke(void) {
+    rig_open_cluster();
+    struct pipeline *pipeline = &first->pipelines[PIPELINE_BACKGROUND];
+    rig_acquire("a", 1);
+    send_to(first, PIPELINE);
+    rig_nil(PIPELINE);
+    rig_pass(RIG_LEASE_MS / 3 * MILLISECOND);
+    for (uint32_t i = 0; i <= rig.batches; i++) { /* until the first batch is used again */
+        int count = 0;
+        while (send_to(first, PIPELINE_BACKGROUND) && engine_redirected(&rig.engine, pipeline, rig.now)) {
+            rig_turn();
+            count++;
+        }
+        CHECK_EQ_INT(count, 8);
+        rig_lost(PIPELINE_BACKGROUND);
+        rig_ready(PIPELINE_BACKGROUND, RESOLVED_BY_KILL);
+        rig_pass(0);
+    }
+    rig_drain_background();
+    end_at(first, "a", 1);
+    RIG_CLOSE();
+}
+
 static void a_waiter_waits_until_nodes_agree(void) {
     rig_open_cluster();
     struct call *call = rig_acquire("a", 1);
@@ -440,6 +463,7 @@ int main(void) {
     RUN(a_hand_over_is_redirected);
     RUN(a_hand_over_to_nobody_becomes_a_release);
     RUN(a_try_ends_when_nodes_do_not_agree);
+    RUN(a_renewal_is_redirected_anew_after_its_connection_broke);
     RUN(a_waiter_waits_until_nodes_agree);
     RUN(a_release_is_repeated_until_nodes_agree);
     RUN(questions_end_when_nodes_do_not_agree);

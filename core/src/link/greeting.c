@@ -27,6 +27,8 @@ int greeting_begin(struct connection *connection) {
     connection->step_count = 0;
     connection->server_id = 0;
     connection->run_id[0] = '\0';
+    connection->replication_id[0] = '\0';
+    connection->resolution = RESOLVED_BY_KILL;
     connection->has_sharding = false;
     bool replied = true;
     if (credentials_are_given(settings->credentials)) {

@@ -99,6 +99,7 @@ static struct command *open_batch(struct engine *engine, const struct hold *hold
     command->was_sent = false;
     command->repeated = false;
     command->as_text = false;
+    command->redirections = 0;
     command->resource = NULL;
     command->server = server_of(engine, hold->resource);
     push_command(engine, command);

@@ -71,6 +71,7 @@ static void begin_background(struct client *client) {
     client->background_alarm = -1;
     client->alarm_at = NEVER;
     client->background_wakes_at = 0;
+    client->unread_until = 0;
 }
 
 void client_make_blank(struct client *client, const struct engine_settings *settings, const char *uuid, uint64_t random,
@@ -93,7 +94,6 @@ void client_make_blank(struct client *client, const struct engine_settings *sett
     client->cluster = NULL;
     client->connection_settings.uri = &client->uri;
     client->connection_settings.master_only = false;
-    client->host_watch.lookup = NULL;
     memset(&client->node, 0, sizeof client->node);
     engine_init(&client->engine, &client->node.server, settings, uuid, random);
     client->engine.last_id = last_id;

@@ -37,6 +37,7 @@ void subrequest_start(struct subrequest *subrequest, struct client *client, cons
     subrequest->active = false;
     subrequest->deadline = 0;
     subrequest->count = 0;
+    subrequest->member = 0;
     subrequest->status = client_enter(client);
     if (subrequest->status != REDLATCH_OK) {
         return;

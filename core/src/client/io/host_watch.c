@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "host_watch.h"
 
+#include <string.h>
+
 #include "client.h"
 #include "pipeline_io.h"
 #include "planted.h"
@@ -15,6 +17,7 @@ static const int64_t RECONNECT_PAUSE = SECOND;
 void host_watch_init(struct client *client, int64_t interval) {
     struct host_watch *watch = &client->host_watch;
     struct addresses numeric;
+    memset(watch, 0, sizeof *watch);
     watch->interval = interval;
     watch->by_search = client->uri.servers.count > 0 && !client->uri.service;
     watch->by_name = client->uri.servers.count == 0 && !resolve_at_once(&client->uri, &numeric);
