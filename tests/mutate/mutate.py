@@ -62,7 +62,7 @@ def arguments(words: List[str]) -> argparse.Namespace:
             if name not in known:
                 parser.error(f"'{name}' is none of {', '.join(known)}")
     if options.final:
-        command = ["git", "log", "-1", "--format=%H", "--", "tests", ":(exclude)tests/*/recorded"]
+        command = ["git", "log", "-1", "--format=%H", "--", "tests", ":(exclude)tests/*/recorded/*"]
         options.seed = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     return options
 

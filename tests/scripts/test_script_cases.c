@@ -22,7 +22,7 @@
 #endif
 
 /* In one of MUTED_EVERY cases PUBLISH is refused. That is no reason to keep a lock: what was written stays. In one of
- * EACH_COMMAND_EVERY cases each command of the script is refused, one after the other. */
+ * EACH_COMMAND_EVERY cases each of the script's commands that write is refused, one after the other. */
 enum { CASES = 2000, KEYS_MAX = 64, MUTED_EVERY = 16, EACH_COMMAND_EVERY = 8 };
 
 static struct {
