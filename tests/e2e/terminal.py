@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import uuid
+from contextlib import suppress
+from pathlib import Path
 from typing import Dict, Optional
 
 from support import RedisServer, wait_until
@@ -49,5 +53,11 @@ class Terminal:
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
 
     def close(self) -> None:
-        """Kills the tmux server with all its processes."""
+        """Kills the tmux server with all its processes: the end of a terminal does not end every program."""
+        question = ["tmux", "-S", self._socket, "display-message", "-p", "#{pane_pid}"]  # nothing, if it has ended
+        session = subprocess.run(question, check=False, capture_output=True, text=True, timeout=20).stdout.strip()
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=False, capture_output=True, timeout=20)
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if status.read_text(encoding="utf-8").rpartition(")")[2].split()[3] == session:
+                    os.kill(int(status.parent.name), signal.SIGKILL)
