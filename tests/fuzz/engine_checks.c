@@ -222,7 +222,8 @@ static void check_hold(const struct hold *hold) {
         const struct operation *operation = container_of(link, struct operation, link);
         MUST(operation->phase == PHASE_WAITING && operation->hold == hold);
     }
-    MUST(waiting == 0 || hold->busy || hold->batch); /* otherwise nothing would let them go on */
+    /* Otherwise nothing would let them go on. */
+    MUST(waiting == 0 || hold->busy || hold->batch || hold->deferred_releases > 0);
 }
 
 /* Checks the queues of losses, and counts the holds that are kept only until their loss is reported. */

@@ -416,7 +416,7 @@ void hold_command_done(struct engine *engine, struct hold *hold, int64_t now) {
     while (!hold->busy && !list_is_empty(&hold->waiting)) {
         struct operation *operation = container_of(list_first(&hold->waiting), struct operation, link);
         if (operation->kind == OPERATION_EXTEND && hold->stage == HOLD_ALIVE && hold->batch) {
-            return;
+            break;
         }
         if (operation->kind == OPERATION_ACQUIRE && hold_count_left(hold) == 0) {
             break;
