@@ -38,6 +38,7 @@ static void pass(int64_t microseconds) {
     for (int i = 0; i < 10000 && engine_next_timer(&rig.engine) <= end; i++) {
         int64_t at = engine_next_timer(&rig.engine);
         rig.now = at > rig.now ? at : rig.now;
+        rig_supply(); /* as the background thread does */
         engine_run_timers(&rig.engine, rig.now);
         rig_turn();
         MUST(engine_next_timer(&rig.engine) > rig.now); /* else a driver would spin */

@@ -222,8 +222,9 @@ static void check_hold(const struct hold *hold) {
         const struct operation *operation = container_of(link, struct operation, link);
         MUST(operation->phase == PHASE_WAITING && operation->hold == hold);
     }
-    /* Otherwise nothing would let them go on. */
-    MUST(waiting == 0 || hold->busy || hold->batch || hold->deferred_releases > 0);
+    /* Otherwise nothing would let them go on. A background release that had no memory is due at the hold's timer. */
+    bool releases_later = hold->stage == HOLD_ALIVE && hold->deferred_releases > 0;
+    MUST(waiting == 0 || hold->busy || hold->batch || releases_later);
 }
 
 /* Checks the queues of losses, and counts the holds that are kept only until their loss is reported. */

@@ -276,10 +276,8 @@ void hold_abort(struct engine *engine, struct operation *operation, int status, 
     struct command *command = operation->command;
     if (operation->phase == PHASE_WAITING) {
         list_remove(&operation->link);
-        if (operation->kind == OPERATION_RELEASE &&
-            hold->deferred_releases != RELEASE_ALL) { /* goes on in the background */
-            hold->deferred_releases++;
-            keep_command_for(operation, hold);
+        if (operation->kind == OPERATION_RELEASE) {
+            hold_release_in_background(engine, operation, hold, now);
         }
         finish(engine, operation, status);
         return;

@@ -408,6 +408,15 @@ void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now
     hold_send(engine, hold, NULL, command);
 }
 
+/* The release of an operation that is given up goes on: at once, or after the hold's command in flight. */
+void hold_release_in_background(struct engine *engine, struct operation *operation, struct hold *hold, int64_t now) {
+    hold->deferred_releases += hold->deferred_releases != RELEASE_ALL;
+    keep_command_for(operation, hold);
+    if (!hold->busy) {
+        hold_release_deferred(engine, hold, now);
+    }
+}
+
 /* The hold's command is done: the operations that waited go on, one at a time. One that waits again does so for another
  * command. It has a higher wait number than all that waited before, and so no second turn here. An acquire that waited
  * begins anew if all other acquires are released. */

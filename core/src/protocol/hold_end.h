@@ -19,6 +19,7 @@ void hold_set_count(struct hold *hold, uint32_t count);
 /* Lowers the hold count of a hold by `hold_count`. A lost hold ends at 0. Returns whether the hold still exists. */
 bool hold_lower_count(struct engine *engine, struct hold *hold, uint32_t hold_count, int64_t now);
 void hold_release_deferred(struct engine *engine, struct hold *hold, int64_t now);
+void hold_release_in_background(struct engine *engine, struct operation *operation, struct hold *hold, int64_t now);
 void hold_release_sent(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void hold_lose(struct engine *engine, struct hold *hold, int reason, int64_t now);
 

@@ -256,11 +256,7 @@ void set_release_abort(struct engine *engine, struct operation *operation, int s
     for (uint32_t i = 0; i < operation->set->count; i++) {
         struct hold *hold = member_hold(&operation->set->members[i], operation->owner);
         if (hold && hold->stage != HOLD_RELEASING) {
-            hold->deferred_releases += hold->deferred_releases != RELEASE_ALL;
-            keep_command_for(operation, hold);
-            if (!hold->busy) {
-                hold_release_deferred(engine, hold, now);
-            }
+            hold_release_in_background(engine, operation, hold, now);
         }
     }
     finish(engine, operation, status);
