@@ -41,7 +41,7 @@ PYTEST = f"{PYTHON} -m pytest --timeout=120 --color=no -q"
 CONFORMANCE = f"{PYTEST} -n 4 --dist worksteal tests/conformance"
 # The traces with the C driver of the build that REDLATCH_BUILD names.
 C_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and c-'"
-# The traces with the drivers that run under a sanitizer: the C core in its own program, in Python and in Lua.
+# The traces with the drivers that run under a sanitizer: the wrappers, and the C core in its own program.
 WATCHED_WRAPPERS = "test_trace and (python- or lua5.1- or lua5.4-)"
 WATCHED_TRACES = f"{CONFORMANCE}/test_traces.py -k 'test_trace and c- or {WATCHED_WRAPPERS}'"
 # The tests that reach system calls: the unit tests, and the scenes without the one that measures memory for half a
@@ -131,7 +131,7 @@ STAGES = [
           + f" && PYTHONPATH=build/coverage/python {PYTEST} -n 3 tests/python tests/e2e/test_87_tls*.py"
           " tests/e2e/test_87_cred*.py tests/e2e/test_89_*.py"
           " -k 'not lua and not command'"
-          + f" && REDLATCH_BUILD=build/coverage {CONFORMANCE}/test_traces.py -k 'test_trace and c-'"
+          + f" && REDLATCH_BUILD=build/coverage {C_TRACES}"
           + f" && {GCOVR} build/coverage", ("build",)),
     Stage("thread", variant("thread", "-DREDLATCH_SANITIZE=thread", "unit_tests")
           + f" && {FIXED_ADDRESSES} " + unit_tests("build/thread")

@@ -79,13 +79,15 @@ local SETTINGS = {
     key_template = {fits = options.bytes, [core.PLAIN] = true},
 }
 
+local SETTING_NAMES = keys(SETTINGS)
+
 -- Returns the options of a kind of lock.
 local function of_lock(kind)
     local known = {}
     for _, name in ipairs(keys(OF_EVERY_LOCK)) do
         known[name] = true
     end
-    for _, name in ipairs(keys(SETTINGS)) do
+    for _, name in ipairs(SETTING_NAMES) do
         known[name] = known[name] or SETTINGS[name][kind]
     end
     return known
@@ -160,7 +162,7 @@ local function shared_of(client, kind, name, given, values)
 end
 
 local function check_same(record, of_other)
-    for _, setting in ipairs(keys(SETTINGS)) do
+    for _, setting in ipairs(SETTING_NAMES) do
         local field = SETTINGS[setting].field or setting
         if record[field] ~= of_other[field] then
             outcome.misuse("%s differs from that of another lock object with this name and owner; expected the same",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Dict, Optional
 
 from support import RedisServer, wait_until
-from support.shell import TIMEOUT, environment
+from support.shell import TIMEOUT, environment, status_of
 
 BASH = ("bash", "--norc", "--noprofile", "-i")
 
@@ -57,7 +57,7 @@ class Terminal:
         question = ["tmux", "-S", self._socket, "display-message", "-p", "#{pane_pid}"]  # nothing, if it has ended
         session = subprocess.run(question, check=False, capture_output=True, text=True, timeout=20).stdout.strip()
         subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=False, capture_output=True, timeout=20)
-        for status in Path("/proc").glob("[0-9]*/stat"):
+        for process in Path("/proc").glob("[0-9]*"):
             with suppress(FileNotFoundError, ProcessLookupError):
-                if status.read_text(encoding="utf-8").rpartition(")")[2].split()[3] == session:
-                    os.kill(int(status.parent.name), signal.SIGKILL)
+                if status_of(int(process.name))[3] == session:
+                    os.kill(int(process.name), signal.SIGKILL)

@@ -17,6 +17,7 @@ import redlatch
 import redlatch.testing.server as server_module
 from redlatch.testing import Server
 from support import wait_until
+from support.shell import is_alive
 
 pytest_plugins = ["pytester"]
 
@@ -156,15 +157,7 @@ def test_a_killed_run_leaves_no_server(pytester: pytest.Pytester) -> None:
         pid = int(process.stdout.readline())
         os.kill(pid, 0)
         process.kill()
-        wait_until(lambda: gone(pid), 10, f"the end of the server, process {pid}")
-
-
-def gone(pid: int) -> bool:
-    """Returns whether a process has ended, even if nobody has waited for it yet."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+        wait_until(lambda: not is_alive(pid), 10, f"the end of the server, process {pid}")
 
 
 def test_two_servers_of_which_the_second_first_tries_the_port_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +172,7 @@ def test_two_servers_of_which_the_second_first_tries_the_port_of_the_other(monke
                     assert not other.lock("orders").state().locked
             pid, folder = second._process.pid if second._process else 0, second._folder
             os.kill(pid, signal.SIGTERM)  # the server may end before it is closed
-    assert gone(pid) and not folder.exists()
+    assert not is_alive(pid) and not folder.exists()
     second.close()
 
 

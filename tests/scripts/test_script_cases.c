@@ -100,15 +100,12 @@ static char *text_of_keys(struct keyspace *keyspace) {
 static void run(enum script_id script, const struct script_call *call, const char *without, struct keyspace *keyspace,
                 struct redis_reply *reply_out) {
     size_t argument_count = call->count - call->key_count;
-    if (without == out_of_memory) {
-        script_set_run(&rig.scripts, script, REFUSE_MEMORY, keyspace, call->words, call->key_count, argument_count,
-                       reply_out);
-    } else if (without) {
+    if (without && without != out_of_memory) {
         script_set_run_without(&rig.scripts, script, without, keyspace, call->words, call->key_count, argument_count,
                                reply_out);
     } else {
-        script_set_run(&rig.scripts, script, REFUSE_NOTHING, keyspace, call->words, call->key_count, argument_count,
-                       reply_out);
+        script_set_run(&rig.scripts, script, without ? REFUSE_MEMORY : REFUSE_NOTHING, keyspace, call->words,
+                       call->key_count, argument_count, reply_out);
     }
     char *place = reply_out->kind == REDIS_ERROR ? strstr(reply_out->text, "script: ") : NULL;
     if (place) { /* the numbers of the script and the line do not matter */

@@ -90,18 +90,22 @@ def pid_of(folder: Path) -> int:
     return int((folder / "pid").read_text())
 
 
+def status_of(pid: int) -> List[str]:
+    """What the system says of a process after its name: its state, parent, process group, session and more."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+
+
 def is_stopped(pid: int) -> bool:
     """Whether a process is stopped, by Ctrl-Z for instance."""
-    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
+    return status_of(pid)[0] == "T"
 
 
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that is dead and not waited for does not."""
     try:
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+        return status_of(pid)[0] not in ("Z", "X")
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
 def shown(server: RedisServer, *arguments: object) -> Any:

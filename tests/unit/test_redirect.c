@@ -5,12 +5,16 @@
 
 static const enum pipeline_role PIPELINE = PIPELINE_CALLERS;
 
-/* A server redirects its oldest command: to the server of its route or, in the function below, to an importer. Both
- * return whether the engine follows. */
-static bool redirected(struct server *server) {
-    bool follows = engine_redirected(&rig.engine, &server->pipelines[PIPELINE], rig.now);
+/* A server redirects the oldest command of a pipeline: to the server of its route or, in the last of these functions,
+ * to an importer. They return whether the engine follows. */
+static bool redirected_on(struct server *server, enum pipeline_role pipeline) {
+    bool follows = engine_redirected(&rig.engine, &server->pipelines[pipeline], rig.now);
     rig_turn();
     return follows;
+}
+
+static bool redirected(struct server *server) {
+    return redirected_on(server, PIPELINE);
 }
 
 static bool redirected_to_importer(struct server *server, struct server *importer) {
@@ -147,9 +151,9 @@ static void a_hand_over_to_nobody_becomes_a_release(void) {
 static const char MOVED[] = "MOVED 1 127.0.0.1:7001";
 
 /* Redirects a command to its own server until the engine gives up. Returns how many redirections it followed. */
-static int redirect_for_ever(struct server *server) {
+static int redirect_for_ever(struct server *server, enum pipeline_role pipeline) {
     int count = 0;
-    while (send_to(server, PIPELINE) && redirected(server)) {
+    while (send_to(server, pipeline) && redirected_on(server, pipeline)) {
         count++;
     }
     return count;
@@ -158,7 +162,7 @@ static int redirect_for_ever(struct server *server) {
 static void a_try_ends_when_nodes_do_not_agree(void) {
     rig_open_cluster();
     struct call *call = rig_try("a", 1);
-    CHECK_EQ_INT(redirect_for_ever(first), 8);
+    CHECK_EQ_INT(redirect_for_ever(first, PIPELINE), 8);
     rig_error(PIPELINE, MOVED);
     CHECK_EQ_INT(call->status, REDLATCH_NOT_WRITABLE);
     CHECK(redlatch_status_is_retryable(call->status));
@@ -169,18 +173,12 @@ static void a_try_ends_when_nodes_do_not_agree(void) {
 
 static void a_renewal_is_redirected_anew_after_its_connection_broke(void) {
     rig_open_cluster();
-    struct pipeline *pipeline = &first->pipelines[PIPELINE_BACKGROUND];
     rig_acquire("a", 1);
     send_to(first, PIPELINE);
     rig_nil(PIPELINE);
     rig_pass(RIG_LEASE_MS / 3 * MILLISECOND);
     for (uint32_t i = 0; i <= rig.batches; i++) { /* until the first batch is used again */
-        int count = 0;
-        while (send_to(first, PIPELINE_BACKGROUND) && engine_redirected(&rig.engine, pipeline, rig.now)) {
-            rig_turn();
-            count++;
-        }
-        CHECK_EQ_INT(count, 8);
+        CHECK_EQ_INT(redirect_for_ever(first, PIPELINE_BACKGROUND), 8);
         rig_lost(PIPELINE_BACKGROUND);
         rig_ready(PIPELINE_BACKGROUND, RESOLVED_BY_KILL);
         rig_pass(0);
@@ -194,7 +192,7 @@ static void a_waiter_waits_until_nodes_agree(void) {
     rig_open_cluster();
     struct call *call = rig_acquire("a", 1);
     for (int i = 0; i < 3; i++) {
-        CHECK_EQ_INT(redirect_for_ever(first), 8); /* each request may be redirected as often */
+        CHECK_EQ_INT(redirect_for_ever(first, PIPELINE), 8); /* each request may be redirected as often */
         rig_error(PIPELINE, i == 1 ? "ASK 1 127.0.0.1:7001" : MOVED);
         CHECK_EQ_INT(call->operation->phase, PHASE_PAUSED);
         CHECK_EQ_INT(call->operation->transient_error, REDLATCH_NOT_WRITABLE);
@@ -220,7 +218,7 @@ static void a_release_is_repeated_until_nodes_agree(void) {
     rig_grant_for("a", 1, 60000);
     struct call *call = rig_release("a", 1);
     for (int i = 0; i < 2; i++) {
-        CHECK_EQ_INT(redirect_for_ever(first), 8);
+        CHECK_EQ_INT(redirect_for_ever(first, PIPELINE), 8);
         rig_error(PIPELINE, MOVED);
         CHECK(!call->done);
         rig_pass(200 * MILLISECOND);
@@ -238,7 +236,7 @@ static void questions_end_when_nodes_do_not_agree(void) {
         rig_open_cluster();
         struct call *call = rig_call(kinds[i], "a", 1);
         rig_start(call);
-        CHECK_EQ_INT(redirect_for_ever(first), 8);
+        CHECK_EQ_INT(redirect_for_ever(first, PIPELINE), 8);
         rig_error(PIPELINE, MOVED);
         CHECK_EQ_INT(call->status, REDLATCH_NOT_WRITABLE);
         RIG_CLOSE();
