@@ -63,7 +63,7 @@ def cycle(number):
     "names": """
 client = redlatch.connect(url)
 def cycle(number):
-    with client.lock(f"{name}:{number}", timeout=1) as hold:
+    with client.lock(f"{name}:{number}", timeout=60) as hold:
         hold.remaining()
 """,
     "events": """
