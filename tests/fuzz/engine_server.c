@@ -313,6 +313,8 @@ void play_round(void) {
 void play_answer_plainly(enum pipeline_role pipeline) {
     const struct command *command = oldest_sent(pipeline);
     struct answer answer = {.text_count = 0};
+    play_tell("pipeline %d: command %d of id %llu is answered plainly", (int)pipeline, command->kind,
+              (unsigned long long)command->id);
     play_import_replied(pipeline);
     if (command->kind == COMMAND_RENEW) {
         put_array(&answer, command->batch_count);

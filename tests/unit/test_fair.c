@@ -103,6 +103,32 @@ static void the_others_are_refreshed_together(void) {
     everybody_leaves(waiters, 6);
 }
 
+static uint32_t refreshes_unsent(void) {
+    const struct list *unsent = &rig.server.pipelines[PIPELINE_BACKGROUND].unsent;
+    uint32_t count = 0;
+    for (struct list_link *link = list_first(unsent); link; link = list_next(unsent, link)) {
+        count += container_of(link, struct command, link)->kind == COMMAND_REFRESH;
+    }
+    return count;
+}
+
+static void one_refresh_at_most_waits_for_a_connection(void) {
+    struct call *waiters[4];
+    open_fair();
+    held_with_waiters(waiters, 3);
+    for (int i = 0; i < 10; i++) {
+        rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
+        CHECK_EQ_INT(refreshes_unsent(), 1);
+    }
+    rig_drain_background();
+    rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
+    CHECK_EQ_INT(refreshes_unsent(), 1); /* the next one */
+    rig_drain_background();
+    rig_send(PIPELINE); /* the recheck of the foremost */
+    queued(30000, "");
+    everybody_leaves(waiters, 3);
+}
+
 static void a_position_that_is_gone_is_taken_anew_at_the_end(void) {
     struct call *waiters[5];
     open_fair();
@@ -444,6 +470,7 @@ int main(void) {
     RUN(a_try_behind_waiters_of_this_process_asks_nobody);
     RUN(the_foremost_rechecks_every_five_seconds_and_makes_no_position);
     RUN(the_others_are_refreshed_together);
+    RUN(one_refresh_at_most_waits_for_a_connection);
     RUN(a_position_that_is_gone_is_taken_anew_at_the_end);
     RUN(a_refresh_that_misses_one_makes_it_ask);
     RUN(a_refresh_that_misses_a_receiver_makes_it_ask_when_the_hand_over_fails);
