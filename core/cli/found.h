@@ -68,7 +68,7 @@ const char *role_name(int role);
 void json_print_one(const struct found *found);
 void json_print_all(const struct found *found, size_t count);
 
-/* lines.c: prints a report, a line for each fact and party. */
+/* report_lines.c: prints a report, a line for each fact and party. */
 void lines_print(const struct found *found);
 
 /* show_mine.c: `show --mine`. Returns the exit status. */

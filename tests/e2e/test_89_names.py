@@ -21,7 +21,7 @@ NAME = "locks.test"
 def names_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The preloaded library that answers lookups from a file."""
     library = tmp_path_factory.mktemp("names") / "names.so"
-    source = Path(__file__).with_name("names.c")
+    source = Path(__file__).with_name("preloaded_names.c")
     subprocess.run(["cc", "-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     return library
 

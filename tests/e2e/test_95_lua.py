@@ -157,10 +157,10 @@ def test_every_parameter_is_known() -> None:
     assert missing == [], f"bindings/redlatch.i has no line for {', '.join(sorted(missing))}"
 
 
-@pytest.mark.parametrize("scene", scenes_of("reports"))
+@pytest.mark.parametrize("scene", scenes_of("inspections"))
 def test_reports(server: RedisServer, lua: str, scene: str, lock_name: str) -> None:
     """Reports of locks."""
-    play(lua, "reports", scene, server.url, lock_name)
+    play(lua, "inspections", scene, server.url, lock_name)
     assert server.admin.keys("*") == []
 
 

@@ -1,6 +1,6 @@
-"""Runs the project's own text rules over the tree: layers, the order of calls, sizes, licence lines and markers,
-versions, the locks of Python packages, citations of the wire format and of tests, links between pages, retired words,
-the table of recorded runs.
+"""Runs the project's own text rules over the tree: layers, the order of calls, names of files, sizes, licence lines and
+markers, versions, the locks of Python packages, citations of the wire format and of tests, links between pages, retired
+words, the table of recorded runs.
 
     rules.py [ROOT]        prints every complaint, fails if there is one
     rules.py --selftest    plants one violation of each rule and demands that it is found
@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import List, Tuple
 
+import basenames
 import calls
 import citations
 import cited_tests
@@ -72,6 +73,7 @@ PLANTS: List[Tuple[str, str, str]] = [
     ("core/src/client/ORDER", "# 1 arrows may run up, 0 modules may be in one cycle\nlock\nlist\n",
      "a cycle of 2 modules, expected at most 0: list lock"),
     ("core/src/client/ORDER", "lock\nlist\n", "its limits, or a line twice"),
+    ("tests/unit/engine.c", LICENCE, "engine.c:1: has the name of core/src/protocol/engine.c"),
     ("core/src/base/long.c", LICENCE + "\n" * 600, "601 lines"),
     ("core/src/base/wide.c", LICENCE + "/*" + " " * 117 + "*/\n", "121 columns"),
     ("tests/long.py", "# " + LICENCE + "def run():\n" + "    pass\n" * 70, "run has 71 lines"),
@@ -110,7 +112,7 @@ PLANTS: List[Tuple[str, str, str]] = [
 
 def complaints(root: Path) -> List[str]:
     """Returns the complaints of all rules."""
-    rules = [layers, calls, sizes, marks, versions, requirements, citations, cited_tests, links, words,
+    rules = [layers, calls, basenames, sizes, marks, versions, requirements, citations, cited_tests, links, words,
              recorded]
     return [found for rule in rules for found in rule.check(root)]
 

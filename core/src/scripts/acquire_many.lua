@@ -36,7 +36,7 @@ end
 -- Goes on with shared/tokens.lua.
 -- Goes on with shared/held_values.lua.
 -- Goes on with shared/take_values.lua.
--- Goes on with shared/read_write.lua.
+-- Goes on with shared/read_write_hash.lua.
 -- Goes on with shared/readers.lua.
 local FREE, GONE = -2, -3
 local least = tonumber(lease)

@@ -3,7 +3,7 @@
 -- Effects as RPermitExpirableSemaphore's tryAcquire, after its trySetPermits (wire format 2.11), but by the server's
 -- clock. At most a thousand expired permits are given back (W-21).
 -- Begins with shared/clock.lua.
--- Begins with shared/permits.lua.
+-- Begins with shared/permit_ids.lua.
 -- Begins with shared/count.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] lease in ms   ARGV[2] channel

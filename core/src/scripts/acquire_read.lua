@@ -1,6 +1,6 @@
 -- acquire_read: acquires a read lock for the owner, with one level, beside other readers or the owner's own write lock.
 -- Effects as RReadWriteLock's read lock (wire format 2.5).
--- Begins with shared/read_write.lua.
+-- Begins with shared/read_write_hash.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] timeout key of the first level   ARGV[1] owner   ARGV[2] lease in ms
 -- ARGV[3] the field of the write lock that the same owner holds, or empty

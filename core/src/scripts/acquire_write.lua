@@ -1,6 +1,6 @@
 -- acquire_write: acquires a free read-write lock for writing, with one level.
 -- Effects as RReadWriteLock's write lock (wire format 2.6).
--- Begins with shared/read_write.lua.
+-- Begins with shared/read_write_hash.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   ARGV[1] field of the writer   ARGV[2] lease in ms   ARGV[3] base of timeout keys
 -- Returns nil if the owner holds the lock. Else returns the remaining ms of the lock, -1 if it has no TTL.

@@ -3,7 +3,7 @@
 -- is not published (W-16).
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
--- Begins with shared/permits.lua.
+-- Begins with shared/permit_ids.lua.
 -- Begins with shared/allowed.lua.
 -- KEYS[1] name   KEYS[2] record of this operation   KEYS[3] leases of a permit semaphore, or none
 -- ARGV[1] TTL of the record in ms   ARGV[2] number of the operation   ARGV[3] permits   ARGV[4] channel

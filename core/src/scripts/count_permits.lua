@@ -1,6 +1,6 @@
 -- count_permits: returns how many permits of a permit semaphore are available or in use, or both; writes nothing.
 -- Begins with shared/clock.lua.
--- Begins with shared/permits.lua.
+-- Begins with shared/permit_ids.lua.
 -- Begins with shared/count.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] 0: available, 1: in use, 2: both
 -- Returns the number. A permit whose lease is over counts as available, also before an acquire gives it back.

@@ -1,7 +1,7 @@
 -- delete_permits: deletes a permit semaphore and the leases of its permits, and publishes a message. Waiters for
 -- permits go on waiting.
 -- Begins with shared/count.lua.
--- Begins with shared/permits.lua.
+-- Begins with shared/permit_ids.lua.
 -- KEYS[1] name   KEYS[2] leases   ARGV[1] channel
 -- Returns 1 if there was one, else 0. Keys of another type or shape are an error.
 -- SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,7 @@
 -- force_release_read_write: frees a read-write lock that is held in the given mode, whoever holds it, and notifies
 -- waiters. Effects as forceUnlock of RReadWriteLock's two locks (wire format 2.5, 2.6): in the other mode nothing is
 -- changed. A writer who also reads holds the lock in write mode. Timeout keys stay until their TTLs end.
--- Begins with shared/read_write.lua.
+-- Begins with shared/read_write_hash.lua.
 -- KEYS[1] name   ARGV[1] mode: read or write   ARGV[2] channel
 -- Returns 1 if the lock was held in that mode, else 0. A hash that is no read-write lock is an error.
 -- SPDX-License-Identifier: Apache-2.0

@@ -1,6 +1,6 @@
 -- lease_of_permit: returns the remaining lease of a permit; writes nothing.
 -- Begins with shared/clock.lua.
--- Begins with shared/permits.lua.
+-- Begins with shared/permit_ids.lua.
 -- KEYS[1] leases   ARGV[1] id of 16 bytes
 -- Returns the remaining ms, -1 if the lease never ends, 0 if the permit is not in use or its lease is over. A key of
 -- another type or shape is an error.

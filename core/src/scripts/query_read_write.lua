@@ -1,5 +1,5 @@
 -- query_read_write: returns who holds a read-write lock in one mode, how often and for how long; writes nothing.
--- Begins with shared/read_write.lua.
+-- Begins with shared/read_write_hash.lua.
 -- KEYS[1] name   ARGV[1] mode: read or write
 -- Returns an empty array if nobody does; else remaining ms (-1: no TTL), owner, count, number of holders. Of several
 -- readers it returns one. A writer who also reads holds the lock in both modes. A hash that is no read-write lock is an

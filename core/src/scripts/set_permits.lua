@@ -1,7 +1,7 @@
 -- set_permits: sets the number of all permits of a permit semaphore, those in use included. The number of available
 -- permits may become negative.
 -- Effects as RPermitExpirableSemaphore's setPermits (wire format 2.11). A new value is published only if it is above 0.
--- Begins with shared/permits.lua.
+-- Begins with shared/permit_ids.lua.
 -- Begins with shared/count.lua.
 -- Begins with shared/record.lua.
 -- Begins with shared/allowed.lua.

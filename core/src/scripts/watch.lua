@@ -3,7 +3,7 @@
 -- it has leases, if it is watched as one, or if it is 0 or less and is not watched as a latch. Else it is a latch.
 -- Begins with shared/one_holder.lua.
 -- Begins with shared/group.lua.
--- Begins with shared/read_write.lua.
+-- Begins with shared/read_write_hash.lua.
 -- KEYS[1] name   ARGV[1] the kind it is watched as (enum redlatch_kind)
 -- Returns -2 if it is free. Returns -10 - k if it is of another kind k than watched, because the messages of k come on
 -- another channel. Else returns the remaining ms, -1 without a TTL; at most 250 of a plain lock, because other

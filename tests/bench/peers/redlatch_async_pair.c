@@ -4,7 +4,7 @@
  */
 #include "arguments.h"
 #include "workers.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 #include <poll.h>
 

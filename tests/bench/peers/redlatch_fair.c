@@ -6,7 +6,7 @@
  */
 #include "arguments.h"
 #include "bare.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 #include <inttypes.h>
 #include <pthread.h>

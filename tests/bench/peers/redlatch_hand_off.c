@@ -3,7 +3,7 @@
  */
 #include "arguments.h"
 #include "hand_off.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 typedef struct redlatch_player {
     redlatch_client *client;

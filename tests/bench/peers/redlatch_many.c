@@ -5,7 +5,7 @@
  * all locks are taken; they were held for the time asked; they are released.
  */
 #include "arguments.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
  */
 #include "arguments.h"
 #include "workers.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 enum { MEMBERS_MAX = 100 };
 

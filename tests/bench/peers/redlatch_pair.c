@@ -3,7 +3,7 @@
  */
 #include "arguments.h"
 #include "workers.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 static int confirm = 1;
 

@@ -3,7 +3,7 @@
  */
 #include "arguments.h"
 #include "workers.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 static void *open_thread(void *client, int number) {
     (void)number;

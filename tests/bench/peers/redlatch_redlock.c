@@ -3,7 +3,7 @@
  */
 #include "arguments.h"
 #include "ports.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 #include "samples.h"
 
 static redlatch_lock *majority_open(redlatch_client **clients, int count) {

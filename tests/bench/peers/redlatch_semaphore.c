@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "arguments.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 #include <inttypes.h>
 #include <pthread.h>

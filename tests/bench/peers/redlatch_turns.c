@@ -5,7 +5,7 @@
  * old master. Times are those of the monotonic clock, which the harness reads, too.
  */
 #include "arguments.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 #include <inttypes.h>
 

@@ -5,7 +5,7 @@
  * JSON: all threads wait (the harness looks at the server and says when to go on); all have had the lock once.
  */
 #include "arguments.h"
-#include "redlatch_client.h"
+#include "redlatch_peer.h"
 
 #include <inttypes.h>
 #include <pthread.h>

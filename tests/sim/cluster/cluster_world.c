@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "channels.h"
-#include "cluster.h"
+#include "cluster_world.h"
 #include "planted_edits.h"
 
 static const int64_t PLAY = 10 * SECOND;

@@ -1,7 +1,7 @@
 /* Checks the results of calls and the reports of losses against what the nodes did. Checks also that waiters go on,
  * that redirections end, and that nothing is left behind.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cluster.h"
+#include "cluster_world.h"
 
 /* If all nodes agree, a waiter must request within this time after the release of a lock. */
 static const int64_t TAKEN_WITHIN = 700 * MILLISECOND;

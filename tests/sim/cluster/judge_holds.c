@@ -10,7 +10,7 @@
  * A late command may take a lock for no owner: it reached a node to which the slot had moved meanwhile, over a
  * connection that nobody had to kill. That lock is free when its lease ends. A hold is excused if the master had it and
  * the replica lacked it when it was promoted, or if a master granted it after it had been replaced. */
-#include "cluster.h"
+#include "cluster_world.h"
 
 /* How long a verification after a change of route takes at most: a round trip on a slow network, and another one after
  * a redirection. */

@@ -1,7 +1,7 @@
 /* The holds that each node has, as they were after its last script, the last copy from its master, or the last key that
  * moved.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "cluster.h"
+#include "cluster_world.h"
 
 /* The context of held_handler: where the holds of a name on a node go. */
 struct reading {

@@ -1,7 +1,7 @@
 /* The checks of the simulation of locks over several servers: what callers believe to hold against what the servers
  * have, and what callers were told.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "several.h"
+#include "composite_world.h"
 #include "wire.h"
 
 /* A running process must report a loss within this time. */

@@ -1,7 +1,7 @@
 /* One seed: all callers acquire and release at random during faults, then release what they have.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "planted_edits.h"
-#include "several.h"
+#include "composite_world.h"
 
 static const int64_t PLAY = 20 * SECOND;
 static const int64_t DRAIN = 60 * SECOND;   /* every waiter is granted its lock and releases it */

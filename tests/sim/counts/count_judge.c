@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "count_parts.h"
-#include "counts.h"
+#include "count_world.h"
 #include "rejected_scripts.h"
 #include "wire.h"
 

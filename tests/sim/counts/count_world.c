@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "counts.h"
+#include "count_world.h"
 #include "planted_edits.h"
 #include "wire.h"
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "failover.h"
+#include "failover_world.h"
 
 /* After a move, a waiter whose connection is open must recheck within this time. */
 static const int64_t REQUESTED_WITHIN = 100 * MILLISECOND;

@@ -4,7 +4,7 @@
 #ifndef FAILOVER_COUNTS_H
 #define FAILOVER_COUNTS_H
 
-#include "failover.h"
+#include "failover_world.h"
 
 enum { CHANGES_MAX = 4000, SEMAPHORE_BEGINS_WITH = 4 };
 

@@ -9,7 +9,7 @@
  *                                         loss soon after it has moved to that server
  *   any hold, if all replicas must        every promoted replica has it until the deadline; nobody else believes to
  *   acknowledge                           hold the same lock */
-#include "failover.h"
+#include "failover_world.h"
 #include "kinds.h"
 
 /* How long a verification after a move takes at most: a round trip on a slow network, after a renewal that waits for

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "failover.h"
+#include "failover_world.h"
 #include "wire.h"
 
 /* The context of held_handler: where the holds of a name on a server go. */

@@ -7,7 +7,7 @@
 #include "drift_clock.h"
 #include "engine.h"
 #include "event_queue.h"
-#include "owner.h"
+#include "sim_owner.h"
 #include "plan.h"
 #include "wire.h"
 
