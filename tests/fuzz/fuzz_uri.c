@@ -176,6 +176,7 @@ static bool shows_secret(const char *text) {
     for (size_t size = 0; *text; size++) {
         bool escaped = *text == '%' && isxdigit((unsigned char)text[1]) && isxdigit((unsigned char)text[2]);
         plain[size] = escaped ? (char)strtol((char[]){text[1], text[2], '\0'}, NULL, 16) : *text;
+        plain[size] = plain[size] ? plain[size] : '%'; /* an escaped NUL, which is shown as it stands */
         text += escaped ? 3 : 1;
     }
     bool shown = strstr(plain, secret) != NULL;
