@@ -513,3 +513,15 @@ void check_engine(void) {
     MUST(rig.server.subscriptions + rig.second.subscriptions == tally.subscriptions);
     MUST(!rig.engine.dead_resources);
 }
+
+uint32_t commands_under_way(void) {
+    return tally.commands + tally.batches;
+}
+
+uint32_t commands_without_replies(void) {
+    uint32_t calls = 0;
+    for (const struct call *call = rig.calls; call; call = call->next) {
+        calls += call->operation != NULL;
+    }
+    return commands_under_way() + 2 * (calls + tally.holds) + tally.wait_queues;
+}

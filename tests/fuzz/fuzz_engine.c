@@ -35,6 +35,8 @@ const char *play_name(unsigned number) {
 
 static void pass(int64_t microseconds) {
     int64_t end = rig.now + microseconds;
+    check_engine();
+    uint32_t most = commands_without_replies();
     for (int i = 0; i < 10000 && engine_next_timer(&rig.engine) <= end; i++) {
         int64_t at = engine_next_timer(&rig.engine);
         rig.now = at > rig.now ? at : rig.now;
@@ -44,7 +46,7 @@ static void pass(int64_t microseconds) {
         MUST(engine_next_timer(&rig.engine) > rig.now); /* else a driver would spin */
         check_engine();
     }
-    MUST(engine_next_timer(&rig.engine) > end);
+    MUST(engine_next_timer(&rig.engine) > end && commands_under_way() <= most);
     rig.now = end;
 }
 
