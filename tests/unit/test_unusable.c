@@ -189,6 +189,35 @@ static void what_is_refused_ends_with_the_loss_of_the_hold(void) {
     }
 }
 
+/* A command of a hold finds on the server what was lost here, and becomes its release. That is repeated for a lease,
+ * whatever the command was. */
+static void the_release_of_what_was_lost_is_repeated(void) {
+    for (int i = 0; i < 3; i++) {
+        rig_open();
+        rig_grant_for("a", 1, 1000);
+        struct call *nested = rig_acquire_for("a", 1, 1000);
+        rig_send(PIPELINE);
+        rig_integer(PIPELINE, 1);
+        CHECK_EQ_INT(nested->status, REDLATCH_OK);
+        struct call *call = i == 0 ? rig_release("a", 1) : i == 1 ? rig_extend("a", 1, 1) : rig_acquire_for("a", 1, 1);
+        rig_send(PIPELINE);
+        rig_pass(2 * SECOND);
+        rig_integer(PIPELINE, 1);
+        CHECK_EQ_INT(call->status, REDLATCH_LOST);
+        struct command *release = rig_send(PIPELINE);
+        CHECK(release->kind == COMMAND_RELEASE && release->count == 0);
+        rig_error(PIPELINE, "LOADING the data");
+        rig_pass(SECOND);
+        release = rig_send(PIPELINE);
+        CHECK(release && release->kind == COMMAND_RELEASE && release->count == 0);
+        rig_integer(PIPELINE, 1);
+        rig_drain_background();
+        while (rig_release("a", 1)->status == REDLATCH_LOST) {
+        }
+        RIG_CLOSE();
+    }
+}
+
 int main(void) {
     RUN(a_short_wait_without_an_answer_is_a_time_out);
     RUN(a_short_try_without_an_answer_has_no_reply);
@@ -198,5 +227,6 @@ int main(void) {
     RUN(who_takes_over_a_dead_wait_rechecks_at_once);
     RUN(a_nested_acquire_does_not_wait_for_ever_for_memory);
     RUN(what_is_refused_ends_with_the_loss_of_the_hold);
+    RUN(the_release_of_what_was_lost_is_repeated);
     return unit_done();
 }

@@ -136,6 +136,10 @@ static void release_lost(struct engine *engine, struct command *command, uint64_
     command->was_sent = false;
     command->abandoned = false;
     command->unwanted = false;
+    /* The lease of a partial release is none, and that of a nested acquire may be shorter than the one it found. */
+    if (command->lease_ms < engine->settings.watchdog_lease_ms) {
+        command->lease_ms = engine->settings.watchdog_lease_ms;
+    }
     engine->stats.compensations++;
     push_command(engine, command);
 }
