@@ -50,6 +50,25 @@ static void a_loss_of_one_is_reported_and_the_others_are_given_back(void) {
     RIG_CLOSE();
 }
 
+/* The server still has the hold, with the count that the release states. Nobody shall wait for its lease. */
+static void what_was_lost_meanwhile_is_given_back(void) {
+    rig_open();
+    grant("ab", 1);
+    grant("ab", 1);
+    uint64_t id = hold_of("a", 1)->id;
+    struct call *end = rig_release_all("ab", 1);
+    rig_send(PIPELINE);
+    hold_of("a", 1)->deadline = rig.now;
+    rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
+    CHECK_EQ_INT(end->status, REDLATCH_LOST);
+    const struct command *release = rig_send(PIPELINE);
+    CHECK(release && release->kind == COMMAND_RELEASE && release->id == id && release->count == 0);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(rig_release("a", 1)->status, REDLATCH_LOST);
+    rig_end("b", 1);
+    RIG_CLOSE();
+}
+
 static void losses_are_reported_to_whoever_keeps_sets(void) {
     rig_open();
     grant("ab", 1);
@@ -152,6 +171,7 @@ int main(void) {
     RUN(nothing_held_is_not_owned);
     RUN(one_number_is_the_answer_for_each);
     RUN(a_loss_of_one_is_reported_and_the_others_are_given_back);
+    RUN(what_was_lost_meanwhile_is_given_back);
     RUN(losses_are_reported_to_whoever_keeps_sets);
     RUN(a_release_that_is_given_up_on_goes_on);
     RUN(a_refused_release_is_tried_again_and_at_last_runs_out);

@@ -154,16 +154,9 @@ static void leave_position(struct engine *engine, const struct operation *seen_b
             return;
         }
     }
-    struct command *command = take_command(engine, NULL);
+    struct command *command = release_id(engine, seen_by->resource, seen_by->lock_kind, id, seen_by->pipeline);
     if (command) {
-        command->kind = COMMAND_RELEASE;
-        command->pipeline = seen_by->pipeline;
-        command->lock_kind = seen_by->lock_kind;
-        command->resource = resource_keep(seen_by->resource);
-        command->id = id;
         command->leaves = true;
-        command->lease_ms = engine->settings.watchdog_lease_ms;
-        push_command(engine, command);
     }
 }
 

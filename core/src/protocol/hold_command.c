@@ -101,6 +101,21 @@ void turn_into_release(struct command *command, const struct hold *hold) {
     command->lease_ms = hold->lease_ms;
 }
 
+struct command *release_id(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t id,
+                           uint8_t pipeline) {
+    struct command *command = take_command(engine, NULL);
+    if (command) {
+        command->kind = COMMAND_RELEASE;
+        command->pipeline = pipeline;
+        command->lock_kind = lock_kind;
+        command->resource = resource_keep(resource);
+        command->id = id;
+        command->lease_ms = engine->settings.watchdog_lease_ms;
+        push_command(engine, command);
+    }
+    return command;
+}
+
 /* Returns the hold count that the hold's command in flight leaves. */
 static uint32_t stated_count(const struct hold *hold) {
     const struct command *busy = hold->busy;

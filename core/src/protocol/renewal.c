@@ -28,19 +28,9 @@ static const int64_t UNACKNOWLEDGED_PAUSE = 100 * MILLISECOND;
 /* Releases a hold that was reported lost while its renewal was under way: the server may have renewed it, and nobody
  * shall wait for that lease. Returns false if there was no memory. */
 static bool release_renewed(struct engine *engine, const struct renewal *entry) {
-    struct command *command = take_command(engine, NULL);
-    if (!command) {
-        return false;
-    }
-    command->resource = resource_keep(entry->name);
-    command->pipeline = PIPELINE_CALLERS;
-    command->kind = COMMAND_RELEASE;
-    command->id = entry->id;
-    command->lock_kind = entry->lock_kind;
-    command->lease_ms = engine->settings.watchdog_lease_ms;
-    engine->stats.compensations++;
-    push_command(engine, command);
-    return true;
+    bool released = release_id(engine, entry->name, entry->lock_kind, entry->id, PIPELINE_CALLERS) != NULL;
+    engine->stats.compensations += released;
+    return released;
 }
 
 /* Ends a batch. Each expired entry is released on the server. An entry whose release finds no memory stays in the batch

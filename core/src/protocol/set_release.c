@@ -138,7 +138,8 @@ static int freed(struct engine *engine, struct command *command, const struct en
 }
 
 /* The reply about a name whose hold goes on. */
-static int lowered(struct engine *engine, const struct command *command, const struct entry *entry, int64_t now) {
+static int lowered(struct engine *engine, const struct command *command, const struct entry *entry, int64_t found,
+                   int64_t now) {
     struct hold *hold = entry->hold;
     if (!hold) {
         return note_lost(command, REDLATCH_REASON_MISSING);
@@ -148,6 +149,9 @@ static int lowered(struct engine *engine, const struct command *command, const s
         int reason = hold->reason;
         if (hold_lower_count(engine, hold, entry->released_count, now)) {
             hold_command_done(engine, hold, now);
+        }
+        if (found > 0 && release_id(engine, entry->name, entry->lock_kind, entry->id, command->pipeline)) {
+            engine->stats.compensations++;
         }
         return note_lost(command, reason);
     }
@@ -233,7 +237,7 @@ void set_release_replied(struct engine *engine, struct command *command, const s
         struct entry entry = *current;
         current->hold = NULL;
         int outcome = entry.count == 0 ? freed(engine, command, &entry, found, now)
-                                       : lowered(engine, command, &entry, now);
+                                       : lowered(engine, command, &entry, found, now);
         status = worse(status, outcome);
     }
     if (command->operation) {
