@@ -443,7 +443,24 @@ static uint32_t contenders_of(const struct resource *resource) {
     return count;
 }
 
+/* Returns how many refreshes of a name's positions have no reply yet. */
+static uint32_t refreshes_of(const struct resource *resource) {
+    uint32_t count = 0;
+    for (int number = 0; number < PIPELINES; number++) {
+        const struct pipeline *pipeline = pipeline_number(number);
+        const struct list *lists[] = {&pipeline->unsent, &pipeline->sent, &pipeline->in_doubt};
+        for (int i = 0; i < 3; i++) {
+            for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {
+                const struct command *command = container_of(link, struct command, link);
+                count += command->kind == COMMAND_REFRESH && command->resource == resource;
+            }
+        }
+    }
+    return count;
+}
+
 static void check_resource(const struct resource *resource) {
+    MUST(resource->refreshes == refreshes_of(resource));
     MUST(!play.cluster || resource->server == rig.routes[resource->slot]);
     uint32_t references = 1; /* the one of the rig */
     for (const struct hold *hold = resource->holds; hold; hold = hold->next) {
@@ -518,7 +535,7 @@ uint32_t commands_under_way(void) {
     return tally.commands + tally.batches;
 }
 
-uint32_t commands_without_replies(void) {
+uint32_t commands_at_most(void) {
     uint32_t calls = 0;
     for (const struct call *call = rig.calls; call; call = call->next) {
         calls += call->operation != NULL;

@@ -54,9 +54,9 @@ void play_import_replied(enum pipeline_role pipeline); /* ASKING is answered, if
 /* engine_checks.c: invariants after every step */
 void check_engine(void);
 
-/* How many commands there were at the last check, and at most could be if time passed without any reply: an end and an
- * undo for each call and hold, and a refresh for each wait queue. */
+/* How many commands there were at the last check. How many there may be after some time without any reply: in addition
+ * an end and an undo for each call and hold, and a refresh for each wait queue. */
 uint32_t commands_under_way(void);
-uint32_t commands_without_replies(void);
+uint32_t commands_at_most(void);
 
 #endif

@@ -36,7 +36,7 @@ const char *play_name(unsigned number) {
 static void pass(int64_t microseconds) {
     int64_t end = rig.now + microseconds;
     check_engine();
-    uint32_t most = commands_without_replies();
+    uint32_t most = commands_at_most();
     for (int i = 0; i < 10000 && engine_next_timer(&rig.engine) <= end; i++) {
         int64_t at = engine_next_timer(&rig.engine);
         rig.now = at > rig.now ? at : rig.now;

@@ -69,6 +69,36 @@ static void what_was_lost_meanwhile_is_given_back(void) {
     RIG_CLOSE();
 }
 
+/* The second release is given up, too, and takes the rest of the hold count. So the reply finds no hold. */
+static void what_was_lost_and_released_meanwhile_is_given_back(void) {
+    rig_open();
+    grant("ab", 1);
+    grant("ab", 1);
+    uint64_t id = hold_of("a", 1)->id;
+    struct call *first = rig_release_all("ab", 1);
+    rig_send(PIPELINE);
+    struct call *second = rig_release_all("ab", 1);
+    rig_abort(second, REDLATCH_TIMEOUT);
+    rig_abort(first, REDLATCH_TIMEOUT);
+    hold_of("a", 1)->deadline = rig.now;
+    struct call *again = rig_acquire_all("ab", 1);
+    CHECK(hold_of("a", 1) == NULL);
+    rig_integers(PIPELINE, (const int64_t[]){1, 1}, 2);
+    bool released = false;
+    const struct command *sent;
+    while ((sent = rig_send(PIPELINE)) != NULL) {
+        released = released || (sent->kind == COMMAND_RELEASE && sent->id == id && sent->count == 0);
+        sent->kind == COMMAND_RELEASE ? rig_integer(PIPELINE, 1) : rig_granted(PIPELINE);
+    }
+    CHECK(released);
+    CHECK_EQ_INT(again->status, REDLATCH_OK);
+    struct call *end = rig_release_all("ab", 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(end->status, REDLATCH_OK);
+    RIG_CLOSE();
+}
+
 static void losses_are_reported_to_whoever_keeps_sets(void) {
     rig_open();
     grant("ab", 1);
@@ -172,6 +202,7 @@ int main(void) {
     RUN(one_number_is_the_answer_for_each);
     RUN(a_loss_of_one_is_reported_and_the_others_are_given_back);
     RUN(what_was_lost_meanwhile_is_given_back);
+    RUN(what_was_lost_and_released_meanwhile_is_given_back);
     RUN(losses_are_reported_to_whoever_keeps_sets);
     RUN(a_release_that_is_given_up_on_goes_on);
     RUN(a_refused_release_is_tried_again_and_at_last_runs_out);

@@ -33,10 +33,17 @@ struct entry *entry_of(const struct command *command, const struct hold *hold) {
 }
 
 void command_forget(struct command *command, const struct hold *hold) {
-    command->hold = command->hold == hold ? NULL : command->hold;
+    bool unwanted = hold->stage == HOLD_GONE && hold->count == 0;
+    if (command->hold == hold) {
+        command->hold = NULL;
+        command->unwanted = unwanted;
+    }
     for (uint32_t i = 0; i < command->entry_count; i++) {
         struct entry *entry = &command->entries->entry[i];
-        entry->hold = entry->hold == hold ? NULL : entry->hold;
+        if (entry->hold == hold) {
+            entry->hold = NULL;
+            entry->unwanted = unwanted;
+        }
     }
 }
 

@@ -136,7 +136,8 @@ static void release_lost(struct engine *engine, struct command *command, uint64_
     command->was_sent = false;
     command->abandoned = false;
     command->unwanted = false;
-    /* The lease of a partial release is none, and that of a nested acquire may be shorter than the one it found. */
+    /* A release is repeated after errors for its lease. A partial release has none, and a nested acquire may have a
+     * shorter one than the hold. */
     if (command->lease_ms < engine->settings.watchdog_lease_ms) {
         command->lease_ms = engine->settings.watchdog_lease_ms;
     }

@@ -13,11 +13,11 @@ void hold_raise(struct engine *engine, struct hold *hold, const struct operation
                 int64_t lease_ms);
 void hold_acquire(struct engine *engine, struct hold *hold, struct operation *operation, int64_t now);
 void turn_into_release(struct command *command, const struct hold *hold);
+void hold_arm(struct engine *engine, struct hold *hold);
 
-/* Releases what the server has under an id that is no hold here any more, so that nobody has to wait for its lease. The
- * release is repeated after transient errors. Returns NULL if there is no memory. */
+/* Releases what the server has under an id, a lock or a position, that this client has lost or given up. So nobody has
+ * to wait for its end. The release is repeated after transient errors. Returns NULL if there is no memory. */
 struct command *release_id(struct engine *engine, struct resource *resource, uint8_t lock_kind, uint64_t id,
                            uint8_t pipeline);
-void hold_arm(struct engine *engine, struct hold *hold);
 
 #endif

@@ -56,7 +56,6 @@ void hold_end(struct engine *engine, struct hold *hold, int64_t now) {
         if (hold->busy->operation) { /* the reply will find no hold to take the reason from */
             hold->busy->operation->reason = hold->reason;
         }
-        hold->busy->unwanted = hold->stage == HOLD_GONE && hold->count == 0;
         command_forget(hold->busy, hold);
     }
     renewal_forget(hold);

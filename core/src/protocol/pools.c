@@ -290,6 +290,7 @@ void give_command(struct engine *engine, struct command *command) {
     }
     command->operation = NULL;
     if (command->resource) {
+        command->resource->refreshes -= command->kind == COMMAND_REFRESH;
         resource_drop(engine, command->resource);
         command->resource = NULL;
     }

@@ -373,6 +373,7 @@ struct resource {
     struct hold *holds;
     uint32_t references;       /* by handles, operations, holds, commands, wait queue */
     uint32_t wait_queue_users; /* operations in progress that may need the wait queue */
+    uint32_t refreshes;        /* fair: refreshes of its positions that have no reply yet */
     uint32_t hash;
     uint32_t name_size;
     uint16_t slot;        /* of the name, in a cluster */
@@ -459,6 +460,7 @@ struct entries {
         uint32_t seen;           /* acquire: sequence of the name's wait queue before the request */
         uint8_t lock_kind;
         bool token_from_time;
+        bool unwanted; /* release: as in struct command */
     } entry[ENTRIES_MAX];
 };
 

@@ -9,7 +9,6 @@
 #include "operations.h"
 #include "planted.h"
 #include "pools.h"
-#include "routes.h"
 #include "wait_queue.h"
 
 enum { REFRESH_BATCH_SIZE = 100 };
@@ -23,30 +22,19 @@ static struct command *open_batch(struct engine *engine, struct wait_queue *queu
         command->pipeline = PIPELINE_BACKGROUND;
         command->lock_kind = queue->resource->kind;
         command->resource = resource_keep(queue->resource);
+        command->resource->refreshes++;
         command->count = ++queue->batches;
         push_command(engine, command);
     }
     return command;
 }
 
-/* Returns whether a refresh of this resource waits for a connection. */
-static bool is_unsent(const struct engine *engine, const struct resource *resource) {
-    const struct list *unsent = &server_of(engine, resource)->pipelines[PIPELINE_BACKGROUND].unsent;
-    for (struct list_link *link = list_first(unsent); link; link = list_next(unsent, link)) {
-        const struct command *command = container_of(link, struct command, link);
-        if (command->kind == COMMAND_REFRESH && command->resource == resource) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A refresh that could not be sent yet does for this time, too; otherwise one more would wait for each third of the
+/* Nothing is sent while earlier refreshes have no reply: one more would wait for the connection for each third of the
  * fair timeout that the server is away. */
 void refresh_waiters(struct engine *engine, struct wait_queue *queue, int64_t now) {
     struct command *command = NULL;
     uint32_t size = REFRESH_BATCH_SIZE;
-    bool wanted = !is_unsent(engine, queue->resource) && !PLANTED(FAULT_POSITIONS_NOT_REFRESHED);
+    bool wanted = queue->resource->refreshes == 0 && !PLANTED(FAULT_POSITIONS_NOT_REFRESHED);
     struct list_link *link = wanted ? list_first(&queue->waiters) : NULL;
     for (; link; link = list_next(&queue->waiters, link)) {
         struct operation *operation = container_of(link, struct operation, link);

@@ -5,7 +5,8 @@
  *   NEW         a hold is busy              WAITING
  *               none of the holds is there  DONE (LOST if one was lost, else NOT_OWNED)
  *   WAITING     it is not busy any more     as NEW
- *   REQUESTING  reply                       DONE (OK; LOST or NOT_OWNED if that is true of one of them)
+ *   REQUESTING  reply                       DONE (OK; LOST or NOT_OWNED if that is true of one of them, and what the
+ *                                           server still has of it is released)
  *               transient error             sent again after a pause
  *               other error                 DONE
  *               the caller gives up         DONE; the release goes on in the background
@@ -137,11 +138,19 @@ static int freed(struct engine *engine, struct command *command, const struct en
     return found > 0 || resolved ? REDLATCH_OK : note_lost(command, reason);
 }
 
-/* The reply about a name whose hold goes on. */
+/* Releases what was lost here and the server still has, with the count that the release stated. */
+static void give_back(struct engine *engine, const struct command *command, const struct entry *entry, int64_t found) {
+    if (found > 0 && release_id(engine, entry->name, entry->lock_kind, entry->id, command->pipeline)) {
+        engine->stats.compensations++;
+    }
+}
+
+/* The reply about a name whose hold goes on, if it was not lost meanwhile. */
 static int lowered(struct engine *engine, const struct command *command, const struct entry *entry, int64_t found,
                    int64_t now) {
     struct hold *hold = entry->hold;
     if (!hold) {
+        give_back(engine, command, entry, entry->unwanted ? found : 0);
         return note_lost(command, REDLATCH_REASON_MISSING);
     }
     hold->busy = NULL;
@@ -150,9 +159,7 @@ static int lowered(struct engine *engine, const struct command *command, const s
         if (hold_lower_count(engine, hold, entry->released_count, now)) {
             hold_command_done(engine, hold, now);
         }
-        if (found > 0 && release_id(engine, entry->name, entry->lock_kind, entry->id, command->pipeline)) {
-            engine->stats.compensations++;
-        }
+        give_back(engine, command, entry, found);
         return note_lost(command, reason);
     }
     hold_set_count(hold, entry->count);

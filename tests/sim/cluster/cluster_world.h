@@ -18,10 +18,10 @@
  *             faults, no call fails and no hold ends.
  *
  *   cluster_world.c    a seed from its beginning to its end
- *   cluster_nodes.c            what nodes know of slots, and what they reply
- *   cluster_events.c           slots that move, nodes that are replaced, partitions, broken connections
- *   cluster_routes.c           what a client knows of slots, as in client/io/cluster.c
- *   cluster_callers.c          threads that acquire, extend and release at random
+ *   cluster_nodes.c    what nodes know of slots, and what they reply
+ *   cluster_events.c   slots that move, nodes that are replaced, partitions, broken connections
+ *   cluster_routes.c   what a client knows of slots, as in client/io/cluster.c
+ *   cluster_callers.c  threads that acquire, extend and release at random
  *   node_holds.c       the holds that each node has
  *   judge_holds.c      checks what clients believe against what nodes have
  *   judge_calls.c      checks results of calls; waiters; leftovers

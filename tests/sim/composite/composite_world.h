@@ -2,9 +2,9 @@
  * the engine and the scripts are the real ones. Sockets, the thread of the background work and the clock are replaced.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   composite_world.c   a seed from its beginning to its end, and the client layer's system calls
- *   composite_players.c           processes: the work of their background threads, and callers that act at random
- *   composite_judge.c   checks what callers believe to hold against what the servers have */
+ *   composite_world.c    a seed from its beginning to its end, and the client layer's system calls
+ *   composite_players.c  processes: the work of their background threads, and callers that act at random
+ *   composite_judge.c    checks what callers believe to hold against what the servers have */
 #ifndef COMPOSITE_WORLD_H
 #define COMPOSITE_WORLD_H
 

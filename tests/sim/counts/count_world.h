@@ -2,9 +2,9 @@
  * engine and the scripts are the real ones.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   count_world.c   a seed from its beginning to its end
- *   count_callers.c        threads that acquire, release and wait at random, and the results of their calls
- *   count_judge.c   checks what every operation changed on the server against what its caller was told */
+ *   count_world.c    a seed from its beginning to its end
+ *   count_callers.c  threads that acquire, release and wait at random, and the results of their calls
+ *   count_judge.c    checks what every operation changed on the server against what its caller was told */
 #ifndef COUNT_WORLD_H
 #define COUNT_WORLD_H
 

@@ -5,11 +5,11 @@
  *
  *   failover_world.c    a seed from its beginning to its end
  *   failovers.c         how one server takes the place of another, and how clients learn of it
- *   failover_owners.c            threads that acquire, extend and release at random
+ *   failover_owners.c   threads that acquire, extend and release at random
  *   server_holds.c      the holds that each server has and had
  *   failover_judge.c    checks what clients believe against what servers have
  *   failover_calls.c    checks results of calls and reports of losses against what the servers did
- *   failover_counts.h   semaphores and latches, in count_*.c
+ *   failover_counts.h   semaphores and latches, in count_actors.c and its neighbours
  *   planted_failover.c  mistakes in scripts that these checks find */
 #ifndef FAILOVER_WORLD_H
 #define FAILOVER_WORLD_H

@@ -11,8 +11,8 @@
 
 #include "driver_actors.h"
 #include "driver_counts.h"
-#include "driver_json.h"
 #include "driver_inspect.h"
+#include "driver_json.h"
 #include "driver_methods.h"
 #include "driver_objects.h"
 #include "driver_owners.h"

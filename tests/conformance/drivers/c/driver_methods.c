@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "driver_json.h"
 #include "driver_inspect.h"
+#include "driver_json.h"
 
 static json_t *acquire(redlatch_lock *lock, const json_t *call) {
     int64_t wait_ms = milliseconds_of(call, "wait_ms", "forever", REDLATCH_FOREVER);

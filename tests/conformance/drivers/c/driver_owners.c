@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver_json.h"
 #include "driver_inspect.h"
+#include "driver_json.h"
 #include "driver_methods.h"
 
 enum { OWNERS = 16, NAME_SIZE = 32 };
