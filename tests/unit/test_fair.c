@@ -289,6 +289,29 @@ static void a_transient_error_keeps_the_number(void) {
     RIG_CLOSE();
 }
 
+/* The second error says that the request may have run. */
+static void a_position_that_was_refused_is_not_left(void) {
+    static const char *const errors[] = {"LOADING the data", "ERR access to a non local key"};
+    for (int i = 0; i < 2; i++) {
+        open_fair();
+        struct call *call = rig_acquire("a", 1);
+        uint64_t id = rig_send(PIPELINE)->id;
+        rig_error(PIPELINE, errors[i]);
+        if (call->operation->phase == PHASE_REQUESTING) {
+            rig_send(PIPELINE);
+            rig_error(PIPELINE, "LOADING the data");
+        }
+        CHECK_EQ_INT(call->operation->phase, PHASE_PAUSED);
+        rig_abort(call, REDLATCH_TIMEOUT);
+        const struct command *leave = rig_send(PIPELINE);
+        CHECK(i == 0 ? !leave : leave && leave->kind == COMMAND_RELEASE && leave->leaves && leave->id == id);
+        if (leave) {
+            rig_integer(PIPELINE, 0);
+        }
+        RIG_CLOSE();
+    }
+}
+
 static void a_recheck_is_sent_again_whatever_became_of_it(void) {
     static const enum resolution ways[] = {RESOLVED_BY_KILL, RESOLVED_BY_RESTART, RESOLUTION_DENIED};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
@@ -491,6 +514,7 @@ int main(void) {
     RUN(an_ask_that_was_sent_is_left_behind_it);
     RUN(an_ask_that_was_not_sent_leaves_nothing);
     RUN(a_transient_error_keeps_the_number);
+    RUN(a_position_that_was_refused_is_not_left);
     RUN(a_recheck_is_sent_again_whatever_became_of_it);
     RUN(a_position_requested_in_vain_is_left_where_old_commands_may_come);
     RUN(a_waiter_with_a_new_number_listens_for_that);

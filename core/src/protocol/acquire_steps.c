@@ -33,6 +33,7 @@ static void error_received(struct engine *engine, struct operation *operation, s
         machine->undo(engine, operation, command);
         operation->id = again ? 0 : operation->id; /* a new id: the undo may arrive after the next request */
     }
+    operation->position_in_doubt = operation->position_in_doubt || may_have_executed;
     if (!again) {
         machine->end(engine, operation, error.status, now);
         return;

@@ -110,11 +110,11 @@ void fair_undo(struct engine *engine, struct operation *operation, struct comman
     }
 }
 
-/* Leaves the local queue, and the server queue if the waiter may have a position there. After an abandoned hand-over,
- * the undo of the hand-over leaves the position. */
+/* Leaves the local queue, and the server queue if the waiter may have a position there. A server that refused all its
+ * requests has none. After an abandoned hand-over, the undo of the hand-over leaves the position. */
 void fair_end(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    bool requested = operation->phase == PHASE_PAUSED && operation->id;
-    if ((operation->has_position || requested) && operation->phase != PHASE_HANDED) {
+    bool in_doubt = operation->phase == PHASE_PAUSED && operation->id && operation->position_in_doubt;
+    if ((operation->has_position || in_doubt) && operation->phase != PHASE_HANDED) {
         leave_on_server(engine, operation);
     }
     acquire_end(engine, operation, status, now);
@@ -130,6 +130,7 @@ void fair_forget_number(struct engine *engine, struct operation *operation) {
         operation->has_position = false;
     }
     operation->id = 0;
+    operation->position_in_doubt = false;
     list_remove(&operation->link);
     list_append(&queue->waiters, &operation->link);
 }

@@ -255,6 +255,7 @@ struct operation {
     bool forced;                       /* force release: there was a lock */
     bool must_exist;                   /* acquire of permits: ends with NOT_FOUND if the semaphore does not exist */
     bool has_position;                 /* fair: has a position in the server queue, as far as known */
+    bool position_in_doubt;            /* fair: a request that got an error may have made a position under `id` */
     bool woken;                        /* fair: woken since the last request */
     unsigned char permit[PERMIT_SIZE]; /* change: the id of the permit, as on the server */
     bool unclaimed;   /* asynchronous: done, and the permits of its grant are to be claimed or given back */
