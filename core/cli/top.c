@@ -38,6 +38,7 @@ enum { PAGES_PER_REFRESH = 20, SAMPLE_MS = 100 };
 struct top {
     redlatch_client *client;
     redlatch_scan *scan; /* NULL: the next walk has not begun */
+    bool under_way;      /* a node has replied to the walk */
     const char *pattern;
     const char *prefix;
     struct top_locks locks;
@@ -70,12 +71,14 @@ static const char *walk(struct top *top) {
         if (event.status == REDLATCH_OK && !event.report) {
             redlatch_scan_free(top->scan);
             top->scan = NULL;
-            top_end_pass(&top->locks);
+            top->under_way = false;
+            top_end_pass(&top->locks, true);
             return NULL;
         }
         if (event.status != REDLATCH_OK && event.status != REDLATCH_AGAIN) {
             return event.message; /* of an event, redlatch_last_error has nothing */
         }
+        top->under_way = true;
     }
     return NULL;
 }
@@ -103,6 +106,10 @@ static void refresh(struct top *top, double seconds) {
     hosts_load(&top->locks.hosts, top->client);
     free(top->shown);
     const char *problem = walk(top);
+    if (problem && top->under_way) {
+        top_end_pass(&top->locks, false);
+        top->under_way = false;
+    }
     top_age(&top->locks, seconds);
     top->shown = top_choose(&top->locks, rows > 3 ? (size_t)rows - 3 : 1, &top->shown_count);
     if (!problem) {

@@ -37,8 +37,9 @@ struct top_locks {
 /* Enters a report, which it frees. Returns false if there was no memory. */
 bool top_take(struct top_locks *locks, redlatch_report *report);
 
-/* Called at the end of a walk over the keys. Removes the locks that it did not find. */
-void top_end_pass(struct top_locks *locks);
+/* Called at the end of a walk over the keys. Removes the locks that it did not find. A walk that failed midway removes
+ * those that the twenty before it did not find, either. */
+void top_end_pass(struct top_locks *locks, bool complete);
 
 /* Notes the present holder of a lock and its host, and counts the changes: if the token grew, by the difference, which
  * counts all holds in between; else one if the owner changed. */

@@ -11,6 +11,10 @@
 /* The time constant of a rate's moving average. */
 static const double AVERAGE_S = 5;
 
+/* While a node does not reply no walk is complete. A lock that so many of them in a row did not find is gone, or on
+ * that node. */
+enum { INCOMPLETE_PASSES = 20 };
+
 static int compare_names(const char *one, size_t one_size, const char *other, size_t other_size) {
     int order = memcmp(one, other, one_size < other_size ? one_size : other_size);
     return order ? order : (one_size > other_size) - (one_size < other_size);
@@ -121,10 +125,11 @@ bool top_take(struct top_locks *locks, redlatch_report *report) {
     return lock && node;
 }
 
-void top_end_pass(struct top_locks *locks) {
+void top_end_pass(struct top_locks *locks, bool complete) {
+    uint32_t most = complete ? 0 : INCOMPLETE_PASSES;
     size_t kept = 0;
     for (size_t i = 0; i < locks->count; i++) {
-        if (locks->lock[i].pass == locks->pass) {
+        if (locks->pass - locks->lock[i].pass <= most) {
             locks->lock[kept++] = locks->lock[i];
         } else {
             free(locks->lock[i].name);
@@ -132,7 +137,7 @@ void top_end_pass(struct top_locks *locks) {
     }
     locks->count = kept;
     locks->pass++;
-    locks->complete = true;
+    locks->complete = locks->complete || complete;
 }
 
 void top_age(struct top_locks *locks, double seconds) {

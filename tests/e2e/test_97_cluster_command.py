@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import uuid
 from pathlib import Path
 from typing import Dict, Iterator, List
 
@@ -117,3 +118,24 @@ def test_top_sees_all_nodes(
         for waiter in waiters:
             waiter.kill()
             waiter.communicate(timeout=20)
+
+
+def test_top_forgets_locks_while_a_node_is_down() -> None:
+    """No walk over the keys is complete then. A lock that is gone leaves the screen all the same."""
+    with Cluster(cluster_require_full_coverage=False) as cluster:
+        cluster.reach_by_its_url()
+        server = cluster.servers[0]
+        name = next(f"gone:{number}" for number in range(1000) if cluster.master_of(f"gone:{number}") is server)
+        terminal = Terminal(server)
+        terminal.resize(140, 30)
+        try:
+            server.admin.hset(name, f"{uuid.uuid4()}:1", 1)
+            terminal.enter(f"{program()} top -d 100ms; echo status $?")
+            wait_until(lambda: name in terminal.screen(), TIMEOUT, terminal.screen)
+            cluster.servers[1].kill()
+            server.admin.delete(name)
+            wait_until(lambda: name not in terminal.screen(), 2 * TIMEOUT, terminal.screen)
+            terminal.keys("q")
+            terminal.shows("status 0")
+        finally:
+            terminal.close()
