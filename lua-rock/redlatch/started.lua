@@ -22,13 +22,13 @@ local unpack = table.unpack or unpack
 ---@return integer? tag, string? message, string? code
 function started.begin(client, what, call, ...)
     local tag = client._last_tag + 1
+    client._last_tag = tag -- before anything is allocated: the collector may run a finaliser that starts a call, too
     local arguments, count = {...}, select("#", ...) -- some of which may be nil
     arguments[count + 1] = tag
     local status, message = call(what.object._handle, unpack(arguments, 1, count + 1))
     if status ~= core.OK then
         return outcome.failure(status, message)
     end
-    client._last_tag = tag
     client._started[tag] = what
     return tag
 end

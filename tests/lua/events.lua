@@ -157,6 +157,19 @@ local function digits(value)
 end
 
 -- Numbers of 64 bits come through exactly, in every Lua: below the wrapper, which makes none so large by itself.
+--- A finaliser may start a call whenever memory is allocated, also while another call is being started.
+function scenes.tags_of_nested_starts(_, _)
+    local core, started = require "redlatch.core", require "redlatch.started"
+    local client, what = {_last_tag = 0, _started = {}}, {object = {}}
+    local inner
+    local outer = started.begin(client, what, function()
+        inner = started.begin(client, what, function() return core.OK end)
+        return core.OK
+    end)
+    check(inner ~= outer, "two tags")
+    check(client._started[inner] and client._started[outer], "two calls")
+end
+
 function scenes.large_numbers(url, name)
     local core = require "redlatch.core"
     local handle = select(2, core.client_open(url, core.client_options()))
