@@ -109,6 +109,31 @@ def test_a_topology_that_is_older_than_a_redirection(two_nodes: Nodes, lock_name
         never.set()
 
 
+def test_a_crowd_before_the_topology_is_known(two_nodes: Nodes, lock_name: str) -> None:
+    """Many calls at a time wait for the topology, so a further connection would be opened for them. There is no node
+    yet to which it could lead. Once the topology is known, the client does not ask for it again and again."""
+    late = threading.Event()
+
+    def answer(node: int, command: Command) -> Value:
+        late.wait(30)
+        return slots(nodes[node])
+
+    nodes = two_nodes(answer)
+    try:
+        with redlatch.connect(nodes[0].url, lazy=True) as client:
+            waiting = [Waiting(client.lock(f"{lock_name}:{i}"), timeout=0.5) for i in range(64)]
+            for waiter in waiting:
+                with pytest.raises(redlatch.RedlatchError):
+                    waiter.result()
+            ended = nodes[0].ended
+            late.set()
+            wait_until(lambda: nodes[0].ended > ended)
+            time.sleep(0.5)
+            assert nodes[0].count("CLUSTER") < 10, "one after the other there are hundreds"
+    finally:
+        late.set()
+
+
 def test_two_nodes_that_claim_a_slot(two_nodes: Nodes, lock_name: str) -> None:
     """Each node says that it serves all slots, and grants locks. The client stays with the node that it reached first,
     however often it asks for the topology, and goes to the other one when that node is gone."""

@@ -75,7 +75,7 @@ static enum pipeline_role pick_lent(const struct node *node) {
 }
 
 /* Picks an unused open pipeline, else the first one, which is shared. The background thread opens further connections,
- * so that their failure fails no call. */
+ * so that their failure fails no call; none to the unknown node of a cluster. */
 static enum pipeline_role pick_own(struct node *node) {
     struct client *client = node->client;
     const struct pipeline_io *first = &node->ios[PIPELINE_CALLERS];
@@ -91,7 +91,8 @@ static enum pipeline_role pick_own(struct node *node) {
             return io->pipeline->role;
         }
     }
-    if (closed && ++client->crowded >= CROWDED && !closed->wanted) {
+    bool is_known = !client->cluster || node != &client->node;
+    if (is_known && closed && ++client->crowded >= CROWDED && !closed->wanted) {
         client->crowded = 0;
         closed->wanted = true;
         client_kick_background(client);
