@@ -15,7 +15,7 @@ import redlatch
 from redis.crc import key_slot
 from support.fake_node import FakeNode, moved, slots
 from support.faults import Command
-from support.resp import Value
+from support.resp import ErrorReply, Value
 from support.waiting import wait_until
 from waiters import Waiting
 
@@ -60,14 +60,20 @@ def test_a_loop_of_moved(two_nodes: Nodes, lock_name: str, to_itself: bool) -> N
     assert sum(node.count(*SCRIPTS) for node in nodes) < 2000, "without pauses there are tens of thousands"
 
 
-def test_a_loop_of_moved_channels(two_nodes: Nodes, lock_name: str) -> None:
-    """Only the channel is redirected from node to node. The client follows it, with pauses."""
+@pytest.mark.parametrize("how", ["to each other", "to itself", "not at all"])
+def test_a_loop_of_moved_channels(two_nodes: Nodes, lock_name: str, how: str) -> None:
+    """Only the channel is redirected, from node to node or to the same node, or its slot is not served at all. The
+    client tries again and again, with pauses."""
     slot = key_slot(lock_name.encode())
 
     def answer(node: int, command: Command) -> Value:
         if command.word == "CLUSTER":
             return slots(nodes[node])
-        return HELD if command.word in SCRIPTS else moved(slot, nodes[1 - node])
+        if command.word in SCRIPTS:
+            return HELD
+        if how == "not at all":
+            return ErrorReply("CLUSTERDOWN Hash slot not served")
+        return moved(slot, nodes[node if how == "to itself" else 1 - node])
 
     nodes = two_nodes(answer)
     with redlatch.connect(nodes[0].url) as client:

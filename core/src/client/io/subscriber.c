@@ -71,6 +71,13 @@ static void broken(struct node *node, const char *why, int64_t now) {
     engine_subscriptions_lost(&node->client->engine, &node->server, now);
 }
 
+/* Gives up the connection to a node that takes no subscriptions now. Its error replies do not show that the connection
+ * works: the next one is made after a pause. */
+static void not_taken(struct node *node, const char *why, int64_t now) {
+    node->subscriber.connection.served = false;
+    broken(node, why, now);
+}
+
 static void write_out(struct node *node, int64_t now) {
     if (connection_write(&node->subscriber.connection) != REDLATCH_OK) {
         broken(node, "the connection broke", now);
@@ -121,14 +128,14 @@ static bool passes(struct node *node, const struct reply *reply, int64_t now) {
     if (cluster_subscription_moved(node, reply, &slot, now)) {
         io_follow_routes(node->client, now);
         if (asks_for_slot(&node->subscriber, slot)) {
-            broken(node, "the node says that a slot is at another one, and that this is itself", now);
+            not_taken(node, "the node says that a slot is at another one, and that this is itself", now);
         }
         return true;
     }
     if (!is_redirection(reply->text, reply->size) && !error_reply_of(reply->text, reply->size).transient) {
         return false;
     }
-    broken(node, "the node takes no subscriptions now", now);
+    not_taken(node, "the node takes no subscriptions now", now);
     return true;
 }
 
