@@ -1,5 +1,5 @@
 /* How the reader of a connection treats late replies, a peer that owes a reply and stays silent, and a reply to AUTH.
- * The clock is the test's own.
+ * How often it tries to connect. The clock is the test's own.
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "pipeline_io.h"
@@ -94,9 +94,33 @@ static void a_password_is_wiped_after_its_reply(void) {
     end();
 }
 
+/* Returns how often a connection is tried before `until` if each attempt fails. */
+static int attempts_until(int64_t *now, int64_t until) {
+    int attempts = 0;
+    for (; *now < until; *now = io_retry_at(io)) {
+        connection_fail(&io->connection, "refused", *now);
+        attempts++;
+    }
+    return attempts;
+}
+
+/* Another client may wait for what is to be released, but not beyond its lease. */
+static void a_release_that_nobody_waits_for_is_urgent_for_a_lease(void) {
+    begin();
+    const int64_t lease = handle->client->engine.settings.watchdog_lease_ms * MILLISECOND;
+    struct command release = {.kind = COMMAND_RELEASE};
+    list_append(&io->pipeline->unsent, &release.link);
+    int64_t now = START;
+    CHECK(attempts_until(&now, START + lease) >= lease / (80 * MILLISECOND));
+    CHECK(attempts_until(&now, START + 2 * lease) <= lease / (500 * MILLISECOND));
+    list_remove(&release.link);
+    end();
+}
+
 int main(void) {
     RUN(a_reply_that_is_read_late_is_a_sign_of_life);
     RUN(a_peer_that_owes_a_reply_is_left);
     RUN(a_password_is_wiped_after_its_reply);
+    RUN(a_release_that_nobody_waits_for_is_urgent_for_a_lease);
     return unit_done();
 }

@@ -64,11 +64,14 @@ static bool needs_release(const struct list *list) {
 }
 
 /* Returns when the connection may be opened again. The pause is shorter if the pipeline has a release that no caller
- * waits for. */
+ * waits for. After the time of a lease the lock has ended by itself, and the release may come later. */
 int64_t io_retry_at(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
-    bool urgent = needs_release(&pipeline->unsent) || needs_release(&pipeline->in_doubt);
-    return urgent ? io->connection.retry_soon_at : io->connection.retry_at;
+    const struct connection *connection = &io->connection;
+    int64_t lease = io->client->engine.settings.watchdog_lease_ms * MILLISECOND;
+    bool urgent = connection->retry_soon_at - connection->down_since <= lease &&
+                  (needs_release(&pipeline->unsent) || needs_release(&pipeline->in_doubt));
+    return urgent ? connection->retry_soon_at : connection->retry_at;
 }
 
 bool io_is_opening(const struct pipeline_io *io) {
