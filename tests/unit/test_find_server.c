@@ -396,6 +396,48 @@ static void a_search_on_request_is_repeated_for_a_while(void) {
     end();
 }
 
+static void begin_failing(int64_t now) {
+    begin(-1);
+    current_server_request_search(client, now);
+    search_to_its_end(now);
+}
+
+/* A client that waits requests a search every 5 s, so that its searches do not end while they fail. */
+static void searches_become_rare_while_they_fail(void) {
+    begin_failing(START);
+    search_to_its_end(START + 5 * SECOND - 1);
+    CHECK_EQ_INT(server_search_next_time(client, START), START + 5 * SECOND - 1 + 50 * MILLISECOND);
+    int64_t now = START + 5 * SECOND;
+    while (now < START + 20 * SECOND && atomic_load(&requested) < 25) {
+        if (now % (5 * SECOND) == 0) {
+            current_server_request_search(client, now); /* is followed at once */
+        }
+        search_to_its_end(now);
+        int64_t next = server_search_next_time(client, now);
+        int64_t request = now - now % (5 * SECOND) + 5 * SECOND;
+        now = next < request ? next : request;
+    }
+    CHECK_EQ_INT(now, START + 20 * SECOND);
+    CHECK_EQ_INT(atomic_load(&requested), 2 + 15);
+    end();
+}
+
+/* A caller has its own pauses, and what the search found is the end of the failures. */
+static void others_search_while_the_background_thread_pauses(void) {
+    begin_failing(system_now() - 10 * SECOND);
+    search_to_its_end(system_now());
+    CHECK(server_search_next_time(client, 0) > system_now() + 100 * MILLISECOND);
+    client->node.current.search_from = system_now();
+    atomic_store(&announced, 0);
+    CHECK_EQ_INT(lookup(0, 10 * SECOND), REDLATCH_OK);
+    CHECK_EQ_INT(atomic_load(&requested), 3);
+    atomic_store(&announced, -1);
+    current_server_request_search(client, START);
+    search_to_its_end(START);
+    CHECK_EQ_INT(server_search_next_time(client, START), START + 50 * MILLISECOND);
+    end();
+}
+
 /* The connections to a node of a cluster wait for the client's search. */
 static void a_node_waits_for_the_search(void) {
     char url[100];
@@ -488,6 +530,8 @@ int main(void) {
     RUN(a_search_under_way_is_polled_for);
     RUN(the_background_thread_searches_on_request);
     RUN(a_search_on_request_is_repeated_for_a_while);
+    RUN(searches_become_rare_while_they_fail);
+    RUN(others_search_while_the_background_thread_pauses);
     RUN(a_node_waits_for_the_search);
     RUN(addresses_are_borrowed);
     return unit_done();

@@ -140,6 +140,7 @@ bool current_server_found(struct client *client, int64_t now) {
 void current_server_request_search(struct client *client, int64_t now) {
     client->node.current.must_search = true;
     client->node.current.search_from = 0;
+    client->node.current.repeat_from = 0;
     client->node.current.search_until = now + SEARCH_LIMIT;
 }
 

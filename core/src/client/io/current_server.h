@@ -27,6 +27,8 @@ struct current_server {
     int64_t returns_from;
     int64_t search_until;     /* the background thread gives its search up then */
     int64_t search_from;      /* no search before, because the last one failed; else 0 */
+    int64_t repeat_from;      /* no search of the background thread before, unless one is requested */
+    int64_t failing_since;    /* when the first search failed since one has found the server; else 0 */
     int64_t doubted_from;     /* of a cluster: no search of the background thread before, because the last one has just
                                  ended */
     int64_t read_only_until;  /* until then READONLY is believed: the last one was followed by a lookup */

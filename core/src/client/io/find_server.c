@@ -15,6 +15,10 @@
  * for: a redirection itself names the node, and nodes that disagree redirect without end. */
 static const int64_t SEARCH_PAUSE = 50 * MILLISECOND;
 
+/* After failures for FAILING_LONG the background thread pauses for longer between its searches. */
+static const int64_t FAILING_LONG = 5 * SECOND;
+static const int64_t LONG_SEARCH_PAUSE = SECOND;
+
 /* A thread that waits for the search's socket rechecks this often: another thread may have stepped the search. */
 static const int64_t SHARED_PAUSE = 20 * MILLISECOND;
 
@@ -114,6 +118,13 @@ static void found(struct client *client, int64_t now) {
     }
 }
 
+static void search_failed(struct current_server *server, int status, int64_t now) {
+    server->failing_since = server->failing_since ? server->failing_since : now;
+    server->search_failure = status;
+    server->search_from = now + SEARCH_PAUSE;
+    server->repeat_from = now + (now - server->failing_since < FAILING_LONG ? SEARCH_PAUSE : LONG_SEARCH_PAUSE);
+}
+
 /* Steps the search; begins one if none is running. Returns OK, AGAIN, or why the search failed, now or less than
  * SEARCH_PAUSE ago. */
 static int search(struct client *client, int64_t now) {
@@ -126,10 +137,10 @@ static int search(struct client *client, int64_t now) {
     }
     int status = search_step(server->search, now);
     if (status == REDLATCH_OK) {
+        server->failing_since = 0;
         found(client, now);
     } else if (status != REDLATCH_AGAIN) {
-        server->search_from = now + SEARCH_PAUSE;
-        server->search_failure = status;
+        search_failed(server, status, now);
     }
     return status;
 }
@@ -198,9 +209,15 @@ int io_lookup(struct pipeline_io *io, int64_t until) {
     return io_needs_search(io) ? find_master(io, until, now) : find_host(io, until, now);
 }
 
+/* Returns when the background thread begins a search; NEVER if none is requested. */
+static int64_t begins_at(const struct current_server *server) {
+    int64_t from = server->repeat_from > server->doubted_from ? server->repeat_from : server->doubted_from;
+    return server->must_search ? from : NEVER;
+}
+
 void server_search_step(struct client *client, int64_t now) {
     struct current_server *server = &client->node.current;
-    bool due = server->must_search && now >= server->doubted_from;
+    bool due = now >= begins_at(server);
     if (!current_server_is_searched(server) || (!due && !search_is_running(server->search))) {
         return;
     }
@@ -217,8 +234,7 @@ int64_t server_search_next_time(const struct client *client, int64_t now) {
     if (search_is_running(server->search)) {
         return search_next_time(server->search, now);
     }
-    int64_t from = server->search_from > server->doubted_from ? server->search_from : server->doubted_from;
-    return server->must_search ? from : NEVER;
+    return begins_at(server);
 }
 
 int server_search_descriptor(const struct client *client, short *events_out) {
