@@ -16,7 +16,7 @@ import redlatch
 from support.cluster import Cluster, call
 from support.server import RedisServer
 from support.waiting import wait_until
-from test_97_cluster_messages import Wait
+from test_97_cluster_messages import HAS_SHARDING, Wait, channels
 from waiters import Waiting
 
 _WAIT = 25.0
@@ -104,9 +104,12 @@ def test_what_is_waited_for_moves_there_and_back(
     for target in (cluster.others(home)[0], home):
         wait = Wait(kind, f"{{{lock_name}}}:{target.port}", client, other)
         renewals = client.stats()["renewals"]
+        moves_along = HAS_SHARDING and channels(cluster.master_of(lock_name)) != []
         cluster.move_slot(lock_name, target)
         if kind in ("read", "permits"):
             wait_until(partial(renewed_since, client, renewals), 10.0, "a renewal")
+        if moves_along:  # the channel, unless it is in another slot
+            wait_until(lambda target=target: channels(target) != [], _WAIT)  # type: ignore[misc]
         wait.calm_down()
         assert not wait.waiting.done
         wait.pass_on()
