@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import gc
 import sys
 import time
 from functools import partial
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Optional
 
 import pytest
 import redlatch
@@ -350,5 +351,39 @@ def test_a_function_that_fails_is_logged(
                 assert caplog.records[-1].getMessage() == f"on_lost of the lock {lock_name!r} failed"
                 assert caplog.records[-1].exc_info is not None
                 caplog.clear()
+
+    run_in(main)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_function_sees_no_context_of_the_first_caller(
+    run_in: Run, server: RedisServer, lock_name: str, waits: bool
+) -> None:
+    """A client may be used for the first time in a request. What follows later losses is not a part of that request."""
+    request: contextvars.ContextVar[str] = contextvars.ContextVar("request")
+
+    async def main(world: World) -> None:
+        seen: List[Optional[str]] = []
+
+        def call(hold: redlatch.aio.Hold) -> None:
+            seen.append(request.get(None))
+
+        async def wait_and_call(hold: redlatch.aio.Hold) -> None:
+            await world.sleep(0)
+            call(hold)
+
+        async def first() -> None:
+            request.set("the first")
+            async with client.lock(lock_name):
+                pass
+
+        on_lost = wait_and_call if waits else call
+        client = redlatch.aio.connect(server.url, lazy=True, watchdog_lease=0.6)
+        await world.spawn(first).value()
+        async with client:
+            assert await client.lock(lock_name, on_lost=on_lost).acquire()
+            server.admin.delete(lock_name)
+            await world.until(lambda: seen)
+            assert seen == [None]
 
     run_in(main)

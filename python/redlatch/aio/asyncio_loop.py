@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import signal
 import weakref
 from contextlib import nullcontext
@@ -32,7 +33,8 @@ class AsyncioLoop:
             return False
 
     def watch(self, descriptor: int, call: Callable[[], None]) -> None:
-        self._loop.add_reader(descriptor, call)
+        # In an empty context. The loop would keep that of the first caller, and what follows a loss would run in it.
+        contextvars.Context().run(self._loop.add_reader, descriptor, call)
         self._descriptor = descriptor
 
     def unwatch(self) -> None:
