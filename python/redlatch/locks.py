@@ -542,6 +542,14 @@ class Lock(LockHandle):
         if self._noted:
             self._note_granted(hold)
 
+    def _give_back(self, hold: Hold) -> None:
+        """Releases what _obtain() has returned to a caller that was interrupted before it kept the hold. If the release
+        fails, it is done in the background, or the lease ends."""
+        try:
+            hold.release()
+        except RedlatchError:
+            pass
+
     def _forget_entered(self, hold: Optional[Hold]) -> None:
         if hold is not None and hold in self._entered:
             self._entered.remove(hold)

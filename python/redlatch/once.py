@@ -100,7 +100,7 @@ class Once:
 
         @functools.wraps(function)
         def in_turn(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Optional[Returned]:
-            turn = self._begin()
+            turn = self._begin(False)
             if turn.hold is None:
                 return None
             try:
@@ -114,9 +114,7 @@ class Once:
         return in_turn
 
     def __enter__(self) -> Optional[Hold]:
-        turn = self._begin()
-        self._turns.append(turn)
-        return turn.hold
+        return self._begin(True).hold
 
     def __exit__(
         self,
@@ -132,9 +130,22 @@ class Once:
         self._turns.remove(turn)
         self._finish(turn, error)
 
-    def _begin(self) -> _Turn:
-        hold = self._lock._obtain(0, LEASE_OF_LOCK, False, new_number())
-        return _Turn(current().number, hold, time.monotonic())
+    def _begin(self, entering: bool) -> _Turn:
+        """Begins a turn, or a skipped one. If Ctrl-C comes in between, nothing stays held."""
+        number, owner = current().number, new_number()
+        hold = self._lock._obtain(0, LEASE_OF_LOCK, False, owner)
+        turn: Optional[_Turn] = None
+        try:
+            turn = _Turn(number, hold, time.monotonic())
+            if entering:
+                self._turns.append(turn)
+            return turn
+        except BaseException:
+            if turn is not None and turn in self._turns:
+                self._turns.remove(turn)
+            if hold is not None:
+                self._lock._give_back(hold)
+            raise
 
     def _finish(self, turn: _Turn, error: Optional[BaseException]) -> None:
         """Ends a turn; `error` is what the job raised."""

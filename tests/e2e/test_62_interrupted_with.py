@@ -17,6 +17,7 @@ from typing import Any, Callable, ContextManager, Dict, Iterator, Optional, Tupl
 
 import pytest
 import redlatch
+from redlatch.compat import redis_py
 from support import RedisServer, wait_until
 
 PACKAGE = str(Path(redlatch.__file__).parent)
@@ -112,7 +113,8 @@ def what_is_held(server: RedisServer, name: str) -> int:
     """Returns how many permits are acquired, or 1 if a lock is held."""
     admin: Any = server.admin
     kind = admin.type(name)
-    return 2 - int(admin.get(name)) if kind == b"string" else int(kind != b"none")
+    value = admin.get(name) if kind == b"string" else b""
+    return 2 - int(value) if value.isdigit() else int(kind != b"none")
 
 
 def nothing_is_held(server: RedisServer, name: str, place: int) -> None:
@@ -127,11 +129,13 @@ MANAGERS: Dict[str, Make] = {
     "semaphore": made_semaphore,
     "permit semaphore": made_permit_semaphore,
     "permit": a_permit,
+    "redis-py's lock": redis_py.Lock,
+    "once": lambda client, name: client.once(name, at_most=60),
 }
 
 
-every_manager = pytest.mark.parametrize("make", MANAGERS.values(), ids=MANAGERS.keys())
 ENTERED = [name for name in MANAGERS if name != "permit"]  # a permit is acquired before its block
+LEFT = [name for name in MANAGERS if name != "once"]  # an interrupted end leaves the lock held, until at_most is over
 
 
 @pytest.mark.parametrize("make", [MANAGERS[name] for name in ENTERED], ids=ENTERED)
@@ -151,7 +155,7 @@ def test_entered(server: RedisServer, client: redlatch.Client, lock_name: str, m
         nothing_is_held(server, name, place)
 
 
-@every_manager
+@pytest.mark.parametrize("make", [MANAGERS[name] for name in LEFT], ids=LEFT)
 @pytest.mark.parametrize("fails", [False, True], ids=["ends", "raises"])
 def test_left(
     server: RedisServer, client: redlatch.Client, lock_name: str, make: Make, fails: bool
@@ -171,7 +175,8 @@ def test_left(
         nothing_is_held(server, name, place)
 
 
-RELEASED = [name for name in MANAGERS if name != "semaphore"]  # its permits have no owner that could release one
+# The permits of a semaphore have no owner that could release one. A lock of redis-py is not released twice.
+RELEASED = [name for name in LEFT if name not in ("semaphore", "redis-py's lock")]
 
 
 @pytest.mark.parametrize("make", [MANAGERS[name] for name in RELEASED], ids=RELEASED)
@@ -236,4 +241,40 @@ def test_the_one_around_it_gives_back_its_own(
             finally:
                 interrupter.disarm()
             assert what_is_held(server, name) == 1
+        nothing_is_held(server, name, place)
+
+
+def test_a_skipped_job_that_is_interrupted_ends_no_other(
+    server: RedisServer, client: redlatch.Client, lock_name: str
+) -> None:
+    """The block around it leaves its own turn."""
+    for place, interrupter in at_each_place():
+        name = f"{lock_name}:{place}"
+        once = client.once(name, at_most=60)
+        with once:
+            try:
+                interrupter.arm()
+                with once as skipped:
+                    interrupter.disarm()
+                    assert skipped is None
+            except KeyboardInterrupt:
+                pass
+            finally:
+                interrupter.disarm()
+            assert what_is_held(server, name) == 1
+        nothing_is_held(server, name, place)
+
+
+def test_a_decorated_job(server: RedisServer, client: redlatch.Client, lock_name: str) -> None:
+    """The job runs, or nothing stays held."""
+    for place, interrupter in at_each_place():
+        name = f"{lock_name}:{place}"
+        job = client.once(name, at_most=60)(interrupter.disarm)
+        try:
+            interrupter.arm()
+            job()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            interrupter.disarm()
         nothing_is_held(server, name, place)

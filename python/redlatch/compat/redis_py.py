@@ -24,7 +24,7 @@ from redlatch import locks
 from redlatch._ffi import lib
 from redlatch.client import Client
 from redlatch.compat.redis_py_base import BaseLock, Clients, Number, lock_error, translated
-from redlatch.errors import LockLostError, NotOwnedError, ServerError, UnreachableError
+from redlatch.errors import LockLostError, NotOwnedError, RedlatchError, ServerError, UnreachableError
 from redlatch.holds import Hold
 from redlatch.like import connect_like
 from redlatch.owners import new_number
@@ -57,13 +57,13 @@ class Lock(BaseLock[Hold]):
     def _new_lock(self) -> locks.Lock:
         given = self.redis
         if isinstance(given, Client):
-            return given.plain_lock(self.name)
+            return given.plain_lock(self.name, on_lost=_forget)
         if type(given).__module__.startswith("redis.asyncio"):
             raise TypeError(
                 f"redis is {given!r}; expected redis.Redis: this Lock blocks, and would block the loop; "
                 "redlatch.compat.redis_py_asyncio has one that does not"
             )
-        return _clients.of(given).plain_lock(self.name)
+        return _clients.of(given).plain_lock(self.name, on_lost=_forget)
 
     def acquire(
         self,
@@ -87,17 +87,22 @@ class Lock(BaseLock[Hold]):
             redis.exceptions.LockNotOwnedError: The `timeout` was over when the server's reply came.
         """
         wait = self._wait_ms(sleep, blocking, blocking_timeout, token)
+        hold: Optional[Hold] = None
         try:
             hold = self._lock._obtain(wait, self._lease_ms(), False, new_number())
+            if hold is None:
+                return False
+            self._keep(hold)
+            return True
         except LockLostError as error:
             self._raise_lost("acquire", error)
         except (UnreachableError, ServerError) as error:
             raise translated(error) from error
-        if hold is None:
-            return False
-        self._keep(hold)
-        self._lock._client._losses.expect(hold._serial, _forget, hold)
-        return True
+        except BaseException:  # Ctrl-C, perhaps after the grant
+            if hold is not None:
+                self._drop(hold)
+                self._lock._give_back(hold)
+            raise
 
     def release(self) -> None:
         """Releases the lock.
@@ -113,6 +118,10 @@ class Lock(BaseLock[Hold]):
             self._raise_lost("release", error)
         except (UnreachableError, ServerError) as error:
             raise translated(error) from error
+        except BaseException as error:
+            if not isinstance(error, RedlatchError) and not hold._released:  # Ctrl-C came before the release
+                self._keep(hold)
+            raise
 
     def extend(self, additional_time: Number, replace_ttl: bool = False) -> bool:
         """Adds seconds to the rest of the lock's time. With `replace_ttl` the time ends this many seconds from now
@@ -169,10 +178,15 @@ class Lock(BaseLock[Hold]):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
+        hold = self.local.hold
         try:
             self.release()
         except exceptions.LockError as failed:
             self._left(failed)
+        except BaseException as interrupt:
+            if hold is not None and self.local.hold is hold:  # Ctrl-C came before the release
+                self.__exit__(type(interrupt), interrupt, None)
+            raise
 
     def _state(self) -> locks.LockState:
         try:

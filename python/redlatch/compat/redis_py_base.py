@@ -139,6 +139,11 @@ class BaseLock(Generic[AnyHold]):
         self.local.token = hold.owner.encode()
         self.local.hold = hold
 
+    def _drop(self, hold: AnyHold) -> None:
+        """Undoes _keep(), unless another hold was kept meanwhile."""
+        if self.local.hold is hold:
+            self.local.token = self.local.hold = None
+
     def _held(self, what: str) -> AnyHold:
         """Returns the hold that the caller has acquired. `what` is what the call does with it, for the error."""
         hold: Optional[AnyHold] = self.local.hold
