@@ -90,7 +90,7 @@ class LockHandle:
     """The base class of Lock for threads and for tasks: the handle, and the methods that send nothing."""
 
     __slots__ = (
-        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_confirms", "_on_lost", "_noted", "_entered",
+        "_client", "_handle", "_name", "_kind", "_wait_ms", "_by_handle", "_confirms", "_on_lost", "_noted",
         "__weakref__",
     )  # fmt: skip
 
@@ -141,7 +141,6 @@ class LockHandle:
         self._by_handle = owner == "handle"
         self._confirms = True  # whether a release waits for the server's reply
         self._noted = callable(self._on_lost) or kind in SEVERAL  # whether to note each grant; see _note_granted()
-        self._entered: List[BaseHold] = []  # the holds of the open `with` blocks, the innermost last
 
     def _ends_at_once(self, confirmed: int) -> bool:
         """Returns whether a started release completes as soon as its command is written."""
@@ -187,16 +186,6 @@ class LockHandle:
         raise TypeError(
             f"a {self.PACKAGE}.Lock cannot be pickled or copied: open a client, and make its locks, in each process"
         )
-
-    def _innermost(self, number: int) -> Optional[BaseHold]:
-        """Returns the hold of the block that an owner leaves: the innermost block that the owner entered. If it entered
-        none, the innermost block of another owner: one thread or task may enter a block and another one leave it, as in
-        a fixture. Returns None if no block is open."""
-        entered = self._entered[:]
-        for hold in reversed(entered):
-            if hold._number == number:
-                return hold
-        return entered[-1] if entered else None
 
     def _left_badly(
         self, failed: RedlatchError, hold: Optional[BaseHold], error: Optional[BaseException]
@@ -245,7 +234,7 @@ class Lock(LockHandle):
         'done'
     """
 
-    __slots__ = ()
+    __slots__ = ("_entered",)
     _client: Client
     _on_lost: OnLost
 
@@ -268,6 +257,7 @@ class Lock(LockHandle):
         self, client: Opened, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
     ) -> None:
         super()._set_up(client, kind, name, handle, wait_ms, owner)
+        self._entered: List[Hold] = []  # the holds of the open `with` blocks, the innermost last
         self._client._losses.watch()
 
     def acquire(
@@ -417,7 +407,7 @@ class Lock(LockHandle):
         traceback: Optional[TracebackType],
     ) -> None:
         entered = self._entered
-        hold: Optional[BaseHold] = None
+        hold: Optional[Hold] = None
         interrupted: Optional[BaseException] = None
         dispatcher: Optional[HubDispatcher] = None
         try:
@@ -455,6 +445,16 @@ class Lock(LockHandle):
             self._client._losses.released(hold._serial, self, number)
         if interrupted is not None:
             raise interrupted
+
+    def _innermost(self, number: int) -> Optional[Hold]:
+        """Returns the hold of the block that an owner leaves: the innermost block that the owner entered. If it entered
+        none, the innermost block of another owner: one thread may enter a block and another one leave it, as in a
+        fixture. Returns None if no block is open."""
+        entered = self._entered[:]
+        for hold in reversed(entered):
+            if hold._number == number:
+                return hold
+        return entered[-1] if entered else None
 
     def _explained(self, error: RedlatchError) -> RedlatchError:
         """Returns the error of a release, with a hint about the owner added."""

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from functools import partial
-from typing import Any, Callable, List, Optional
+from typing import Any, AsyncIterator, Callable, List, Optional
 
 import pytest
 import redlatch
@@ -185,6 +185,55 @@ def test_a_block_may_be_left_by_another_task(run_in: Run, server: RedisServer, l
                 held = await lock.__aenter__()
                 await world.spawn(lock.__aexit__, None, None, None).value()
                 assert held.count == 0 and not server.client().exists(lock_name), owner
+
+    run_in(main)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # trio's, of a generator that nobody closed
+@pytest.mark.parametrize("kind", ["read", "permits", "once"])
+def test_a_dropped_generator_leaves_its_own_block(
+    run_in: Run, server: RedisServer, lock_name: str, kind: str
+) -> None:
+    """The loop closes it in a new task, which has entered no block. It leaves the block of the generator, not the one
+    that another task has entered since."""
+
+    async def main(world: World) -> None:
+        async with redlatch.aio.connect(server.url) as client:
+            manager: Any = {
+                "read": lambda: client.read_write_lock(lock_name).read,
+                "permits": lambda: client.permit_semaphore(lock_name, limit=2),
+                "once": lambda: client.once(lock_name, at_most=30),
+            }[kind]()
+            inside: List[Any] = []
+            closed: List[bool] = []
+            ending: List[bool] = []
+
+            async def rows() -> AsyncIterator[int]:
+                try:
+                    async with manager:
+                        yield 1
+                finally:
+                    closed.append(True)
+
+            async def work() -> None:
+                async with manager as held:
+                    inside.append(held)
+                    await world.until(lambda: ending)
+
+            generator = rows()
+            assert await generator.__anext__() == 1
+            working = world.spawn(work)
+            await world.until(lambda: inside)
+            del generator
+            gc.collect()
+            await world.until(lambda: closed)
+            if kind == "once":
+                assert inside == [None] and not server.client().exists(lock_name), "it was a skipped one"
+            else:
+                inside[0].check()
+            ending.append(True)
+            await working.value()
+            assert client.stats()["held"] == 0 and not (await client.inspect(lock_name)).holders
 
     run_in(main)
 

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import functools
+import sys
 from types import TracebackType
 from typing import (
     TYPE_CHECKING,
@@ -22,15 +23,16 @@ from typing import (
     cast,
 )
 
-from redlatch._ffi import LEASE_OF_LOCK, ffi, lib
+from redlatch._ffi import LEASE_OF_LOCK, CData, ffi, lib
 from redlatch.aio.dispatch import Call
 from redlatch.aio.holds import Hold
 from redlatch.aio.loops import Cancellation, Guard
-from redlatch.aio.owners import number_of_task
+from redlatch.aio.owners import Blocks, number_of_task
 from redlatch.decorators import check_coroutine_function
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
 from redlatch.errors import InvalidArgumentError, LockLostError, LockName, RedlatchError
-from redlatch.locks import SEVERAL, LockHandle, LockState, state_of
+from redlatch.locks import SEVERAL, LockHandle, LockKind, LockState, state_of
+from redlatch.losses import Opened
 from redlatch.options import confirmation
 from redlatch.other_names import explain_other_names
 from redlatch.read_write import Modes
@@ -63,7 +65,7 @@ class Lock(LockHandle):
         (1, False)
     """
 
-    __slots__ = ()
+    __slots__ = ("_blocks",)
     _client: Client
     _on_lost: OnLost
 
@@ -73,6 +75,12 @@ class Lock(LockHandle):
     def __init__(self, *arguments: Any, on_lost: OnLost, **settings: Any) -> None:
         self._on_lost = on_lost_option(on_lost)
         super().__init__(*arguments, **settings)
+
+    def _set_up(
+        self, client: Opened, kind: LockKind, name: LockName, handle: CData, wait_ms: int, owner: str
+    ) -> None:
+        super()._set_up(client, kind, name, handle, wait_ms, owner)
+        self._blocks: Blocks[Hold] = Blocks()
 
     @explain_other_names
     def acquire(
@@ -178,12 +186,13 @@ class Lock(LockHandle):
         return bool((await self._call(lib.redlatch_lock_start_force_release)).number)
 
     async def __aenter__(self) -> Hold:
+        frame = id(sys._getframe(1))
         number = self._number()
         call = await self._obtain(number, self._wait_ms, LEASE_OF_LOCK)
         if call.status:
             raise call.failure(self._name)
         hold = Hold(self, number, ffi.buffer(self._standing(number))[:])
-        self._entered.append(hold)
+        self._blocks.enter(number, frame, hold)
         self._guard(hold)
         return hold
 
@@ -200,11 +209,10 @@ class Lock(LockHandle):
         traceback: Optional[TracebackType],
     ) -> Coroutine[Any, Any, None]:
         number = self._number()
-        hold = self._innermost(number)
+        hold = self._blocks.leave(number, id(sys._getframe(1)))
         if hold is not None:
             number = hold._number
-            self._entered.remove(hold)
-        return self._leave_block(cast(Optional[Hold], hold), lambda: self._releasing(number), kind, error, traceback)
+        return self._leave_block(hold, lambda: self._releasing(number), kind, error, traceback)
 
     async def _leave_block(
         self,

@@ -6,17 +6,18 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import functools
+import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Coroutine, Dict, List, NamedTuple, NoReturn, Optional, Type, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Coroutine, NamedTuple, NoReturn, Optional, Type, TypeVar
 
 from redlatch._ffi import LEASE_OF_LOCK, ffi, lib
 from redlatch.aio.holds import Hold
 from redlatch.aio.locks import Lock, OnLost, on_lost_option
-from redlatch.aio.owners import number_of_task
+from redlatch.aio.owners import Blocks, number_of_task
 from redlatch.decorators import check_coroutine_function
 from redlatch.durations import Seconds
-from redlatch.errors import LockLostError, LockName
+from redlatch.errors import LockLostError, LockName, NotOwnedError
 from redlatch.once import period_ms, rest_ms
 from redlatch.options import name_bytes
 from redlatch.owners import new_number
@@ -62,7 +63,7 @@ class Once:
         self._at_most = at_most
         self._on_lost: OnLost = on_lost
         self._made: Optional[Lock] = None  # made at the first use: the client may connect after the decoration
-        self._turns: Dict[Optional[int], List[_Turn]] = {}  # of the open blocks, by task
+        self._turns: Blocks[_Turn] = Blocks()
 
     @property
     def name(self) -> LockName:
@@ -90,13 +91,14 @@ class Once:
         return in_turn
 
     async def __aenter__(self) -> Optional[Hold]:
+        frame = id(sys._getframe(1))
         lock, number = self._lock, new_number()
         call = await lock._obtain(number, 0, LEASE_OF_LOCK)
         hold: Optional[Hold] = None
         if not call.status:
             hold = Hold(lock, number, ffi.buffer(lock._standing(number))[:])
             lock._guard(hold)
-        self._turns.setdefault(number_of_task(), []).append(_Turn(hold, time.monotonic()))
+        self._turns.enter(number_of_task(), frame, _Turn(hold, time.monotonic()))
         return hold
 
     async def __aexit__(
@@ -105,17 +107,12 @@ class Once:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        task = number_of_task()
-        if task not in self._turns:  # another task entered the block, as in a fixture
-            # If several blocks are open, one whose job was skipped is taken first, so that a running job keeps its
-            # lock.
-            task = max(reversed(self._turns), key=lambda each: self._turns[each][-1].hold is None)
-        turns = self._turns[task]
-        turn = turns.pop()
-        if not turns:
-            del self._turns[task]
+        # A block whose job was skipped is preferred, so that a running job keeps its lock.
+        turn = self._turns.leave(number_of_task(), id(sys._getframe(1)), lambda each: each.hold is None)
+        if turn is None:
+            raise NotOwnedError(f"once {self.name!r} is in no `async with` block", lock_name=self.name)
         if turn.hold is not None:
-            await self._lock._leave_block(turn.hold, lambda: self._end(turn), kind, error, traceback)
+            await self._lock._leave_block(turn.hold, functools.partial(self._end, turn), kind, error, traceback)
 
     async def _end(self, turn: _Turn) -> None:
         """Ends a turn on the server. This is completed even if the task is cancelled."""

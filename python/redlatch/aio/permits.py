@@ -6,13 +6,15 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import math
+import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Tuple, Type, Union
+from typing import TYPE_CHECKING, List, Literal, Optional, Tuple, Type, Union
 
 from redlatch._ffi import LEASE_OF_LOCK, CData, lib
 from redlatch.aio.counts import Awaited
 from redlatch.aio.dispatch import Call
-from redlatch.aio.loops import Event, current_task
+from redlatch.aio.loops import Event
+from redlatch.aio.owners import Blocks, number_of_task
 from redlatch.counts import whole
 from redlatch.durations import LOCK_TIMEOUT, LockTimeout, Seconds, blocking_wait_ms, lease_ms, span_ms
 from redlatch.errors import (
@@ -171,7 +173,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         (2, 1, 3)
     """
 
-    __slots__ = ("_entered",)
+    __slots__ = ("_blocks",)
 
     def __init__(
         self,
@@ -185,7 +187,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         super().__init__(
             client, name, "permit_semaphore", timeout, lease_ms(lease, "lease"), limit, wait_for_creation
         )
-        self._entered: Dict[Any, List[Permit]] = {}  # of the open blocks, by task, the innermost last
+        self._blocks: Blocks[Permit] = Blocks()
 
     @explain_other_names
     async def acquire(
@@ -393,11 +395,12 @@ class PermitSemaphore(Awaited, PermitHandle):
         return bool(await self._ask(lib.redlatch_permit_semaphore_start_delete))
 
     async def __aenter__(self) -> Permit:
+        frame = id(sys._getframe(1))
         call = await self._take(self._scoped_handle, 1, self._wait_ms, LEASE_OF_LOCK)
         if call.status:
             raise call.failure(self._name)
         permit = Permit(self, call.serial)
-        self._entered.setdefault(current_task(), []).append(permit)
+        self._blocks.enter(number_of_task(), frame, permit)
         return permit
 
     async def __aexit__(
@@ -406,15 +409,7 @@ class PermitSemaphore(Awaited, PermitHandle):
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        task = current_task()
-        if task not in self._entered:
-            if not self._entered:
-                raise NotOwnedError(
-                    f"permit semaphore {self.name!r} is in no `async with` block", lock_name=self.name
-                )
-            task = next(reversed(self._entered))  # another task entered the block, as in a fixture
-        entered = self._entered[task]
-        permit = entered.pop()
-        if not entered:
-            del self._entered[task]
+        permit = self._blocks.leave(number_of_task(), id(sys._getframe(1)))
+        if permit is None:
+            raise NotOwnedError(f"permit semaphore {self.name!r} is in no `async with` block", lock_name=self.name)
         await permit.__aexit__(kind, error, traceback)
