@@ -13,6 +13,8 @@ from redlatch._ffi import CData, ffi, lib, new_record, text
 from redlatch.credentials import Renewal, set_credentials
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import LockName, failure
+from redlatch.expected import Expected
+from redlatch.holds import Hold
 from redlatch.jobs import Jobs
 from redlatch.latches import Latch
 from redlatch.locks import Lock
@@ -42,7 +44,8 @@ class Client(Jobs):
         # _end().
         self._handle: CData = ffi.gc(handle, lib.redlatch_client_free)
         self._url = text(lib.redlatch_client_url(self._handle))
-        self._losses = Losses(self._handle, renewal)
+        self._expected: Expected[Hold] = Expected()
+        self._losses = Losses(self._handle, self._expected, renewal)
         # Runs at the latest when the interpreter ends, so that all holds are released then.
         self._renewal = renewal
         self._end = weakref.finalize(self, _end, self._losses, renewal)

@@ -23,9 +23,18 @@ SWEEP = 64
 
 class Expected(Generic[AnyHold]):
     """The functions for the holds of one client, by the serial of the hold. Any thread may use it, also in a signal
-    handler."""
+    handler.
+
+    The holds refer to the client. So only the client itself keeps this object: then a client that nobody uses any more
+    is collected, and its holds end.
+    """
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begins without functions, also in a forked child: those are for the parent's holds, and another thread of the
+        parent may have held the mutex."""
         self._guard = threading.RLock()
         self._calls: Dict[int, List[Tuple[Callable[[AnyHold], Any], AnyHold]]] = {}
         self._sweep_at = SWEEP

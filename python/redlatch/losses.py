@@ -24,8 +24,8 @@ from redlatch.green import hub_here, patched, refuse_eventlet
 if TYPE_CHECKING:
     from redlatch.credentials import Renewal
     from redlatch.hub import HubDispatcher
-    from redlatch.holds import Hold
-    from redlatch.locks import Lock
+    from redlatch.holds import BaseHold, Hold
+    from redlatch.locks import LockHandle
 
 Value = TypeVar("Value")
 
@@ -56,8 +56,9 @@ class KnownLosses:
 
     ACTOR = "thread"  # the owner of locks without owner="handle", for messages
 
-    def __init__(self, uuid: str) -> None:
+    def __init__(self, uuid: str, expected: Expected[Any]) -> None:
         self._uuid = uuid
+        self._expected = weakref.ref(expected)  # see Expected
         self._reasons: OrderedDict[int, Optional[LossReason]] = OrderedDict()  # by serial
         self._owners: OrderedDict[int, str] = OrderedDict()  # owner ids of holds with several names, by serial
         self._logged: OrderedDict[int, None] = OrderedDict()  # the serials of losses that were logged
@@ -92,8 +93,29 @@ class KnownLosses:
             self._logging.notify_all()
         logger.warning("%s %r was lost (%s): owner %s, its lease %s", what, name, reason, self.owner(serial), lease)
 
+    def expect(self, serial: int, call: Callable[[Any], object], hold: BaseHold) -> None:
+        """Has a function called when a hold is lost; see act()."""
+        expected = self._expected()
+        if expected is not None:
+            expected.add(serial, call, hold)
+        if self.knows(serial):  # the loss came first
+            self.act(serial)
+
+    def released(self, serial: int, lock: LockHandle, number: int) -> None:
+        """Called when an owner has released one acquire of a hold. After the last one the functions for this hold are
+        dropped."""
+        expected = self._expected()
+        if expected is not None:
+            expected.released(serial, lock, number)
+
     def act(self, serial: int) -> None:
-        """Carries out what follows a loss besides note(). Nothing in this class."""
+        """Calls the functions for a lost hold, each once."""
+        raise NotImplementedError
+
+    def _due(self, serial: int) -> List[Tuple[Callable[[Any], Any], Any]]:
+        """Removes and returns the functions for a lost hold."""
+        expected = self._expected()
+        return [] if expected is None else expected.take(serial)
 
     def leave(self, serial: int) -> None:
         """Called before an owner leaves a hold. From now on the end of its lease is no loss."""
@@ -143,8 +165,8 @@ class Losses(KnownLosses):
     semaphore or change of credentials; if the client searches for its server or has a credential provider, it starts
     with the client. Where threads are greenlets, a dispatcher in the hub takes the place of this thread."""
 
-    def __init__(self, handle: CData, renewal: Optional[Renewal] = None) -> None:
-        super().__init__(text(lib.redlatch_client_uuid(handle)))
+    def __init__(self, handle: CData, expected: Expected[Hold], renewal: Optional[Renewal] = None) -> None:
+        super().__init__(text(lib.redlatch_client_uuid(handle)), expected)
         self._handle = handle
         self._renewal = renewal  # its thread is missing in a forked child, too
         self._events: weakref.WeakValueDictionary[int, threading.Event] = weakref.WeakValueDictionary()
@@ -152,7 +174,6 @@ class Losses(KnownLosses):
         self._starting = False
         self._thread: Optional[threading.Thread] = None
         self._dispatcher: Optional[HubDispatcher] = None
-        self._expected: Expected[Hold] = Expected()
         self._at_close: weakref.WeakSet[threading.Event] = weakref.WeakSet()
         _everybody.add(self)
 
@@ -163,7 +184,9 @@ class Losses(KnownLosses):
         self._guard = threading.RLock()
         self._starting = False
         self._thread = None
-        self._expected = Expected()  # without the functions for the parent's holds
+        expected = self._expected()
+        if expected is not None:
+            expected.begin()
         if self._dispatcher is not None:
             self._dispatcher.begin_child()
             self._dispatcher = None
@@ -223,20 +246,9 @@ class Losses(KnownLosses):
                 if "new thread" not in str(error):
                     raise
 
-    def expect(self, serial: int, call: Call, hold: Hold) -> None:
-        """Has a function called when a hold is lost, by the thread that finds the loss."""
-        self._expected.add(serial, call, hold)
-        if self.knows(serial):  # the loss came first
-            self.act(serial)
-
-    def released(self, serial: int, lock: Lock, number: int) -> None:
-        """Called when an owner has released one acquire of a hold. After the last one the functions for this hold are
-        dropped."""
-        self._expected.released(serial, lock, number)
-
     def act(self, serial: int) -> None:
-        """Calls the functions for a lost hold, each once."""
-        calls = self._expected.take(serial)
+        """Calls the functions for a lost hold, each once, in the thread that finds the loss."""
+        calls = self._due(serial)
         if calls and hub_here() is not None:  # the functions may wait, and the dispatcher must not
             threading.Thread(target=self._make, args=(calls,), daemon=True).start()
         else:

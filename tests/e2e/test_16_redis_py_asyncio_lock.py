@@ -225,3 +225,16 @@ def test_the_client_goes_with_the_pool(server: RedisServer, lock_name: str) -> N
     run(server, body)
     gc.collect()
     wait_until(lambda: len(server.client_list("redlatch:")) == before)
+
+
+def test_a_client_of_redlatch_that_nobody_closed(server: RedisServer, lock_name: str) -> None:
+    """It is closed when it is collected, although it holds a lock."""
+
+    async def body(_theirs: redis.asyncio.Redis) -> None:
+        client = await redlatch.aio.connect(server.url)
+        assert await Lock(client, lock_name).acquire()
+        del client
+        gc.collect()
+        wait_until(lambda: not server.client().exists(lock_name))
+
+    run(server, body)

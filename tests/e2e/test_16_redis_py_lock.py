@@ -239,8 +239,7 @@ def test_what_nobody_releases_leaves_nothing_in_the_client(
 ) -> None:
     for number in range(20):
         assert Lock(client, f"{lock_name}:{number}", timeout=0.1).acquire()
-    lost = client._losses
-    wait_until(lambda: client.stats()["lost"] == 20 and not len(lost._expected), 10.0)
+    wait_until(lambda: client.stats()["lost"] == 20 and not len(client._expected), 10.0)
     assert client.stats()["held"] == 0
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import subprocess
@@ -331,18 +332,32 @@ def test_a_callable_of_what_was_released_is_not_called_and_not_kept(
     lock = client.lock(lock_name, on_lost=called.append)
     for release_twice in (lock.release, lambda: [held.release() for held in [lock.held()] if held]):
         with lock:
-            assert lock.acquire() and len(client._losses._expected) == 1
+            assert lock.acquire() and len(client._expected) == 1
             release_twice()
-            assert len(client._losses._expected) == 1, "it is held once more"
-        assert len(client._losses._expected) == 0
+            assert len(client._expected) == 1, "it is held once more"
+        assert len(client._expected) == 0
     other = client.lock(lock_name)
     for _ in range(3 * SWEEP):
         assert lock.acquire()
         other.release()
-        assert len(client._losses._expected) <= SWEEP + 2
+        assert len(client._expected) <= SWEEP + 2
     with pytest.raises(redlatch.LockLostError), lock as held:
         server.admin.delete(lock_name)
     assert called == [held], "the end of the block has found it"
+
+
+def test_a_forgotten_client_is_closed(server: RedisServer, lock_name: str) -> None:
+    """A callable for a held lock does not keep the client alive."""
+    called: List[Any] = []
+    client = redlatch.connect(server.url)
+    assert client.lock(lock_name, on_lost=called.append).acquire()
+    assert client.permit_semaphore(f"{lock_name}:slots", limit=1).acquire()
+    uuid = client.uuid
+    del client
+    gc.collect()
+    wait_until(lambda: not server.client().exists(lock_name), SOON)
+    wait_until(lambda: not server.client_list(uuid), SOON)
+    assert called == []
 
 
 def test_what_is_lost_before_it_is_expected(client: redlatch.Client, lock_name: str) -> None:

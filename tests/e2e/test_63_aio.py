@@ -308,12 +308,13 @@ def test_what_was_held_when_a_loop_ended_is_free_after_its_lease(
     wait_until(lambda: not server.client_list("redlatch:"))
 
 
+@pytest.mark.parametrize("on_lost", ["raise", "cancel", print])
 def test_a_client_that_nobody_closed_releases_when_it_is_collected(
-    run_in: Run, server: RedisServer, lock_name: str
+    run_in: Run, server: RedisServer, lock_name: str, on_lost: Any
 ) -> None:
     async def main(world: World) -> None:
         client = await redlatch.aio.connect(server.url)
-        held = client.lock(lock_name, owner="handle")
+        held = client.lock(lock_name, owner="handle", on_lost=on_lost)
         await held.acquire()
         lock = client.lock(lock_name)
         assert not await lock.acquire(blocking=False)

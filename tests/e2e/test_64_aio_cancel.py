@@ -501,7 +501,7 @@ def test_a_loss_that_a_cancelled_release_finds_is_reported(
             fault.release()
             assert await working.end() == ("cancelled", None)
             assert len(called) == 1
-            assert not client._losses._expected
+            assert not client._expected
 
     run_in(main)
     assert [record.message for record in caplog.records if lock_name in record.message] != []

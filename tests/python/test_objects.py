@@ -59,7 +59,7 @@ async def asynchronous_generator() -> AsyncIterator[int]:
 
 
 def test_the_latest_losses_are_remembered(client: redlatch.Client) -> None:
-    losses = Losses(client._handle, client.uuid)
+    losses = Losses(client._handle, client._expected)
     for serial in range(REMEMBERED + 1):
         losses.note(serial, "expired")
     assert [losses.knows(serial) for serial in (0, 1, REMEMBERED)] == [False, True, True]

@@ -28,6 +28,7 @@ from redlatch import opening
 from redlatch._ffi import CData, ffi, lib, text
 from redlatch.aio.aside import finish_aside, run_aside
 from redlatch.aio.dispatch import Dispatcher, TaskLosses
+from redlatch.aio.holds import Hold
 from redlatch.aio.jobs import Jobs
 from redlatch.aio.latches import Latch
 from redlatch.aio.locks import Lock, OnLost, ReadWriteLock
@@ -39,6 +40,7 @@ from redlatch.client import stats_of
 from redlatch.credentials import Renewal, set_credentials
 from redlatch.durations import Seconds, wait_ms
 from redlatch.errors import ClosedError, LockName, failure
+from redlatch.expected import Expected
 from redlatch.options import name_bytes, pattern_bytes, values_of_group
 from redlatch.other_names import explain_other_names
 from redlatch.reports import Report, read_report, sought
@@ -103,12 +105,13 @@ class Client(Jobs):
         self._open: Optional[Dispatcher] = None
         self._end: Optional[weakref.finalize[..., Client]] = None
         self._renewal: Optional[Renewal] = None
+        self._expected: Expected[Hold] = Expected()
         if given["lazy"]:
             self._begin(*opening.open_handle(given))
 
     def _begin(self, handle: CData, renewal: Optional[Renewal]) -> None:
         # Freed with its last reference. It is closed before that, by close() or _end().
-        self._open = Dispatcher(ffi.gc(handle, lib.redlatch_client_free), renewal)
+        self._open = Dispatcher(ffi.gc(handle, lib.redlatch_client_free), renewal, self._expected)
         self._given = None  # which has the password
         self._url = text(lib.redlatch_client_url(handle))
         self._renewal = renewal

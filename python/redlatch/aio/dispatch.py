@@ -100,11 +100,10 @@ class TaskLosses(KnownLosses):
 
     ACTOR = "task"
 
-    def __init__(self, uuid: str) -> None:
-        super().__init__(uuid)
+    def __init__(self, uuid: str, expected: Expected[Hold]) -> None:
+        super().__init__(uuid, expected)
         self._events: weakref.WeakValueDictionary[int, Event] = weakref.WeakValueDictionary()
         self._guards: Dict[int, List[Waker]] = {}
-        self._expected: Expected[Hold] = Expected()
         self._at_close: weakref.WeakSet[Waker] = weakref.WeakSet()
         self._loop: Optional[TaskLoop] = None
 
@@ -142,20 +141,10 @@ class TaskLosses(KnownLosses):
         if not guards:
             del self._guards[serial]
 
-    def expect(self, serial: int, call: Callable[[Hold], object], hold: Hold) -> None:
-        """Has a function called when a hold is lost, in the loop."""
-        self._expected.add(serial, call, hold)
-        if self.knows(serial):  # the loss came first
-            self.act(serial)
-
-    def released(self, serial: int, lock: LockHandle, number: int) -> None:
-        """Called when an owner has released one acquire of a hold. After the last one the functions for this hold are
-        dropped."""
-        self._expected.released(serial, lock, number)
-
     def act(self, serial: int) -> None:
-        """Calls the functions for a lost hold, each once. The call of a coroutine function becomes a task."""
-        for call, hold in self._expected.take(serial):
+        """Calls the functions for a lost hold, each once, in the loop. The call of a coroutine function becomes a
+        task."""
+        for call, hold in self._due(serial):
             try:
                 result = call(hold)
             except Exception:
@@ -505,9 +494,9 @@ class Dispatcher(AnyDispatcher[TaskLoop]):
 
     losses: TaskLosses
 
-    def __init__(self, handle: CData, renewal: Optional[Renewal]) -> None:
+    def __init__(self, handle: CData, renewal: Optional[Renewal], expected: Expected[Hold]) -> None:
         super().__init__(handle, renewal)
-        self.losses = TaskLosses(text(lib.redlatch_client_uuid(handle)))
+        self.losses = TaskLosses(text(lib.redlatch_client_uuid(handle)), expected)
 
     def _running(self) -> TaskLoop:
         return running()

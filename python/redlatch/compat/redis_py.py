@@ -21,9 +21,8 @@ import redis
 from redis import exceptions
 
 from redlatch import locks
-from redlatch._ffi import lib
 from redlatch.client import Client
-from redlatch.compat.redis_py_base import BaseLock, Clients, Number, lock_error, translated
+from redlatch.compat.redis_py_base import BaseLock, Clients, Number, forget, lock_error, translated
 from redlatch.errors import LockLostError, NotOwnedError, RedlatchError, ServerError, UnreachableError
 from redlatch.holds import Hold
 from redlatch.like import connect_like
@@ -57,13 +56,13 @@ class Lock(BaseLock[Hold]):
     def _new_lock(self) -> locks.Lock:
         given = self.redis
         if isinstance(given, Client):
-            return given.plain_lock(self.name, on_lost=_forget)
+            return given.plain_lock(self.name, on_lost=forget)
         if type(given).__module__.startswith("redis.asyncio"):
             raise TypeError(
                 f"redis is {given!r}; expected redis.Redis: this Lock blocks, and would block the loop; "
                 "redlatch.compat.redis_py_asyncio has one that does not"
             )
-        return _clients.of(given).plain_lock(self.name, on_lost=_forget)
+        return _clients.of(given).plain_lock(self.name, on_lost=forget)
 
     def acquire(
         self,
@@ -230,8 +229,3 @@ class Redis(redis.Redis):
             thread_local=thread_local,
             raise_on_release_error=raise_on_release_error,
         )
-
-
-def _forget(hold: Hold) -> None:
-    """Ends the owner of a lost hold: it acquires nothing else, and may never release the hold."""
-    lib.redlatch_owner_end(hold._number)

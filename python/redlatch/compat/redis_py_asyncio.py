@@ -15,12 +15,12 @@ from typing import Any, Coroutine, Optional, Type, Union, cast
 import redis.asyncio
 from redis import exceptions
 
-from redlatch._ffi import ffi, lib
+from redlatch._ffi import ffi
 from redlatch.aio import locks
 from redlatch.aio.client import Client
 from redlatch.aio.holds import Hold
 from redlatch.aio.like import connect_like
-from redlatch.compat.redis_py_base import BaseLock, Clients, Number, lock_error, translated
+from redlatch.compat.redis_py_base import BaseLock, Clients, Number, forget, lock_error, translated
 from redlatch.errors import LockLostError, NotOwnedError, ServerError, UnreachableError
 from redlatch.locks import LockState
 from redlatch.owners import new_number
@@ -37,29 +37,7 @@ def _is_usable(client: Client) -> bool:
 _clients: Clients[Client] = Clients(lambda given: connect_like(given, lazy=True, release_on_close=False), _is_usable)
 
 
-class _OwnHold(Hold):
-    """The hold of an owner that acquires nothing else, and may never release it after a loss."""
-
-    __slots__ = ("_watched",)
-
-    def watch(self) -> None:
-        """Has cancel() called when the hold is lost."""
-        self._watched = True
-        self._lock._client._losses.guard(self._serial, self)
-
-    def unwatch(self) -> None:
-        """Ends watch()."""
-        if self._watched:
-            self._watched = False
-            self._lock._client._losses.unguard(self._serial, self)
-
-    def cancel(self) -> None:
-        """Called when the hold is lost. Ends its owner."""
-        self.unwatch()
-        lib.redlatch_owner_end(self._number)
-
-
-class Lock(BaseLock[_OwnHold]):
+class Lock(BaseLock[Hold]):
     """A lock by name with the arguments and methods of redis.asyncio.lock.Lock.
 
     `redis` is a client of redis.asyncio, whose address and credentials are taken, or a redlatch.aio.Client. Each
@@ -81,12 +59,12 @@ class Lock(BaseLock[_OwnHold]):
     def _new_lock(self) -> locks.Lock:
         given = self.redis
         if isinstance(given, Client):
-            return given.plain_lock(self.name)
+            return given.plain_lock(self.name, on_lost=forget)
         if type(given).__module__.startswith("redis.") and not type(given).__module__.startswith("redis.asyncio"):
             raise TypeError(
                 f"redis is {given!r}; expected redis.asyncio.Redis: redlatch.compat.redis_py has a Lock that blocks"
             )
-        return _clients.of(given).plain_lock(self.name)
+        return _clients.of(given).plain_lock(self.name, on_lost=forget)
 
     async def acquire(
         self,
@@ -117,9 +95,7 @@ class Lock(BaseLock[_OwnHold]):
             raise translated(error) from error
         if call.status:
             return False
-        hold = _OwnHold(self._lock, number, ffi.buffer(self._lock._standing(number))[:])
-        hold.watch()
-        self._keep(hold)
+        self._keep(Hold(self._lock, number, ffi.buffer(self._lock._standing(number))[:]))
         return True
 
     def release(self) -> Coroutine[Any, Any, None]:
@@ -170,7 +146,7 @@ class Lock(BaseLock[_OwnHold]):
 
     async def owned(self) -> bool:
         """Asks the server whether the caller holds the lock."""
-        hold: Optional[_OwnHold] = self.local.hold
+        hold: Optional[Hold] = self.local.hold
         return (await self._state()).owner == hold.owner if hold is not None else False
 
     async def __aenter__(self) -> Lock:
@@ -195,8 +171,7 @@ class Lock(BaseLock[_OwnHold]):
         except (UnreachableError, ServerError) as error:
             raise translated(error) from error
 
-    async def _release(self, hold: _OwnHold) -> None:
-        hold.unwatch()
+    async def _release(self, hold: Hold) -> None:
         try:
             await hold.release()
         except (LockLostError, NotOwnedError) as error:
@@ -204,13 +179,13 @@ class Lock(BaseLock[_OwnHold]):
         except (UnreachableError, ServerError) as error:
             raise translated(error) from error
 
-    async def _add(self, hold: _OwnHold, seconds: Number) -> bool:
+    async def _add(self, hold: Hold, seconds: Number) -> bool:
         state = await self._state()
         if state.owner != hold.owner or state.ttl == math.inf:
             self._raise_lost("extend", None)
         return await self._extend(hold, state.ttl + seconds, "extend")
 
-    async def _extend(self, hold: _OwnHold, seconds: Number, what: str) -> bool:
+    async def _extend(self, hold: Hold, seconds: Number, what: str) -> bool:
         try:
             await hold.extend(seconds)
         except (LockLostError, NotOwnedError) as error:

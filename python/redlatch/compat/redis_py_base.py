@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Generic, NoReturn, Optional, Type, TypeV
 
 from redis import exceptions
 
-from redlatch._ffi import FOREVER, RENEWED
+from redlatch._ffi import FOREVER, RENEWED, lib
 from redlatch.durations import span_ms, wait_ms
 from redlatch.errors import RedlatchError, ServerError, UnreachableError, UnsupportedError
 from redlatch.holds import BaseHold
@@ -52,6 +52,11 @@ class Clients(Generic[AnyClient]):
             if client is None or not self._is_usable(client):
                 client = self._of_pool[pool] = self._open_like(given)
         return client
+
+
+def forget(hold: BaseHold) -> None:
+    """Ends the owner of a lost hold: it acquires nothing else, and may never release the hold."""
+    lib.redlatch_owner_end(hold._number)
 
 
 class _Held:
