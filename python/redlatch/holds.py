@@ -217,8 +217,10 @@ class Hold(BaseHold):
             error = failure(status, self._lock.name) if status else None
         if error is not None:
             self._released = error.status not in REFUSED
+        if not isinstance(error, LockLostError):
+            self._lock._client._losses.released(self._serial, self._lock, self._number)
+        if error is not None:
             self._raise_failed(error)
-        self._lock._client._losses.released(self._serial, self._lock, self._number)
 
     @explain_other_names
     def extend(self, seconds: Seconds) -> None:

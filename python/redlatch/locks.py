@@ -320,10 +320,10 @@ class Lock(LockHandle):
             serial, error = serial_out[0], failure(status, self._name) if status else None
         if isinstance(error, LockLostError):
             self._client._losses.found(serial, "lock", self._name, error.reason)
+        elif callable(self._on_lost):
+            self._client._losses.released(serial, self, number)
         if error is not None:
             raise self._explained(error)
-        if callable(self._on_lost):
-            self._client._losses.released(serial, self, number)
 
     def state(self) -> LockState:
         """Asks the server about the lock, whoever holds it.
@@ -439,10 +439,10 @@ class Lock(LockHandle):
                 _, failed = dispatcher.release(self, number)
         if hold is not None:
             hold._caller = None
+        if callable(self._on_lost) and hold is not None and not isinstance(failed, LockLostError):
+            self._client._losses.released(hold._serial, self, number)
         if failed is not None:
             self._left_badly(self._explained(failed), hold, error)
-        elif callable(self._on_lost) and hold is not None:
-            self._client._losses.released(hold._serial, self, number)
         if interrupted is not None:
             raise interrupted
 

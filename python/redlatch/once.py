@@ -154,9 +154,9 @@ class Once:
             return
         failed = self._end(hold, rest_ms(self._at_least_ms, turn.granted_at))
         lock = self._lock
-        if failed is None:
+        if not isinstance(failed, LockLostError):
             lock._client._losses.released(hold._serial, lock, hold._number)
-        else:
+        if failed is not None:
             lock._left_badly(failed, hold, error)
 
     def _end(self, hold: Hold, rest: int) -> Optional[RedlatchError]:

@@ -346,6 +346,20 @@ def test_a_callable_of_what_was_released_is_not_called_and_not_kept(
     assert called == [held], "the end of the block has found it"
 
 
+def test_a_release_that_fails_keeps_no_callable(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
+    with redlatch.connect(proxy.url, command_timeout=0.2) as client:
+        lock = client.lock(lock_name, on_lost=print)
+        for end in (lock.release, lambda: [held.release() for held in [lock.held()] if held],
+                    lambda: lock.__exit__(None, None, None)):  # fmt: skip
+            assert lock.__enter__().count == len(client._expected) == 1
+            proxy.stall()
+            with pytest.raises(redlatch.UnreachableError):
+                end()
+            assert len(client._expected) == 0
+            proxy.resume()
+            wait_until(lambda: not server.client().exists(lock_name), SOON)
+
+
 def test_a_forgotten_client_is_closed(server: RedisServer, lock_name: str) -> None:
     """A callable for a held lock does not keep the client alive."""
     called: List[Any] = []
