@@ -193,8 +193,8 @@ class HubDispatcher(AnyDispatcher[GeventLoop]):
         """Closes the client. Its waits raise a ClosedError. Returns the status of the core."""
         loop = self.loop
         here = loop is not None and loop.runs_here()
-        if loop is not None and here:
-            loop.unwatch()  # before the descriptor is closed, and its number reused
+        if here:
+            self.unwatch()  # before the descriptor is closed, and its number reused
         status: int = lib.redlatch_client_close(self.handle)
         if here:
             self.end(lib.REDLATCH_CLOSED)

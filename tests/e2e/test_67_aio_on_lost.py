@@ -15,9 +15,11 @@ import pytest
 import redlatch
 import redlatch.aio
 import trio
+import uvloop
 from loops import RUNNERS, World, run
 from stalls import Stalls
-from support import Proxy, RedisServer
+from support import Proxy, RedisServer, wait_until
+from support.wire import SCRIPTS
 
 Run = Callable[..., Any]
 COUNTED = sys.version_info >= (3, 11)  # asyncio counts the cancellations of a task
@@ -217,6 +219,59 @@ def test_a_block_in_a_loop_that_was_closed(server: RedisServer, lock_name: str) 
     gc.collect()
     with redlatch.connect(server.url) as other, other.lock(lock_name, timeout=5):
         pass
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the task cannot leave its block
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_a_wait_in_a_loop_that_was_closed(
+    server: RedisServer, lock_name: str, new_loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    """As above, but the task waits for another lock."""
+    client = redlatch.aio.connect(server.url, lazy=True, watchdog_lease=0.5)
+
+    async def wait() -> None:
+        async with client.lock(lock_name):
+            await client.lock(f"{lock_name}:other").acquire()
+
+    async def begin() -> None:
+        task = asyncio.get_running_loop().create_task(wait())
+        del task  # only what it waits for keeps it alive
+        while client.stats()["waiters"] == 0:
+            gc.collect()
+            await asyncio.sleep(0.002)
+
+    with redlatch.connect(server.url) as other, other.lock(f"{lock_name}:other"):
+        loop = new_loop()
+        loop.run_until_complete(begin())
+        loop.close()
+        del loop
+        gc.collect()
+        with other.lock(lock_name, timeout=5):
+            pass
+        wait_until(lambda: client.stats()["waiters"] == 0)
+
+
+def test_a_call_of_a_loop_that_was_closed(server: RedisServer, proxy: Proxy, lock_name: str) -> None:
+    """A query that a cancelled task has left does not keep the client alive."""
+
+    async def main() -> None:
+        client = redlatch.aio.connect(proxy.url, lazy=True)
+        held = client.lock(lock_name, owner="handle")
+        await held.acquire()
+        fault = proxy.hold_reply(SCRIPTS["query"])
+        query = asyncio.create_task(held.state())
+        while not fault.hit:
+            await asyncio.sleep(0.002)
+        query.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await query
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(main())
+    loop.close()
+    del loop
+    gc.collect()
+    wait_until(lambda: not server.client().exists(lock_name))
 
 
 # ------------------------------------------------------------------------------------------ "log", and functions --

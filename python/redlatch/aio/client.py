@@ -536,7 +536,7 @@ class Client(Jobs):
                 renewal.join()
 
         dispatcher.collect()
-        loop.unwatch()
+        dispatcher.unwatch()
         cancellation = await finish_aside(loop, close)
         dispatcher.collect()  # the events of closing, such as a failed release
         dispatcher.end(lib.REDLATCH_CLOSED)

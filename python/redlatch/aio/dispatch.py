@@ -13,6 +13,9 @@ What happens to the call of a cancelled task:
 
 A task that is destroyed, because its loop has ended, cannot wait. If its call is granted, the grant is given back when
 its event is collected, or else by the core, because nobody claims it.
+
+Only the loop keeps the calls in progress, by what it calls when the descriptor is readable. A call keeps the task that
+waits for it, and a lock. So when asyncio's loop is closed, its tasks are garbage, and their holds end.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -93,6 +96,10 @@ class Call:
     def failure(self, name: Optional[LockName]) -> RedlatchError:
         """Returns the exception for a status that is not OK."""
         return error_of(self.status, self.message, self.reason, name)
+
+
+class _Calls(Dict[int, Call]):
+    """Calls in progress, by tag."""
 
 
 class TaskLosses(KnownLosses):
@@ -210,7 +217,7 @@ class AnyDispatcher(Generic[AnyLoop]):
         self._pid = 0  # the process of the loop; 0 before there is a loop
         self._guard = threading.Lock()  # for the choice of the loop
         self._record = new_record("redlatch_event")
-        self._calls: Dict[int, Call] = {}
+        self._calls_of: Callable[[], Optional[_Calls]] = lambda: None
         self._last_tag = 0  # no call has the tag 0
         self._collecting = False
 
@@ -254,13 +261,28 @@ class AnyDispatcher(Generic[AnyLoop]):
                 status: int = lib.redlatch_client_event_fd(self.handle, descriptor)
                 if status:
                     raise failure(status)
-                loop.watch(descriptor[0], self.collect)
+                calls = _Calls()
+                self._calls_of = weakref.ref(calls)
+                loop.watch(descriptor[0], partial(_collect, self, calls))
                 self.losses.begin(loop, text(lib.redlatch_client_uuid(self.handle)))
                 self._pid = _process.pid
                 if self._renewal is not None:
                     self._renewal.resume()
                 self.loop = loop
             return self.loop
+
+    @property
+    def _calls(self) -> _Calls:
+        """The calls in progress; none if the loop was closed."""
+        calls = self._calls_of()
+        return _Calls() if calls is None else calls
+
+    def unwatch(self) -> None:
+        """Stops watching the descriptor. From now on this object keeps the calls in progress, until end()."""
+        calls = self._calls
+        self._calls_of = lambda: calls
+        if self.loop is not None:
+            self.loop.unwatch()
 
     def start(
         self,
@@ -273,17 +295,18 @@ class AnyDispatcher(Generic[AnyLoop]):
         """Starts a call of the core. `undo` starts to give back a grant that nobody takes."""
         self._last_tag += 1
         tag = self._last_tag
-        call = self._calls[tag] = Call(tag, arguments, kept, undo)
+        calls = self._calls
+        call = calls[tag] = Call(tag, arguments, kept, undo)
         try:
             status = function(*arguments, tag)
         except KeyboardInterrupt:  # the call may have been started
             self._desert(call)
             raise
         except BaseException:
-            del self._calls[tag]
+            del calls[tag]
             raise
         if status:
-            del self._calls[tag]
+            del calls[tag]
             raise failure(status, name)
         return call
 
@@ -480,13 +503,18 @@ class AnyDispatcher(Generic[AnyLoop]):
     def end(self, status: int) -> None:
         """Ends all calls in progress with a status, and stops watching the descriptor: the client is closed, or can no
         longer be used."""
-        if self.loop is not None:
-            self.loop.unwatch()
-        while self._calls:
-            _, call = self._calls.popitem()
+        self.unwatch()
+        calls = self._calls
+        while calls:
+            _, call = calls.popitem()
             call.message = text(lib.redlatch_strerror(status))
             self._conclude(call, status)
         self.losses.closed()
+
+
+def _collect(dispatcher: AnyDispatcher[Any], _calls: _Calls) -> None:
+    """Called when the descriptor is readable. The loop keeps the calls in progress, as arguments of this."""
+    dispatcher.collect()
 
 
 class Dispatcher(AnyDispatcher[TaskLoop]):

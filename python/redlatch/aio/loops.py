@@ -70,7 +70,8 @@ class Loop(Protocol):
         """Returns whether the calling thread is inside this loop."""
 
     def watch(self, descriptor: int, call: Callable[[], None]) -> None:
-        """Makes the call whenever the descriptor is readable, until unwatch()."""
+        """Makes the call whenever the descriptor is readable, until unwatch(). asyncio's loop drops `call` when
+        it is closed."""
 
     def unwatch(self) -> None:
         """Ends watch(). The descriptor may be closed afterwards."""

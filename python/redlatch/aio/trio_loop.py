@@ -21,6 +21,7 @@ class TrioLoop:
     def __init__(self) -> None:
         self._token = trio.lowlevel.current_trio_token()
         self._descriptor: Optional[int] = None
+        self._call: Optional[Callable[[], None]] = None
         self._scope = trio.CancelScope()
 
     def runs_here(self) -> bool:
@@ -32,6 +33,7 @@ class TrioLoop:
 
     def watch(self, descriptor: int, call: Callable[[], None]) -> None:
         self._descriptor = descriptor
+        self._call = call  # kept to the end, because tasks that end the run wait for the calls in progress
         trio.lowlevel.spawn_system_task(self._watch, descriptor, call, name="redlatch events")
 
     async def _watch(self, descriptor: int, call: Callable[[], None]) -> None:
