@@ -215,7 +215,8 @@ def test_lock_of_a_client(server: RedisServer, lock_name: str) -> None:
 
 
 def test_the_client_goes_with_the_pool(server: RedisServer, lock_name: str) -> None:
-    gc.collect()
+    for _ in range(2):  # a client with a held lock is garbage after its pool
+        gc.collect()
     before = len(server.client_list("redlatch:"))
 
     async def body(theirs: redis.asyncio.Redis) -> None:
@@ -224,7 +225,7 @@ def test_the_client_goes_with_the_pool(server: RedisServer, lock_name: str) -> N
 
     run(server, body)
     gc.collect()
-    wait_until(lambda: len(server.client_list("redlatch:")) == before)
+    wait_until(lambda: len(server.client_list("redlatch:")) <= before)
 
 
 def test_a_client_of_redlatch_that_nobody_closed(server: RedisServer, lock_name: str) -> None:

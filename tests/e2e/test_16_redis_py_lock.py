@@ -329,7 +329,8 @@ def test_what_the_server_refuses(server: RedisServer, theirs: redis.Redis, lock_
 
 def test_the_client_goes_with_the_pool(server: RedisServer, lock_name: str) -> None:
     """Each pool has one redlatch client, however many redis-py clients and locks use it."""
-    gc.collect()  # otherwise clients of other tests could be closed during this test
+    for _ in range(2):  # a client with a held lock is garbage after its pool
+        gc.collect()  # otherwise clients of other tests could be closed during this test
     before = redlatch_connections(server)
     pool = redis.ConnectionPool.from_url(server.url)
     clients = [redis.Redis(connection_pool=pool) for _ in range(3)]
@@ -339,4 +340,4 @@ def test_the_client_goes_with_the_pool(server: RedisServer, lock_name: str) -> N
     pool.disconnect()
     del clients, pool
     gc.collect()
-    wait_until(lambda: redlatch_connections(server) == before)
+    wait_until(lambda: redlatch_connections(server) <= before)
