@@ -12,7 +12,7 @@
 static const double AVERAGE_S = 5;
 
 /* While a node does not reply no walk is complete. A lock that so many of them in a row did not find is gone, or on
- * that node. */
+ * a node that they did not come to. */
 enum { INCOMPLETE_PASSES = 20 };
 
 static int compare_names(const char *one, size_t one_size, const char *other, size_t other_size) {

@@ -156,8 +156,7 @@ local function digits(value)
     return type(value) == "number" and not math.type and ("%.0f"):format(value) or tostring(value)
 end
 
--- Numbers of 64 bits come through exactly, in every Lua: below the wrapper, which makes none so large by itself.
---- A finaliser may start a call whenever memory is allocated, also while another call is being started.
+-- A finaliser may start a call whenever memory is allocated, also while another call is being started.
 function scenes.tags_of_nested_starts(_, _)
     local core, started = require "redlatch.core", require "redlatch.started"
     local client, what = {_last_tag = 0, _started = {}}, {object = {}}
@@ -170,6 +169,7 @@ function scenes.tags_of_nested_starts(_, _)
     check(client._started[inner] and client._started[outer], "two calls")
 end
 
+-- Numbers of 64 bits come through exactly, in every Lua: below the wrapper, which makes none so large by itself.
 function scenes.large_numbers(url, name)
     local core = require "redlatch.core"
     local handle = select(2, core.client_open(url, core.client_options()))

@@ -119,11 +119,17 @@ static uint32_t refreshes_under_way(void) {
 static void one_refresh_at_most_has_no_reply(void) {
     struct call *waiters[4];
     open_fair();
-    held_with_waiters(waiters, 3);
-    for (int i = 0; i < 10; i++) {
+    rig_grant_for("a", 1, 3600000); /* no renewals */
+    for (uint64_t owner = 2; owner <= 3; owner++) {
+        waiters[owner] = rig_acquire("a", owner);
+        rig_send(PIPELINE);
+        queued(30000, "2");
+    }
+    rig_subscriptions();
+    for (int i = 0; i < 2; i++) {
         rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
         CHECK_EQ_INT(refreshes_under_way(), 1);
-        if (i == 5) {
+        if (i == 0) {
             while (rig_send(PIPELINE_BACKGROUND)) {
             }
         }
@@ -310,6 +316,22 @@ static void a_position_that_was_refused_is_not_left(void) {
         }
         RIG_CLOSE();
     }
+}
+
+/* The request that may have made a position is followed by one that is never sent. */
+static void a_position_in_doubt_is_left_from_every_phase(void) {
+    open_fair();
+    struct call *call = rig_acquire("a", 1);
+    uint64_t id = rig_send(PIPELINE)->id;
+    rig_error(PIPELINE, "ERR access to a non local key");
+    rig_pass(SECOND);
+    CHECK_EQ_INT(call->operation->phase, PHASE_REQUESTING);
+    rig_abort(call, REDLATCH_TIMEOUT);
+    const struct command *leave = rig_send(PIPELINE);
+    CHECK(leave && leave->kind == COMMAND_RELEASE && leave->leaves && leave->id == id);
+    rig_integer(PIPELINE, 0);
+    CHECK(rig_send(PIPELINE) == NULL);
+    RIG_CLOSE();
 }
 
 static void a_recheck_is_sent_again_whatever_became_of_it(void) {
@@ -515,6 +537,7 @@ int main(void) {
     RUN(an_ask_that_was_not_sent_leaves_nothing);
     RUN(a_transient_error_keeps_the_number);
     RUN(a_position_that_was_refused_is_not_left);
+    RUN(a_position_in_doubt_is_left_from_every_phase);
     RUN(a_recheck_is_sent_again_whatever_became_of_it);
     RUN(a_position_requested_in_vain_is_left_where_old_commands_may_come);
     RUN(a_waiter_with_a_new_number_listens_for_that);

@@ -27,13 +27,13 @@ static void error_received(struct engine *engine, struct operation *operation, s
         may_have_executed = false;
         operation->id = 0;
     }
+    operation->position_in_doubt = operation->position_in_doubt || may_have_executed;
     if (again && machine->give_back && error.status == REDLATCH_NOT_REPLICATED) {
         machine->give_back(engine, operation, now);
     } else if (may_have_executed && machine->undo && !(again && machine->keeps_id)) {
         machine->undo(engine, operation, command);
         operation->id = again ? 0 : operation->id; /* a new id: the undo may arrive after the next request */
     }
-    operation->position_in_doubt = operation->position_in_doubt || may_have_executed;
     if (!again) {
         machine->end(engine, operation, error.status, now);
         return;

@@ -96,6 +96,7 @@ static void order_by_position(struct wait_queue *queue, struct operation *operat
 }
 
 static void leave_on_server(struct engine *engine, struct operation *operation) {
+    operation->position_in_doubt = false;
     if (!PLANTED(FAULT_POSITION_IS_KEPT)) {
         undo_acquire(engine, operation, operation->id, 0);
     }
@@ -113,7 +114,7 @@ void fair_undo(struct engine *engine, struct operation *operation, struct comman
 /* Leaves the local queue, and the server queue if the waiter may have a position there. A server that refused all its
  * requests has none. After an abandoned hand-over, the undo of the hand-over leaves the position. */
 void fair_end(struct engine *engine, struct operation *operation, int status, int64_t now) {
-    bool in_doubt = operation->phase == PHASE_PAUSED && operation->id && operation->position_in_doubt;
+    bool in_doubt = operation->id && operation->position_in_doubt;
     if ((operation->has_position || in_doubt) && operation->phase != PHASE_HANDED) {
         leave_on_server(engine, operation);
     }
@@ -234,6 +235,7 @@ static void queued(struct engine *engine, struct operation *operation, const str
 void fair_take_position(struct engine *engine, struct operation *operation, int64_t now) {
     struct wait_queue *queue = operation->resource->queue;
     operation->has_position = false;
+    operation->position_in_doubt = false;
     operation->phase = PHASE_PARKED;
     list_remove(&operation->link);
     list_append(&queue->waiters, &operation->link);

@@ -97,6 +97,7 @@ void resolve_acquire(struct engine *engine, struct command *command, enum resolu
     } else {
         wake_channels_drop(engine, operation);
         operation->id = 0;
+        operation->position_in_doubt = false;
     }
     retire(engine, command, command->id, how, now);
     if (has_position) {

@@ -5,8 +5,6 @@
 #include "operation_record.h"
 #include "operations.h"
 
-enum { PAUSE_MAX_MS = 100, BACKGROUND_PAUSE_MAX_MS = 1000 };
-
 static const uint8_t retries[COMMAND_KINDS] = {
 #define COMMAND(constant, script, keys, arguments, replied, in_doubt, retry) [COMMAND_##constant] = RETRY_##retry,
 #include "commands.def"
@@ -64,11 +62,8 @@ bool is_retried(const struct engine *engine, struct command *command, struct err
     return false;
 }
 
-/* Each pause is twice as long as the one before, so that a server that is back waits no longer than it was away. */
 void retry_later(struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
-    uint32_t most = command->operation ? PAUSE_MAX_MS : BACKGROUND_PAUSE_MAX_MS;
-    uint32_t longer = command->pause_ms * 2 + 10;
-    command->pause_ms = longer < most ? longer : most;
+    command->pause_ms = command->pause_ms < 50 ? command->pause_ms * 2 + 10 : 100;
     if (command->operation) {
         operation_unusable(engine, command->operation, error.status, now);
     }

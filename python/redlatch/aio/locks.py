@@ -192,7 +192,7 @@ class Lock(LockHandle):
         if call.status:
             raise call.failure(self._name)
         hold = Hold(self, number, ffi.buffer(self._standing(number))[:])
-        self._blocks.enter(number, frame, hold)
+        self._blocks.enter(number or number_of_task(), frame, hold)
         self._guard(hold)
         return hold
 
@@ -209,7 +209,7 @@ class Lock(LockHandle):
         traceback: Optional[TracebackType],
     ) -> Coroutine[Any, Any, None]:
         number = self._number()
-        hold = self._blocks.leave(number, id(sys._getframe(1)))
+        hold = self._blocks.leave(number or number_of_task(), id(sys._getframe(1)))
         if hold is not None:
             number = hold._number
         return self._leave_block(hold, lambda: self._releasing(number), kind, error, traceback)

@@ -82,7 +82,7 @@ class Blocks(Generic[Obtained]):
         def rank(block: Tuple[Optional[int], int, Obtained]) -> Tuple[bool, bool, bool]:
             entered, entered_in, obtained = block
             # A block that was entered by hand may have the id of a frame that has ended, and has a successor.
-            return entered == owner, entered_in == frame, entered != owner and first(obtained)
+            return entered == owner, entered != owner and entered_in == frame, entered != owner and first(obtained)
 
         block = max(reversed(self._open), key=rank)
         self._open.remove(block)

@@ -223,7 +223,10 @@ void server_search_step(struct client *client, int64_t now) {
     }
     int status = search(client, now);
     bool failed = status != REDLATCH_OK && status != REDLATCH_AGAIN;
-    server->must_search = server->must_search && !(failed && now >= server->search_until);
+    if (failed && now >= server->search_until) {
+        server->must_search = false;
+        server->failing_since = 0;
+    }
 }
 
 int64_t server_search_next_time(const struct client *client, int64_t now) {

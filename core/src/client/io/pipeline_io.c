@@ -64,7 +64,7 @@ static bool needs_release(const struct list *list) {
 }
 
 /* Returns when the connection may be opened again. The pause is shorter if the pipeline has a release that no caller
- * waits for. After the time of a lease the lock has ended by itself, and the release may come later. */
+ * waits for, until most such locks have ended by themselves: for the time of a watchdog lease. */
 int64_t io_retry_at(const struct pipeline_io *io) {
     const struct pipeline *pipeline = io->pipeline;
     const struct connection *connection = &io->connection;
