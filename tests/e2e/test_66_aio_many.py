@@ -200,3 +200,27 @@ def test_waiters_do_not_busy_the_loop(run_in: Run, server: RedisServer, lock_nam
             assert client.stats()["waiters"] == 0
 
     run_in(main)
+
+
+def test_a_closed_client_needs_no_garbage_collector(run_in: Run, server: RedisServer, lock_name: str) -> None:
+    """Its memory keeps two descriptors open. No cycle of objects keeps it."""
+
+    async def main(world: World) -> None:
+        async def use() -> None:
+            async with redlatch.aio.connect(server.url) as client, client.lock(lock_name):
+                pass
+
+        await use()
+        gc.collect()
+        descriptors = len(os.listdir("/proc/self/fd"))
+        gc.disable()
+        try:
+            await use()
+            end = time.monotonic() + 5
+            while len(os.listdir("/proc/self/fd")) > descriptors and time.monotonic() < end:
+                await world.sleep(0.01)
+            assert len(os.listdir("/proc/self/fd")) <= descriptors
+        finally:
+            gc.enable()
+
+    run_in(main)

@@ -47,7 +47,7 @@ class TrioLoop:
 
     def unwatch(self) -> None:
         if self._descriptor is not None:
-            descriptor, self._descriptor = self._descriptor, None
+            descriptor, self._descriptor, self._call = self._descriptor, None, None
             self._scope.cancel()
             trio.lowlevel.notify_closing(descriptor)
 
