@@ -25,6 +25,11 @@ UUID = "3f2b7c1a-0d4e-4b7a-9c11-2f6d0a9e8b77"
 KINDS_OF_ACQUIRE = ["mutex", "fenced", "fair", "spin", "read", "write", "plain", "permit-semaphore"]
 
 
+def offers(ask: Callable[[], List[str]], expected: List[str]) -> None:
+    """Asks until the names come. On a loaded machine the command may find none in the 0.1 s that it takes at most."""
+    wait_until(lambda: ask() == expected, TIMEOUT, lambda: f"{expected}, got {ask()}")
+
+
 def output_of(server: RedisServer, *command: str, **more: str) -> List[str]:
     """Returns the lines that a shell prints, with `redlatch` in its path. Keywords are variables of the environment."""
     path = os.pathsep.join([str(Path(program()).parent), os.environ["PATH"]])
@@ -67,10 +72,10 @@ def test_bash(server: RedisServer, locks: List[str]) -> None:
     assert in_bash(server, "redlatch", "--prefix", "") == [""]
     assert in_bash(server, "redlatch", "help", "sh") == ["show"]
     assert in_bash(server, "redlatch", "un") == ["unlock"]
-    assert in_bash(server, "redlatch", "show", "ord") == locks
+    offers(lambda: in_bash(server, "redlatch", "show", "ord"), locks)
     assert in_bash(server, "redlatch", "unlock", "--f") == ["--force"]
     assert in_bash(server, "redlatch", "run", "--at") == ["--at-least"]
-    assert in_bash(server, "redlatch", "run", "-w", "5", "ord") == locks
+    offers(lambda: in_bash(server, "redlatch", "run", "-w", "5", "ord"), locks)
     assert in_bash(server, "redlatch", "elect", "--l") == ["--lease", "--label"]
     assert in_bash(server, "redlatch", "elect", "--kind", "") == ["mutex", "fenced", "fair"]
     assert in_bash(server, "redlatch", "acquire", "--kind", "") == KINDS_OF_ACQUIRE
@@ -79,7 +84,7 @@ def test_bash(server: RedisServer, locks: List[str]) -> None:
 
 def test_fish(server: RedisServer, locks: List[str]) -> None:
     assert in_fish(server, "redlatch un") == ["unlock"]
-    assert in_fish(server, "redlatch show ord") == locks
+    offers(lambda: in_fish(server, "redlatch show ord"), locks)
     assert in_fish(server, "redlatch unlock --f") == ["--force"]
     assert sorted(in_fish(server, "redlatch acquire --kind ")) == sorted(KINDS_OF_ACQUIRE)
 
@@ -89,7 +94,7 @@ def test_zsh(server: RedisServer, locks: List[str]) -> None:
     # The names that zsh offers come from the function that is called here.
     text = f"compadd() {{ print -l ${{(P)2}} }}; source {FOLDER}/_redlatch 2>/dev/null; _redlatch_names"
     stubbed = f"_arguments() {{ :; }}; _describe() {{ :; }}; words=(redlatch list); CURRENT=3; {text}"
-    assert output_of(server, "zsh", "-f", "-c", stubbed)[-2:] == locks
+    offers(lambda: output_of(server, "zsh", "-f", "-c", stubbed)[-2:], locks)
 
 
 # --------------------------------------------------------------------------------------------- which server is asked --
@@ -127,15 +132,15 @@ def test_the_server_that_is_typed(server: RedisServer, make_server: MakeServer, 
     other.admin.hset("theirs:9", f"{UUID}:1", 1)
     before = connections_received(server)
     url = f"redis://:secret@127.0.0.1:{other.port}"
-    assert offered(server, "--url", url, "show", "") == ["theirs:9"]
-    assert offered(server, f"-u{url}", "show", "the") == ["theirs:9"]
-    assert offered(server, "show", f"--url={url}", "--owner", "x", "") == ["theirs:9"]
-    assert offered(server, "show", "-u", f"'{url}'", "") == ["theirs:9"]
-    assert offered(server, "show", "-u", '"$OTHER"', "", OTHER=url) == ["theirs:9"]
-    assert offered(server, "show", "-u", "${OTHER}", "--prefix", "theirs:", "", OTHER=url) == ["9"]
+    offers(lambda: offered(server, "--url", url, "show", ""), ["theirs:9"])
+    offers(lambda: offered(server, f"-u{url}", "show", "the"), ["theirs:9"])
+    offers(lambda: offered(server, "show", f"--url={url}", "--owner", "x", ""), ["theirs:9"])
+    offers(lambda: offered(server, "show", "-u", f"'{url}'", ""), ["theirs:9"])
+    offers(lambda: offered(server, "show", "-u", '"$OTHER"', "", OTHER=url), ["theirs:9"])
+    offers(lambda: offered(server, "show", "-u", "${OTHER}", "--prefix", "theirs:", "", OTHER=url), ["9"])
     assert connections_received(server) == before
-    assert in_bash(server, "redlatch", "-u", url, "show", "the") == ["theirs:9"]
-    assert in_fish(server, f"redlatch show -u {url} the") == ["theirs:9"]
+    offers(lambda: in_bash(server, "redlatch", "-u", url, "show", "the"), ["theirs:9"])
+    offers(lambda: in_fish(server, f"redlatch show -u {url} the"), ["theirs:9"])
     assert connections_received(server) == before
 
 
@@ -158,8 +163,9 @@ def test_configured_names_need_no_server(server: RedisServer, locks: List[str]) 
 
 def test_a_configured_pattern(server: RedisServer, locks: List[str]) -> None:
     server.admin.hset("other", f"{UUID}:1", 1)
+    offers(lambda: offered(server, "show", "", REDLATCH_COMPLETE="o*:[12] fixed"), ["fixed", *locks])
     server.reset_commandstats()
-    assert offered(server, "show", "", REDLATCH_COMPLETE="o*:[12] fixed") == ["fixed", *locks]
+    assert "fixed" in offered(server, "show", "", REDLATCH_COMPLETE="o*:[12] fixed")
     assert calls(server, "scan") == 1
     assert offered(server, "show", "orders:2", REDLATCH_COMPLETE="o*:[12] fixed") == ["orders:2"]
 
