@@ -420,14 +420,16 @@ static uint32_t references_of_calls(const struct resource *resource) {
     return count;
 }
 
-static uint32_t references_of_pipelines(const struct resource *resource) {
+/* Returns the sum of what is counted in each command that is in a pipeline. */
+static uint32_t count_in_pipelines(const struct resource *resource,
+                                   uint32_t (*count_in)(const struct command *, const struct resource *)) {
     uint32_t count = 0;
     for (int number = 0; number < PIPELINES; number++) {
         const struct pipeline *pipeline = pipeline_number(number);
         const struct list *lists[] = {&pipeline->unsent, &pipeline->sent, &pipeline->in_doubt};
         for (int i = 0; i < 3; i++) {
             for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {
-                count += references_of_command(container_of(link, struct command, link), resource);
+                count += count_in(container_of(link, struct command, link), resource);
             }
         }
     }
@@ -443,24 +445,12 @@ static uint32_t contenders_of(const struct resource *resource) {
     return count;
 }
 
-/* Returns how many refreshes of a name's positions have no reply yet. */
-static uint32_t refreshes_of(const struct resource *resource) {
-    uint32_t count = 0;
-    for (int number = 0; number < PIPELINES; number++) {
-        const struct pipeline *pipeline = pipeline_number(number);
-        const struct list *lists[] = {&pipeline->unsent, &pipeline->sent, &pipeline->in_doubt};
-        for (int i = 0; i < 3; i++) {
-            for (struct list_link *link = NULL; (link = next_in(lists[i], link)) != NULL;) {
-                const struct command *command = container_of(link, struct command, link);
-                count += command->kind == COMMAND_REFRESH && command->resource == resource;
-            }
-        }
-    }
-    return count;
+static uint32_t is_refresh_of(const struct command *command, const struct resource *resource) {
+    return command->kind == COMMAND_REFRESH && command->resource == resource;
 }
 
 static void check_resource(const struct resource *resource) {
-    MUST(resource->refreshes == refreshes_of(resource));
+    MUST(resource->refreshes == count_in_pipelines(resource, is_refresh_of));
     MUST(!play.cluster || resource->server == rig.routes[resource->slot]);
     uint32_t references = 1; /* the one of the rig */
     for (const struct hold *hold = resource->holds; hold; hold = hold->next) {
@@ -475,7 +465,7 @@ static void check_resource(const struct resource *resource) {
         }
     }
     references += resource->queue != NULL;
-    references += references_of_calls(resource) + references_of_pipelines(resource);
+    references += references_of_calls(resource) + count_in_pipelines(resource, references_of_command);
     references += references_of_heap(rig.engine.timers.root, resource);
     MUST(resource->references == references);
     MUST(resource->wait_queue_users == contenders_of(resource));
