@@ -20,8 +20,7 @@ void queued(int64_t ttl_ms, const char *head) {
     queued_on(PIPELINE, ttl_ms, head);
 }
 
-void held_with_waiters(struct call **waiters, uint64_t last) {
-    rig_grant("a", 1);
+void queue_up(struct call **waiters, uint64_t last) {
     for (uint64_t owner = 2; owner <= last; owner++) {
         waiters[owner] = rig_acquire("a", owner);
         rig_send(PIPELINE);
@@ -29,6 +28,11 @@ void held_with_waiters(struct call **waiters, uint64_t last) {
     }
     rig_subscriptions();
     CHECK(rig_send(PIPELINE) == NULL); /* no recheck: this process holds the lock, so no message was missed */
+}
+
+void held_with_waiters(struct call **waiters, uint64_t last) {
+    rig_grant("a", 1);
+    queue_up(waiters, last);
 }
 
 void everybody_leaves(struct call **waiters, uint64_t last) {

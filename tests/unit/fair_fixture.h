@@ -17,8 +17,11 @@ void queued_on(enum pipeline_role pipeline, int64_t ttl_ms, const char *head);
 /* The same on PIPELINE. */
 void queued(int64_t ttl_ms, const char *head);
 
-/* Owner 1 of this process holds "a". Owners 2 to `last` wait for it, and the foremost four are subscribed. The wire
- * number of each is its owner number. */
+/* Owner 1 of this process holds "a". Owners 2 to `last` begin to wait for it, and the foremost four are subscribed. The
+ * wire number of each is its owner number. */
+void queue_up(struct call **waiters, uint64_t last);
+
+/* The same; owner 1 acquires "a" first, without a stated lease. */
 void held_with_waiters(struct call **waiters, uint64_t last);
 
 /* All waiters give up, and the holder releases. */

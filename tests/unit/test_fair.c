@@ -120,12 +120,7 @@ static void one_refresh_at_most_has_no_reply(void) {
     struct call *waiters[4];
     open_fair();
     rig_grant_for("a", 1, 3600000); /* no renewals */
-    for (uint64_t owner = 2; owner <= 3; owner++) {
-        waiters[owner] = rig_acquire("a", owner);
-        rig_send(PIPELINE);
-        queued(30000, "2");
-    }
-    rig_subscriptions();
+    queue_up(waiters, 3);
     for (int i = 0; i < 2; i++) {
         rig_pass((RIG_FAIR_MS / 3 + 1) * MILLISECOND);
         CHECK_EQ_INT(refreshes_under_way(), 1);

@@ -79,10 +79,11 @@ class Blocks(Generic[Obtained]):
         if not self._open:
             return None
 
-        def rank(block: Tuple[Optional[int], int, Obtained]) -> Tuple[bool, bool, bool]:
+        def rank(block: Tuple[Optional[int], int, Obtained]) -> Tuple[bool, ...]:
             entered, entered_in, obtained = block
-            # A block that was entered by hand may have the id of a frame that has ended, and has a successor.
-            return entered == owner, entered != owner and entered_in == frame, entered != owner and first(obtained)
+            # Of its own blocks the frame says nothing: one that was entered by hand may have the id of a frame that has
+            # ended, and has a successor.
+            return (True,) if entered == owner else (False, entered_in == frame, first(obtained))
 
         block = max(reversed(self._open), key=rank)
         self._open.remove(block)
