@@ -40,7 +40,7 @@ static enum pipeline_role a_pipeline(uint8_t how) {
 }
 
 static void send_next(enum pipeline_role pipeline) {
-    const struct command *command = engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline]);
+    const struct command *command = engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline], rig.now);
     write_command(command);
     MUST(rig_send(pipeline) == command);
     play_tell("pipeline %d: command %d of id %llu is sent", (int)pipeline, command->kind,
@@ -51,7 +51,7 @@ void play_send(void) {
     uint8_t how = input_byte(play.input);
     enum pipeline_role pipeline = a_pipeline(how);
     unsigned count = 1 + how / PIPELINE_COUNT % 4;
-    while (count-- > 0 && engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline])) {
+    while (count-- > 0 && engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline], rig.now)) {
         send_next(pipeline);
     }
 }
@@ -302,7 +302,7 @@ void play_answer(void) {
 void play_round(void) {
     uint8_t how = input_byte(play.input);
     for (int pipeline = 0; pipeline < PIPELINE_COUNT; pipeline++) {
-        for (int i = 0; i < 8 && engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline]); i++) {
+        for (int i = 0; i < 8 && engine_first_to_send(&rig.engine, &rig.at->pipelines[pipeline], rig.now); i++) {
             send_next((enum pipeline_role)pipeline);
             answer((enum pipeline_role)pipeline, how >> i & 1 ? USUAL_BAD : USUAL_GOOD);
             check_engine();

@@ -64,7 +64,7 @@ static void an_inspection_given_up_is_not_written_again(void) {
     rig_ready(PIPELINE, RESOLVED_BY_KILL);
     rig_abort(call, REDLATCH_TIMEOUT);
     CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
-    CHECK(engine_first_to_send(&rig.engine, engine_pipeline(&rig.engine, PIPELINE)) == NULL);
+    CHECK(engine_first_to_send(&rig.engine, engine_pipeline(&rig.engine, PIPELINE), rig.now) == NULL);
     CHECK(rig_send(PIPELINE) == NULL);
     RIG_CLOSE();
 }

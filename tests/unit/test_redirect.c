@@ -307,6 +307,35 @@ static void replies_of_others_come_before_that_of_the_import(void) {
     RIG_CLOSE();
 }
 
+/* The receiver gives up while the hand-over waits for the importer. The undo of the receiver's id is not behind it then:
+ * it is sent to the server of the slot. Once as the first sending, once as a repetition. */
+static void a_hand_over_to_nobody_is_not_imported(void) {
+    for (int repeated = 0; repeated <= 1; repeated++) {
+        rig_open_cluster();
+        uint64_t id = rig_grant_for("a", 1, 60000)->id;
+        struct call *waiter = parked("a", 2);
+        struct call *release = rig_release("a", 1);
+        if (repeated) {
+            lose(first);
+            rig_ready(PIPELINE, RESOLVED_BY_KILL);
+        }
+        uint64_t successor = send_to(first, PIPELINE)->successor;
+        CHECK(redirected_to_importer(first, second));
+        rig_abort(waiter, REDLATCH_TIMEOUT);
+        struct command *undo = send_to(first, PIPELINE);
+        CHECK(undo && undo->id == successor && send_to(first, PIPELINE) == NULL);
+        rig_integer(PIPELINE, 0);
+        struct command *released = send_to(second, PIPELINE);
+        CHECK(released && released->kind == COMMAND_RELEASE && released->id == id && released->count == 0);
+        CHECK(import_replied(second));
+        rig_integer(PIPELINE, 1);
+        CHECK_EQ_INT(release->status, REDLATCH_OK);
+        CHECK(send_to(first, PIPELINE) == NULL && send_to(second, PIPELINE) == NULL);
+        CHECK(rig_name("a")->queue == NULL || rig_name("a")->queue->handing == NULL);
+        RIG_CLOSE();
+    }
+}
+
 /* The importer refuses ASKING, or the old server has the slot after all. */
 static void an_importer_may_redirect_back(void) {
     rig_open_cluster();
@@ -468,6 +497,7 @@ int main(void) {
     RUN(without_a_cluster_a_redirection_is_an_error);
     RUN(one_command_goes_to_the_importer);
     RUN(replies_of_others_come_before_that_of_the_import);
+    RUN(a_hand_over_to_nobody_is_not_imported);
     RUN(an_importer_may_redirect_back);
     RUN(two_servers_do_not_redirect_for_ever);
     RUN(a_script_that_the_importer_lacks);

@@ -8,6 +8,7 @@
 #include "acquire_steps.h"
 #include "change.h"
 #include "error_reply.h"
+#include "hand_over.h"
 #include "hold.h"
 #include "hold_command.h"
 #include "hold_end.h"
@@ -287,12 +288,15 @@ static bool is_dropped(const struct command *command) {
     return command->abandoned && (!PLANTED(FAULT_ABANDONED_IS_RESENT) || is_of_caller(command));
 }
 
-struct command *engine_first_to_send(struct engine *engine, struct pipeline *pipeline) {
+struct command *engine_first_to_send(struct engine *engine, struct pipeline *pipeline, int64_t now) {
     const struct list *unsent = &pipeline->unsent;
     struct list_link *link = engine->broken ? NULL : list_first(unsent);
     while (link) {
         struct command *command = container_of(link, struct command, link);
         link = list_next(unsent, link);
+        if (command->kind == COMMAND_HAND_OVER && !receiver_of(command)) {
+            hand_over_to_nobody(engine, command, now);
+        }
         if (is_dropped(command)) {
             give_command(engine, command); /* it was abandoned while it waited to be sent again */
         } else if (!is_held_back(engine, command)) {
@@ -304,7 +308,7 @@ struct command *engine_first_to_send(struct engine *engine, struct pipeline *pip
 }
 
 struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipeline, int64_t now) {
-    struct command *command = engine_first_to_send(engine, pipeline);
+    struct command *command = engine_first_to_send(engine, pipeline, now);
     if (!command) {
         return NULL;
     }
@@ -325,11 +329,9 @@ struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipe
 }
 
 /* If the server does not have the script, sends the command again as text and returns true. An abandoned command is not
- * sent again. Neither is a hand-over whose receiver gave up: its undo may have run already, so its machine turns it
- * into a release. */
+ * sent again. */
 static bool sent_as_text(struct engine *engine, struct command *command, const struct reply *reply) {
     if (reply->kind != REPLY_ERROR || command->as_text || command->abandoned ||
-        (command->kind == COMMAND_HAND_OVER && !receiver_of(command)) ||
         !error_reply_of(reply->text, reply->size).no_script) {
         return false;
     }
@@ -408,7 +410,7 @@ void engine_refuse_late(struct engine *engine, struct server *server, int64_t no
     for (int i = 0; i < PIPELINE_COUNT && engine_wants_acknowledgements(engine); i++) {
         struct command *command;
         struct pipeline *pipeline = &server->pipelines[i];
-        while ((command = engine_first_to_send(engine, pipeline)) && is_late(engine, command, now)) {
+        while ((command = engine_first_to_send(engine, pipeline, now)) && is_late(engine, command, now)) {
             refuse(engine, command, now);
         }
     }
@@ -548,7 +550,7 @@ void engine_refused_by_replica(struct engine *engine, struct pipeline *pipeline)
         return;
     }
     struct command *command = container_of(link, struct command, link);
-    if (command->abandoned || (command->kind == COMMAND_HAND_OVER && !receiver_of(command))) {
+    if (command->abandoned) {
         return; /* it will be in doubt, as will the commands behind it */
     }
     take_oldest_sent(pipeline);

@@ -138,7 +138,7 @@ void engine_run_timers(struct engine *engine, int64_t now);
 
 /* engine_first_to_send returns the next command to write to a pipeline, or NULL if there is none. engine_next_to_send
  * also takes it off the unsent commands, and marks it as sent now. */
-struct command *engine_first_to_send(struct engine *engine, struct pipeline *pipeline);
+struct command *engine_first_to_send(struct engine *engine, struct pipeline *pipeline, int64_t now);
 struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipeline, int64_t now);
 
 /* Ends commands to a server that were held back for too long, without sending them (acknowledgement.h). */

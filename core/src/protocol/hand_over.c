@@ -1,4 +1,4 @@
-/* The reply to a hand-over: the hold of the owner that released ends, and the hold of the receiver begins.
+/* Hand-overs: the hold of the owner that released ends, and the hold of the receiver begins.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hand_over.h"
 
@@ -12,6 +12,15 @@
 #include "operations.h"
 #include "park.h"
 #include "queue.h"
+
+void hand_over_to_nobody(struct engine *engine, struct command *command, int64_t now) {
+    struct wait_queue *queue = command->resource->queue; /* stays attached during a hand-over, one at a time */
+    queue->handing = NULL;
+    turn_into_release(command, command->hold);
+    if (list_is_empty(&queue->waiters)) {
+        queue_advance(engine, queue, now);
+    }
+}
 
 /* Counts the hand-over in the hold that it led to, so that the hand-overs in a row are bounded however often the wait
  * queue was empty meanwhile. */

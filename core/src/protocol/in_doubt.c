@@ -23,7 +23,7 @@
  *                                                              permit, whose id the user knows, sent again
  *   hand-over                     sent again                   released; the receiver's id is retired
  *   hand-over, of a fair lock     sent again                   released; the receiver keeps its position and rechecks
- *   hand-over, receiver gone      the old id is released       the same
+ *   hand-over, receiver gone      becomes a release when it is written (hand_over.h)
  *   force release                 NO_REPLY: a second one could hit another owner's hold
  *   refresh of positions          dropped: another follows     the same
  *   renewal                       a new batch at once          the same
@@ -109,7 +109,7 @@ void resolve_acquire(struct engine *engine, struct command *command, enum resolu
 void resolve_hand_over(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     struct wait_queue *queue = command->resource->queue; /* stays attached during a hand-over, one at a time */
     struct operation *receiver = queue->receiver;
-    if (how != RESOLUTION_DENIED && receiver) {
+    if (how != RESOLUTION_DENIED || !receiver) {
         resolve_resend(engine, command, how, now);
         return;
     }
@@ -118,15 +118,13 @@ void resolve_hand_over(struct engine *engine, struct command *command, enum reso
     int64_t undo_until = now + command->lease_ms * MILLISECOND;
     turn_into_release(command, command->hold);
     resolve_resend(engine, command, how, now);
-    if (receiver && kind_of(command->resource)->queues_on_server) { /* a late copy hands over nothing, or to this id */
+    if (kind_of(command->resource)->queues_on_server) { /* a late copy hands over nothing, or to this id */
         fair_not_handed(engine, receiver, false, now);
-    } else if (receiver) {
+    } else {
         undo_acquire(engine, receiver, receiver->id, undo_until);
         receiver->id = 0;
         receiver->phase = PHASE_PARKED;
         acquire_recheck(engine, receiver, now);
-    } else if (list_is_empty(&queue->waiters)) {
-        queue_advance(engine, queue, now);
     }
 }
 

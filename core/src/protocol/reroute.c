@@ -151,7 +151,7 @@ static struct command *take_redirected(struct engine *engine, struct pipeline *p
     engine->stats.round_trips++;
     command->redirections++;
     command->was_sent = command->repeated || PLANTED(FAULT_REDIRECTED_COUNTS_AS_SENT);
-    if (command->abandoned || (command->kind == COMMAND_HAND_OVER && !receiver_of(command))) {
+    if (command->abandoned) {
         in_doubt_resolve(engine, command, RESOLVED_BY_KILL, now);
         return NULL;
     }

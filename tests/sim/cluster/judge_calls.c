@@ -10,8 +10,9 @@ static const int64_t TAKEN_WITHIN = 700 * MILLISECOND;
 static const int64_t UNDONE_WITHIN = 700 * MILLISECOND;
 
 /* How often a command may be redirected while slots move without faults. It gets MOVED, and again if the view of that
- * node was old. It gets ASK, and again if it had to go back because the importer had no connection. */
-enum { CALM_REDIRECTIONS_MAX = 5 };
+ * node was old. It gets ASK, and again if it had to go back because the importer had no connection, or because the
+ * topologies of two nodes differ for a while: a node that serves no slot in one of them loses its connections. */
+enum { CALM_REDIRECTIONS_MAX = 7 };
 
 /* After its route has changed, a waiter must request within this time, whether or not it is subscribed. */
 static const int64_t REQUESTED_WITHIN = 100 * MILLISECOND;

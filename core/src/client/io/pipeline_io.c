@@ -200,7 +200,7 @@ static void fill(struct pipeline_io *io, int64_t now) {
     struct engine *engine = &io->client->engine;
     struct output *output = &io->connection.output;
     struct command *command;
-    while ((command = engine_first_to_send(engine, io->pipeline)) != NULL) {
+    while ((command = engine_first_to_send(engine, io->pipeline, now)) != NULL) {
         if (!output_reserve(output, output_command_size(engine, command))) {
             io->starved_until = now + STARVED_PAUSE; /* the callers' deadlines still end their calls */
             return;
