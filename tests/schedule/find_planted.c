@@ -22,6 +22,8 @@ static const struct {
     {FAULT_REPLICA_TAKEN, "moves_by_list", "a replica is taken for the master"},
     {FAULT_MOVES_WITHOUT_END, "balanced", "moves back and forth are not counted"},
     {FAULT_MOVE_UNREPORTED, "moves_by_list", "a move is not told"},
+    {FAULT_SWITCH_IGNORED, "moves_by_sentinel", "a sentinel's message of a new master is ignored"},
+    {FAULT_SENTINEL_NOT_REPLACED, "moves_by_sentinel", "a sentinel that is gone has no successor"},
     {FAULT_NAME_NOT_WATCHED, "moves_by_name", "the name is not looked up again"},
     {FAULT_OLD_LOOKUP_BELIEVED, "moves_by_name", "a look-up of long ago is believed"},
     {FAULT_NO_AUTH_ON_OPEN, "passwords", "no AUTH on open connections"},

@@ -17,7 +17,7 @@
 #include "wrapped.h"
 #include "wrapped_system.h"
 
-enum { LINES_MAX = 4096, SERVERS_MAX = 4, ADDRESSES = 10 };
+enum { LINES_MAX = 4096, SERVERS_MAX = 6, ADDRESSES = 10 };
 
 static struct {
     struct line *lines[LINES_MAX];

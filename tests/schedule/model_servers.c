@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "lines.h"
+#include "model_replies.h"
+#include "model_sentinels.h"
 #include "schedule.h"
 #include "script_set.h"
 
@@ -24,6 +26,7 @@ struct session {
     char *channels[CHANNELS_MAX];
     int channel_count;
     char password[24]; /* of the last accepted AUTH */
+    int64_t asked_at;  /* when it asked a sentinel last; 0: never */
 };
 
 static struct model_server {
@@ -39,7 +42,7 @@ static struct model_server {
     struct keyspace *replicated; /* what the replicas have; NULL: all */
     char run_id[41];
     uint64_t last_id;
-} servers[SERVERS];
+} servers[SERVERS + SENTINELS];
 
 static struct session *sessions[SESSIONS_MAX];
 static size_t session_count;
@@ -47,51 +50,17 @@ static struct script_set scripts;
 static script_watcher *watch_script;
 bool model_servers_gap;
 
-static void write_reply(FILE *out, const struct redis_reply *reply) {
-    switch (reply->kind) {
-    case REDIS_INTEGER:
-        fprintf(out, ":%lld\r\n", (long long)reply->integer);
-        break;
-    case REDIS_STATUS:
-    case REDIS_ERROR:
-        fprintf(out, "%c%s\r\n", reply->kind == REDIS_ERROR ? '-' : '+', reply->text);
-        break;
-    case REDIS_BULK:
-        fprintf(out, "$%zu\r\n", reply->size);
-        fwrite(reply->text, 1, reply->size, out);
-        fprintf(out, "\r\n");
-        break;
-    case REDIS_ARRAY:
-        fprintf(out, "*%zu\r\n", reply->size);
-        for (size_t i = 0; i < reply->size; i++) {
-            write_reply(out, &reply->elements[i]);
-        }
-        break;
-    default:
-        fprintf(out, "$-1\r\n");
-    }
-}
-
 /* Sends a reply `times` times in one piece. */
 static void send_replies(struct session *session, const struct redis_reply *reply, int times) {
     char *bytes = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&bytes, &size);
     for (int i = 0; i < times; i++) {
-        write_reply(out, reply);
+        model_reply_write(out, reply);
     }
     fclose(out);
     line_reply(session->line, bytes, size);
     free(bytes);
-}
-
-static struct redis_reply pushed(const char *kind, struct redis_text channel, const struct redis_reply *last) {
-    struct redis_reply reply;
-    struct redis_reply *elements = redis_reply_array(&reply, 3);
-    redis_reply_bulk(&elements[0], redis_text(kind));
-    redis_reply_bulk(&elements[1], channel);
-    elements[2] = *last;
-    return reply;
 }
 
 static int publish_often(const struct model_server *server, struct redis_text channel, struct redis_text message,
@@ -104,7 +73,7 @@ static int publish_often(const struct model_server *server, struct redis_text ch
             if (text_equal(redis_text(session->channels[at]), channel)) {
                 struct redis_reply last;
                 redis_reply_bulk(&last, message);
-                struct redis_reply reply = pushed("message", channel, &last);
+                struct redis_reply reply = model_reply_pushed("message", channel, &last);
                 send_replies(session, &reply, times);
                 redis_reply_free(&reply);
                 receivers++;
@@ -132,7 +101,7 @@ static void change_channels(struct session *session, const struct redis_text *wo
     }
     struct redis_reply count;
     redis_reply_integer(&count, session->channel_count);
-    *reply_out = pushed(leave ? "unsubscribe" : "subscribe", words[1], &count);
+    *reply_out = model_reply_pushed(leave ? "unsubscribe" : "subscribe", words[1], &count);
 }
 
 static void list_clients(const struct session *requester, struct redis_reply *reply_out) {
@@ -209,22 +178,6 @@ static void run_script(struct model_server *server, const struct redis_text *wor
     }
 }
 
-/* Replaces a reply by one of a random shape. */
-static void garble(struct redis_reply *reply) {
-    uint32_t shape = schedule_draw(6);
-    redis_reply_free(reply);
-    if (shape == 1) {
-        redis_reply_integer(reply, (int64_t)schedule_draw(5) - 3);
-    } else if (shape == 2) {
-        redis_reply_bulk(reply, redis_text("what"));
-    } else if (shape > 2) {
-        redis_reply_array(reply, shape - 3);
-        for (uint32_t i = 0; i + 3 < shape; i++) {
-            redis_reply_integer(&reply->elements[i], (int64_t)schedule_draw(4) - 2);
-        }
-    }
-}
-
 static bool is_of_greeting(const struct redis_text *words) {
     return text_is_word(words[0], "client") || text_is_word(words[0], "info") || text_is_word(words[0], "auth") ||
            text_is_word(words[0], "select");
@@ -290,10 +243,13 @@ static void run_command(struct session *session, const struct redis_text *words,
         redis_reply_array(reply_out, 2);
         redis_reply_bulk(&reply_out->elements[0], redis_text("pong"));
         redis_reply_bulk(&reply_out->elements[1], redis_text(""));
+    } else if (text_is_word(name, "sentinel")) {
+        session->asked_at = schedule_now();
+        model_sentinel_reply(session->line->server, words, reply_out);
     } else if (text_is_word(name, "eval") || text_is_word(name, "evalsha")) {
         run_script(server, words, count, reply_out);
         if (server->garbles_until > schedule_now() && reply_out->kind != REDIS_ERROR) {
-            garble(reply_out);
+            model_reply_garble(reply_out);
         }
     } else {
         keyspace_call(server->keyspace, words, count, reply_out);
@@ -415,6 +371,7 @@ static struct seen_session seen(const struct session *session) {
     return (struct seen_session){.server = session->line->server,
                                  .name = session->name,
                                  .password = session->password,
+                                 .asked_at = session->asked_at,
                                  .subscribed = session->channel_count > 0,
                                  .used = !session->line->abandoned && !session->line->hung_up && !session->line->ended};
 }
@@ -493,8 +450,11 @@ void model_servers_begin(void) {
     session_count = 0;
     watch_script = NULL;
     lines_begin(receive, end, sends);
-    for (int i = 0; i < SERVERS; i++) {
-        new_run(&servers[i]);
+    model_sentinels_begin();
+    for (int i = 0; i < SERVERS + SENTINELS; i++) {
+        if (i < SERVERS) {
+            new_run(&servers[i]);
+        }
         servers[i].keyspace = keyspace_new();
         keyspace_on_publish(servers[i].keyspace, publish, &servers[i]);
     }
@@ -508,7 +468,7 @@ void model_servers_end(void) {
         redisReaderFree(sessions[i]->reader);
         free(sessions[i]);
     }
-    for (int i = 0; i < SERVERS; i++) {
+    for (int i = 0; i < SERVERS + SENTINELS; i++) {
         keyspace_free(servers[i].keyspace);
         keyspace_free(servers[i].replicated);
     }
@@ -578,6 +538,10 @@ void model_server_restart(int server, bool keep) {
 
 void model_server_forget_scripts(int server) {
     memset(servers[server].knows, 0, sizeof servers[server].knows);
+}
+
+void model_server_tell(int server, const char *channel, const char *message) {
+    publish_often(&servers[server], redis_text(channel), redis_text(message), 1);
 }
 
 /* Publishes a message as a release does. Returns the number of receivers. */

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SERVERS = 3 };
+/* The servers have the numbers from 0, the sentinels (model_sentinels.h) those behind them. */
+enum { SERVERS = 3, SENTINELS = 3 };
 
 /* Which commands a user is not permitted. */
 enum { DENIES_CLIENT = 1, DENIES_INFO = 2, DENIES_SUBSCRIBE = 4, DENIES_INSPECT = 8 };
@@ -17,7 +18,8 @@ struct seen_session {
     const char *name;     /* of CLIENT SETNAME; it identifies the client */
     const char *password; /* of the last accepted AUTH */
     bool subscribed;
-    bool used; /* neither end has closed it, as far as that end knows */
+    int64_t asked_at; /* when it asked a sentinel last; 0: never */
+    bool used;        /* neither end has closed it, as far as that end knows */
 };
 
 /* Called when a script is being sent, and by model_servers_each for each connection. */
@@ -74,6 +76,9 @@ void model_server_let_in(int server, const char *password, const char *other);
 
 /* Publishes `times` times what a release of that lock publishes. Returns the number of receivers. */
 int model_server_publish(int server, const char *key, int times);
+
+/* Publishes a message on a channel. */
+void model_server_tell(int server, const char *channel, const char *message);
 
 /* Returns the keys of a server, with the clock set to the current time. */
 struct keyspace;

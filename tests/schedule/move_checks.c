@@ -17,6 +17,9 @@ struct watched_client {
     char name[160];
     int place; /* index in led_to of the server that it uses */
     int moves;
+    int heard_sentinels; /* its connections for messages that lead to a sentinel */
+    int64_t told_at;     /* when a sentinel published a new master to it; 0: not since the last check */
+    int64_t asked_at;    /* when it asked a sentinel last */
 };
 
 static struct {
@@ -97,7 +100,8 @@ void checks_led_to(int server) {
 
 static void judge_place(const struct seen_session *session) {
     const struct watched_client *client = client_of(session->name);
-    if (session->used && client->place >= 0 && session->server != checks.led_to[client->place]) {
+    if (session->server < SERVERS && session->used && client->place >= 0 &&
+        session->server != checks.led_to[client->place]) {
         checks_violated("a client on server %d still has a connection to server %d%s", checks.led_to[client->place],
                         session->server, session->subscribed ? ", for messages" : "");
     }
@@ -106,6 +110,25 @@ static void judge_place(const struct seen_session *session) {
 void checks_all_moved(void) {
     if (!checks.balanced && checks_quiet_for() > SETTLES_IN) {
         model_servers_each(judge_place);
+    }
+}
+
+static void count_heard_sentinel(const struct seen_session *session) {
+    if (session->server >= SERVERS && session->used && session->subscribed) {
+        client_of(session->name)->heard_sentinels++;
+    }
+}
+
+void checks_sentinels_heard(void) {
+    for (int i = 0; i < checks.client_count; i++) {
+        checks.clients[i].heard_sentinels = 0;
+    }
+    model_servers_each(count_heard_sentinel);
+    for (int i = 0; i < checks.client_count; i++) {
+        const struct watched_client *client = &checks.clients[i];
+        if (client->place >= 0 && client->heard_sentinels != 1) {
+            checks_violated("a client listens to %d sentinels", client->heard_sentinels);
+        }
     }
 }
 
@@ -119,6 +142,35 @@ static void judge_password(const struct seen_session *session) {
 void checks_password(const char *password) {
     checks.password = password;
     model_servers_each(judge_password);
+}
+
+static int telling; /* the sentinel that has learned the master */
+
+static void tell(const struct seen_session *session) {
+    if (session->server == telling && session->used && session->subscribed) {
+        client_of(session->name)->told_at = schedule_now();
+    }
+}
+
+void checks_sentinel_learned(int sentinel) {
+    telling = sentinel;
+    model_servers_each(tell);
+}
+
+static void note_asked(const struct seen_session *session) {
+    struct watched_client *client = client_of(session->name);
+    client->asked_at = session->asked_at > client->asked_at ? session->asked_at : client->asked_at;
+}
+
+void checks_searched(void) {
+    model_servers_each(note_asked);
+    for (int i = 0; i < checks.client_count; i++) {
+        struct watched_client *client = &checks.clients[i];
+        if (client->told_at && client->asked_at < checks.changed_at) {
+            checks_violated("a client heard of a new master and did not search for it");
+        }
+        client->told_at = 0;
+    }
 }
 
 static struct watched_client *client_with(const char *uuid) {

@@ -25,6 +25,14 @@ int64_t checks_quiet_for(void);
 /* All connections of each client must lead to the server that it used last. */
 void checks_all_moved(void);
 
+/* Each client must have one connection for the messages of one sentinel. */
+void checks_sentinels_heard(void);
+
+/* A sentinel has published that another server is the master. checks_searched is called some time later: a client that
+ * received it must have asked a sentinel for the master. */
+void checks_sentinel_learned(int sentinel);
+void checks_searched(void);
+
 /* Returns how often the client with that UUID has moved to another server. */
 int checks_moves(const char *uuid);
 

@@ -8,7 +8,7 @@
 
 #include "descriptors.h"
 #include "lines.h"
-#include "model_servers.h"
+#include "model_sentinels.h"
 #include "move_checks.h"
 #include "names.h"
 #include "players_shared.h"
@@ -16,7 +16,7 @@
 #include "schedule.h"
 #include "wrapped_system.h"
 
-enum { MOVERS = 4, MOVING_CLIENTS = 2, ACTS = 4, NAMED = 5 };
+enum { MOVERS = 4, MOVING_CLIENTS = 2, ACTS = 4, NAMED = 9 };
 
 static const char *const lock_names[] = {"moved-0", "moved-1"};
 static const char *const passwords[] = {"first-secret", "second-secret", "third-secret", "fourth-secret",
@@ -126,6 +126,48 @@ static void lead_to(int server) {
     checks_led_to(server);
 }
 
+static void learn_later(void *context, uint64_t sentinel) {
+    (void)context;
+    model_sentinel_learns((int)sentinel, play.master);
+    checks_sentinel_learned((int)sentinel);
+}
+
+static void check_search(void *context, uint64_t number) {
+    (void)context;
+    (void)number;
+    checks_searched();
+}
+
+static void go_up(void *context, uint64_t sentinel) {
+    (void)context;
+    model_sentinel_is_down((int)sentinel, false);
+}
+
+/* The sentinels learn the new master, each at its own time. One of them may be down, silent, or wrong. */
+static void sentinels_learn(int old) {
+    int64_t now = schedule_now();
+    int wrong = SERVERS + (int)schedule_draw(SENTINELS);
+    uint32_t how = schedule_draw(6);
+    for (int sentinel = SERVERS; sentinel < SERVERS + SENTINELS; sentinel++) {
+        if (sentinel != wrong || how < 3) {
+            schedule_at(now + 1 + schedule_draw(400000), learn_later, NULL, (uint64_t)sentinel);
+        }
+    }
+    schedule_at(now + 1000000, check_search, NULL, 0);
+    if (how == 0) {
+        lines_refuse(wrong, now + 2000000, false);
+        model_server_cut(wrong);
+        model_sentinel_is_down(wrong, true);
+        schedule_at(now + 2000000, go_up, NULL, (uint64_t)wrong);
+    } else if (how == 1) {
+        model_server_freeze(wrong, now + 2000000);
+    } else if (how == 4) {
+        model_sentinel_announces(wrong, -1);
+    } else if (how == 5) {
+        model_sentinel_announces(wrong, 3 - old - play.master); /* the other replica */
+    }
+}
+
 /* Makes another server the master, with or without the last writes. The old one becomes a replica. Its connections may
  * end or not, and it may be down for a while. */
 static void promote(void) {
@@ -146,6 +188,9 @@ static void promote(void) {
         model_server_demote(old);
     }
     lead_to(new);
+    if (does(MOVES_BY_SENTINEL)) {
+        sentinels_learn(old);
+    }
     if (how == 2) {
         lines_refuse(old, schedule_now() + 1000000, false);
         model_server_cut(old);
@@ -199,7 +244,7 @@ static void operate(void *context) {
     (void)context;
     for (int act = 0; act < ACTS; act++) {
         actor_sleep(1000 * (500 + (int64_t)schedule_draw(2500)));
-        if (does(MOVES_BY_NAME | MOVES_BY_PROXY | MOVES_BY_LIST)) {
+        if (does(MOVES_ANY & ~(IS_BALANCED | CHANGES_PASSWORDS))) {
             promote();
         }
         for (int cut = 0; does(IS_BALANCED) && cut < 40; cut++) {
@@ -211,6 +256,9 @@ static void operate(void *context) {
         }
         actor_sleep(4500000);
         checks_all_moved();
+        if (does(MOVES_BY_SENTINEL)) {
+            checks_sentinels_heard();
+        }
     }
     play.over = true;
 }
@@ -234,7 +282,7 @@ static void judge(void *context) {
 
 static void judge_end(const struct moving *client) {
     int moves = checks_moves(redlatch_client_uuid(client->client));
-    if (does(MOVES_BY_LIST) && moves > 0 && client->moves_notified == 0) {
+    if (does(MOVES_BY_LIST | MOVES_BY_SENTINEL) && moves > 0 && client->moves_notified == 0) {
         checks_violated("a client moved %d times and told of none", moves);
     }
     redlatch_stats stats = {.struct_size = sizeof stats};
@@ -257,7 +305,9 @@ static void open_all(void) {
     options.dns_interval_ms = 500;
     options.linger_ms = 300;
     options.password = does(CHANGES_PASSWORDS) ? passwords[0] : NULL;
-    const char *url = does(MOVES_BY_LIST) ? "redis+replicas://s0:6400,s1:6400,s2:6400" : "redis://s5:6400";
+    const char *url = does(MOVES_BY_LIST)       ? "redis+replicas://s0:6400,s1:6400,s2:6400"
+                      : does(MOVES_BY_SENTINEL) ? "redis+sentinel://s3:6400,s4:6400/service"
+                                                : "redis://s9:6400";
     for (int i = 0; i < MOVING_CLIENTS; i++) {
         int status = log_call("open", redlatch_client_open(url, &options, &play.clients[i].client));
         checks_status("open", status);

@@ -109,6 +109,7 @@ static const struct scenario scenarios[] = {
     {"moves_by_name", {0}, MOVES_BY_NAME, 0, 0, 0, false},
     {"moves_by_proxy", {0}, MOVES_BY_PROXY, 0, 0, 0, false},
     {"moves_by_list", {0}, MOVES_BY_LIST, 0, 0, 0, false},
+    {"moves_by_sentinel", {0}, MOVES_BY_SENTINEL, 0, 0, 0, false},
     {"balanced", {0}, IS_BALANCED, 0, 0, 0, false},
     {"passwords", {0}, CHANGES_PASSWORDS, 0, 0, 0, false},
     {"everything", ALL_KINDS, CALLS_LOCKS | CALLS_COUNTS | CALLS_STARTED | CALLS_REPORTS, 6, 2, 20, true},

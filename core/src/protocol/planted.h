@@ -94,6 +94,8 @@ enum planted_fault {
     FAULT_REPLICA_TAKEN,          /* a replica is taken for the master */
     FAULT_MOVES_WITHOUT_END,      /* moves back and forth are not counted */
     FAULT_MOVE_UNREPORTED,        /* the host is not notified of a move */
+    FAULT_SWITCH_IGNORED,         /* a sentinel's message of a new master is ignored */
+    FAULT_SENTINEL_NOT_REPLACED,  /* after its sentinel went down the client listens to none */
     FAULT_NAME_NOT_WATCHED,       /* a host name with a new address moves no connection */
     FAULT_OLD_LOOKUP_BELIEVED,    /* an old lookup counts as the current address */
     FAULT_NO_AUTH_ON_OPEN,        /* new credentials are for new connections only */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "planted.h"
 
 /* A connection that was silent for this long is checked with PING. */
 static const int64_t QUIET_LIMIT = 10 * SECOND;
@@ -59,7 +60,7 @@ static bool is_wanted(const struct client *client) {
 static void turn(struct listener *listener, int64_t now) {
     listener->next++;
     connection_forget_addresses(&listener->connection);
-    listener->connection.retry_at = now + NEXT_PAUSE;
+    listener->connection.retry_at = PLANTED(FAULT_SENTINEL_NOT_REPLACED) ? NEVER : now + NEXT_PAUSE;
 }
 
 static void broken(struct listener *listener, const char *why, int64_t now) {
@@ -110,7 +111,7 @@ static bool subscribe(const struct client *client, struct output *output) {
 
 static void announced(struct client *client, const struct reply *host, const struct reply *port, int64_t now) {
     struct endpoint master;
-    if (search_address(&client->uri.address_map, host, port, &master) &&
+    if (search_address(&client->uri.address_map, host, port, &master) && !PLANTED(FAULT_SWITCH_IGNORED) &&
         !endpoint_equal(&master, &client->node.current.endpoint)) {
         current_server_request_search(client, now);
     }
