@@ -83,8 +83,8 @@ void acquire_missing(struct engine *engine, struct operation *operation, int64_t
     }
 }
 
-/* The receiver of a hand-over gives up. The hand-over goes on without a receiver. What it grants is released by an undo
- * behind it, on its pipeline. */
+/* The receiver of a hand-over gives up. What a copy that was written grants is released by an undo behind it, on its
+ * pipeline. A copy that is not written yet becomes a release (hand_over_to_nobody). */
 static void abandon_hand_over(struct engine *engine, struct operation *operation) {
     struct wait_queue *queue = operation->resource->queue;
     queue->receiver = NULL;

@@ -16,7 +16,8 @@
  *               receiver of a hand-over       HANDED
  *   PAUSED      timer                         REQUESTING
  *   HANDED      reply of the hand-over        DONE (OK), or REQUESTING
- *               time-out or cancel            undo queued behind the hand-over, DONE
+ *               time-out or cancel            undo queued behind the hand-over, DONE; a hand-over that is
+ *                                             not written yet becomes a release
   */
 #include "mutex.h"
 
