@@ -1,5 +1,5 @@
-/* Sentinels of one service at the other ends of the lines. They reply and publish as sentinels do. Who is the master, and
- * when each of them learns that, is decided by the operator (moves.c).
+/* Sentinels of one service at the other ends of the lines. They reply and publish as sentinels do. The operator of
+ * moves.c decides who is the master, and when each sentinel learns that.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MODEL_SENTINELS_H
 #define MODEL_SENTINELS_H

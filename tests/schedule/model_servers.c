@@ -26,7 +26,7 @@ struct session {
     char *channels[CHANNELS_MAX];
     int channel_count;
     char password[24]; /* of the last accepted AUTH */
-    int64_t asked_at;  /* when it asked a sentinel last; 0: never */
+    int64_t searched_at;  /* when it asked a sentinel last; 0: never */
 };
 
 static struct model_server {
@@ -244,7 +244,7 @@ static void run_command(struct session *session, const struct redis_text *words,
         redis_reply_bulk(&reply_out->elements[0], redis_text("pong"));
         redis_reply_bulk(&reply_out->elements[1], redis_text(""));
     } else if (text_is_word(name, "sentinel")) {
-        session->asked_at = schedule_now();
+        session->searched_at = schedule_now();
         model_sentinel_reply(session->line->server, words, reply_out);
     } else if (text_is_word(name, "eval") || text_is_word(name, "evalsha")) {
         run_script(server, words, count, reply_out);
@@ -371,7 +371,7 @@ static struct seen_session seen(const struct session *session) {
     return (struct seen_session){.server = session->line->server,
                                  .name = session->name,
                                  .password = session->password,
-                                 .asked_at = session->asked_at,
+                                 .searched_at = session->searched_at,
                                  .subscribed = session->channel_count > 0,
                                  .used = !session->line->abandoned && !session->line->hung_up && !session->line->ended};
 }

@@ -18,7 +18,7 @@ struct seen_session {
     const char *name;     /* of CLIENT SETNAME; it identifies the client */
     const char *password; /* of the last accepted AUTH */
     bool subscribed;
-    int64_t asked_at; /* when it asked a sentinel last; 0: never */
+    int64_t searched_at; /* when it asked a sentinel last; 0: never */
     bool used;        /* neither end has closed it, as far as that end knows */
 };
 

@@ -17,9 +17,9 @@ struct watched_client {
     char name[160];
     int place; /* index in led_to of the server that it uses */
     int moves;
-    int heard_sentinels; /* its connections for messages that lead to a sentinel */
-    int64_t told_at;     /* when a sentinel published a new master to it; 0: not since the last check */
-    int64_t asked_at;    /* when it asked a sentinel last */
+    int sentinels_followed; /* its connections for messages that lead to a sentinel */
+    int64_t notified_at;     /* when a sentinel published a new master to it; 0: not since the last check */
+    int64_t searched_at;    /* when it asked a sentinel last */
 };
 
 static struct {
@@ -113,21 +113,21 @@ void checks_all_moved(void) {
     }
 }
 
-static void count_heard_sentinel(const struct seen_session *session) {
+static void count_followed_sentinel(const struct seen_session *session) {
     if (session->server >= SERVERS && session->used && session->subscribed) {
-        client_of(session->name)->heard_sentinels++;
+        client_of(session->name)->sentinels_followed++;
     }
 }
 
-void checks_sentinels_heard(void) {
+void checks_sentinels_followed(void) {
     for (int i = 0; i < checks.client_count; i++) {
-        checks.clients[i].heard_sentinels = 0;
+        checks.clients[i].sentinels_followed = 0;
     }
-    model_servers_each(count_heard_sentinel);
+    model_servers_each(count_followed_sentinel);
     for (int i = 0; i < checks.client_count; i++) {
         const struct watched_client *client = &checks.clients[i];
-        if (client->place >= 0 && client->heard_sentinels != 1) {
-            checks_violated("a client listens to %d sentinels", client->heard_sentinels);
+        if (client->place >= 0 && client->sentinels_followed != 1) {
+            checks_violated("a client listens to %d sentinels", client->sentinels_followed);
         }
     }
 }
@@ -144,32 +144,32 @@ void checks_password(const char *password) {
     model_servers_each(judge_password);
 }
 
-static int telling; /* the sentinel that has learned the master */
+static int publisher; /* the sentinel that has learned the master */
 
 static void tell(const struct seen_session *session) {
-    if (session->server == telling && session->used && session->subscribed) {
-        client_of(session->name)->told_at = schedule_now();
+    if (session->server == publisher && session->used && session->subscribed) {
+        client_of(session->name)->notified_at = schedule_now();
     }
 }
 
 void checks_sentinel_learned(int sentinel) {
-    telling = sentinel;
+    publisher = sentinel;
     model_servers_each(tell);
 }
 
-static void note_asked(const struct seen_session *session) {
+static void note_search(const struct seen_session *session) {
     struct watched_client *client = client_of(session->name);
-    client->asked_at = session->asked_at > client->asked_at ? session->asked_at : client->asked_at;
+    client->searched_at = session->searched_at > client->searched_at ? session->searched_at : client->searched_at;
 }
 
 void checks_searched(void) {
-    model_servers_each(note_asked);
+    model_servers_each(note_search);
     for (int i = 0; i < checks.client_count; i++) {
         struct watched_client *client = &checks.clients[i];
-        if (client->told_at && client->asked_at < checks.changed_at) {
-            checks_violated("a client heard of a new master and did not search for it");
+        if (client->notified_at && client->searched_at < checks.changed_at) {
+            checks_violated("a client received the message of a new master and did not search for it");
         }
-        client->told_at = 0;
+        client->notified_at = 0;
     }
 }
 

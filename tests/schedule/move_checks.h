@@ -26,7 +26,7 @@ int64_t checks_quiet_for(void);
 void checks_all_moved(void);
 
 /* Each client must have one connection for the messages of one sentinel. */
-void checks_sentinels_heard(void);
+void checks_sentinels_followed(void);
 
 /* A sentinel has published that another server is the master. checks_searched is called some time later: a client that
  * received it must have asked a sentinel for the master. */

@@ -257,7 +257,7 @@ static void operate(void *context) {
         actor_sleep(4500000);
         checks_all_moved();
         if (does(MOVES_BY_SENTINEL)) {
-            checks_sentinels_heard();
+            checks_sentinels_followed();
         }
     }
     play.over = true;

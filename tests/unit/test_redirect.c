@@ -307,8 +307,8 @@ static void replies_of_others_come_before_that_of_the_import(void) {
     RIG_CLOSE();
 }
 
-/* The receiver gives up while the hand-over waits for the importer. The undo of the receiver's id is not behind it then:
- * it is sent to the server of the slot. Once as the first sending, once as a repetition. */
+/* The receiver gives up while the hand-over waits for the importer. The undo of the receiver's id is not behind it
+ * then: it is sent to the server of the slot. Once as the first sending, once as a repetition. */
 static void a_hand_over_to_nobody_is_not_imported(void) {
     for (int repeated = 0; repeated <= 1; repeated++) {
         rig_open_cluster();

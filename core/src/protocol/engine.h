@@ -137,8 +137,8 @@ int64_t engine_next_timer(const struct engine *engine);
 void engine_run_timers(struct engine *engine, int64_t now);
 
 /* engine_first_to_send returns the next command to write to a pipeline, or NULL if there is none. It drops abandoned
- * commands, and makes releases of hand-overs whose receivers gave up. engine_next_to_send also takes the command off the
- * unsent ones, and marks it as sent now. */
+ * commands, and makes releases of hand-overs whose receivers gave up. engine_next_to_send also takes the command off
+ * the unsent ones, and marks it as sent now. */
 struct command *engine_first_to_send(struct engine *engine, struct pipeline *pipeline, int64_t now);
 struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipeline, int64_t now);
 

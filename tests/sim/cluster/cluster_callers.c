@@ -95,6 +95,7 @@ static void use(struct world *world, struct caller *caller, const struct hold *h
     } else if (dice < 450) {
         caller->act_at = world->now + random_between(&world->random, 0, 2 * SECOND);
     } else {
+        caller->operation.unconfirmed = random_chance(&world->random, world->unconfirmed);
         begin(world, caller, OPERATION_RELEASE);
     }
 }
@@ -113,7 +114,10 @@ static void act(struct world *world, struct caller *caller) {
     memset(&caller->operation, 0, sizeof caller->operation);
     const struct hold *hold = hold_of(world, caller);
     caller->held_before = hold != NULL;
-    if (hold && (hold->stage == HOLD_RELEASING || hold->deferred_releases > 0)) {
+    bool goes_on = hold && hold->unconfirmed && !world->draining && random_chance(&world->random, 500);
+    if (goes_on) {
+        acquire(world, caller, hold->lock_kind); /* as a thread does that need not wait for the reply */
+    } else if (hold && (hold->stage == HOLD_RELEASING || hold->deferred_releases > 0)) {
         caller->act_at = world->now + 5 * MILLISECOND; /* a release that was given up goes on in the background */
     } else if (hold) {
         use(world, caller, hold);

@@ -136,7 +136,7 @@ static void tell_end(struct world *world, uint32_t name, bool target) {
 
 static void step_move(struct world *world, uint32_t name) {
     struct slot_move *move = &world->moves[name];
-    /* A hold is lost if its slot moves for longer than its lease, and a waiter gets TRYAGAIN while some of its keys have
+    /* A hold is lost if its slot moves for longer than its lease. A waiter gets TRYAGAIN while some of its keys have
      * moved. Read-write locks and fair locks have many keys to move. */
     bool many_keys = world->kind == REDLATCH_READ || world->kind == REDLATCH_FAIR;
     bool slow = random_chance(&world->random, 100) && !(world->calm && many_keys);

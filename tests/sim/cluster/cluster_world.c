@@ -129,6 +129,7 @@ static void start(struct world *world, uint8_t kind) {
     world->restless = seed % 5 < 2;
     world->full_coverage = seed % 3 == 0;
     world->name_count = 1 + (uint32_t)(seed / 2 % NAMES_MAX);
+    world->unconfirmed = seed % 7 < 4 ? 500 : 0;
     world->now = 1000 * SECOND;
     struct network *network = &world->network;
     network->world = &world->common;

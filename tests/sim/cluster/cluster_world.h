@@ -57,6 +57,8 @@ struct id_note {
     bool release_repeated; /* the release was sent again: it may have removed the hold before */
     bool lost;             /* the client was told so */
     bool may_end_sooner;   /* an extension began, and the deadline has not moved later since */
+    bool unconfirmed;      /* its last release was unconfirmed, and has begun */
+    bool release_failed;   /* the client was told so */
 };
 
 /* What a node knows of slots. Each name has its own slot. */
@@ -127,11 +129,12 @@ struct world {
     struct memory *memory; /* all memory of the engines */
     uint8_t kind;          /* enum redlatch_kind */
     uint32_t name_count;
-    bool calm;          /* slots move, and there are no faults */
-    bool restless;      /* slots move all the time, back and forth */
-    bool draining;      /* callers release what they hold, and acquire no more */
-    bool ending;        /* all callers are done */
-    bool full_coverage; /* while a master is gone, no node serves anybody */
+    bool calm;            /* slots move, and there are no faults */
+    bool restless;        /* slots move all the time, back and forth */
+    bool draining;        /* callers release what they hold, and acquire no more */
+    bool ending;          /* all callers are done */
+    bool full_coverage;   /* while a master is gone, no node serves anybody */
+    uint32_t unconfirmed; /* per thousand releases */
     struct network network;
     struct sim_server servers[NODES];
     struct node_view views[NODES];
@@ -238,6 +241,13 @@ void cluster_judge_losses(struct world *world, struct client *client);
 void cluster_judge_waiters(struct world *world);
 void cluster_judge_left_behind(struct world *world);
 void cluster_judge_end(struct world *world);
+
+/* judge_unconfirmed.c */
+void cluster_judge_unconfirmed(struct world *world, const struct caller *caller);
+void cluster_judge_release_failed(struct world *world, const struct client *client, const struct hold *hold);
+/* Checks in the end that each failure was reported. */
+void cluster_judge_unconfirmed_end(struct world *world);
+
 /* Returns whether, since `since`, all nodes agree which node serves a name, and the client could reach that node. */
 bool could_reach(const struct world *world, const struct client *client, uint32_t name, uint32_t pipeline,
                  int64_t since);

@@ -95,7 +95,9 @@ void cluster_judge_ended(struct world *world, struct client *client, const struc
     int status = operation->status;
     bool waits = !operation->non_blocking && !caller->timed_out;
     bool acquires = operation->kind == OPERATION_ACQUIRE;
-    if (operation->kind == OPERATION_RELEASE) {
+    if (operation->kind == OPERATION_RELEASE && operation->unconfirmed && status == REDLATCH_OK) {
+        cluster_judge_unconfirmed(world, caller);
+    } else if (operation->kind == OPERATION_RELEASE) {
         judge_released(world, caller);
     }
     if (acquires && status == REDLATCH_OK) {
@@ -143,8 +145,12 @@ static void judge_loss(struct world *world, const struct client *client, const s
 void cluster_judge_losses(struct world *world, struct client *client) {
     struct hold *hold;
     while ((hold = engine_first_loss(&client->engine, LOSS_EVENTS)) != NULL) {
-        judge_loss(world, client, hold);
-        client->losses_reported++;
+        if (hold->release_status != REDLATCH_OK) {
+            cluster_judge_release_failed(world, client, hold);
+        } else {
+            judge_loss(world, client, hold);
+            client->losses_reported++;
+        }
         engine_loss_taken(&client->engine, LOSS_EVENTS);
     }
     if (client->engine.stats.lost != client->losses_reported) {
@@ -292,6 +298,7 @@ void cluster_judge_end(struct world *world) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         judge_client_end(world, &world->clients[i]);
     }
+    cluster_judge_unconfirmed_end(world);
     for (uint32_t name = 0; name < world->name_count; name++) {
         struct sim_server *server = &world->servers[world->owner[name]];
         keyspace_set_time(server->keyspace, world->now / MILLISECOND);

@@ -16,6 +16,9 @@
  * a redirection. */
 static const int64_t VERIFIED_WITHIN = 500 * MILLISECOND;
 
+/* NEAR in the script leave_read. */
+static const int64_t OUTLASTS = 100 * MILLISECOND;
+
 static bool is_believed(const struct world *world, const struct client *client, const struct hold *hold) {
     return hold->stage == HOLD_ALIVE && world->now < hold->deadline && caller_is_granted(client, hold);
 }
@@ -92,10 +95,11 @@ static bool has_hold(const struct node_holds *all, const struct server_hold *hol
     return i < all->count;
 }
 
-/* Returns whether the lease of any hold lasts. */
-static bool any_lasts(const struct world *world, const struct node_holds *all) {
+/* Returns whether a lock may last. One with readers may outlast their leases by OUTLASTS. */
+static bool may_last(const struct world *world, const struct node_holds *all) {
+    int64_t since = world->now - (world->kind == REDLATCH_READ ? OUTLASTS : 0);
     uint32_t i = 0;
-    while (i < all->count && all->holds[i].expires <= world->now) {
+    while (i < all->count && all->holds[i].expires <= since) {
         i++;
     }
     return i < all->count;
@@ -110,7 +114,7 @@ void cluster_judge_script(struct world_common *common, const struct packet *pack
     struct node_holds before = world->held[node][name];
     node_holds_read(world, node, name);
     const struct node_holds *after = &world->held[node][name];
-    bool lasted = any_lasts(world, &before);
+    bool lasted = may_last(world, &before);
     for (uint32_t i = 0; i < before.count; i++) {
         const struct server_hold *hold = &before.holds[i];
         if (lasted && !has_hold(after, hold)) {
