@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Callable, List, NamedTuple, NoReturn, Optional
 from redlatch._ffi import LEASE_OF_LOCK, lib
 from redlatch.decorators import check_function
 from redlatch.durations import Seconds, delay_ms, span_ms
-from redlatch.errors import InvalidArgumentError, LockLostError, LockName, RedlatchError, failure
+from redlatch.errors import InvalidArgumentError, LockLostError, LockName, NotOwnedError, RedlatchError, failure
 from redlatch.holds import Hold
 from redlatch.locks import Lock
 from redlatch.losses import OnLost
@@ -122,13 +122,25 @@ class Once:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
+        turn: Optional[_Turn] = None
         number = current().number
-        # A thread leaves its own innermost block. A thread without one leaves a block that another thread entered;
-        # there a block whose job was skipped is taken first, so that a running job keeps its lock.
-        turn = max(self._turns, key=lambda each: (
-            each.thread == number, each.thread != number and each.hold is None, each.granted_at))
-        self._turns.remove(turn)
+        while turn is None:
+            turn = self._innermost(number)
+            try:
+                self._turns.remove(turn)
+            except ValueError:
+                turn = None  # another thread is leaving that block
         self._finish(turn, error)
+
+    def _innermost(self, number: int) -> _Turn:
+        """Returns the turn of the block that a thread leaves: the innermost block that the thread entered. If it
+        entered none, a block of another thread; one whose job was skipped is taken first, so that a running job keeps
+        its lock."""
+        turns = self._turns[:]
+        if not turns:
+            raise NotOwnedError(f"once {self.name!r} is in no `with` block", lock_name=self.name)
+        return max(turns, key=lambda each: (
+            each.thread == number, each.thread != number and each.hold is None, each.granted_at))
 
     def _begin(self, entering: bool) -> _Turn:
         """Begins a turn, or a skipped one. If Ctrl-C comes in between, nothing stays held."""

@@ -116,6 +116,25 @@ def test_blocks_that_all_swap_threads_at_the_same_time(client: redlatch.Client, 
         assert lock.state().holders == 0 and slots.available() == 20
 
 
+def test_blocks_of_a_job_that_swap_threads_at_the_same_time(client: redlatch.Client, lock_name: str) -> None:
+    """One thread has the job, and another one skipped it. Both blocks are left on other threads."""
+    once = client.once(lock_name, at_least=0, at_most=60)
+    with threads(2) as entering, threads(2) as leaving:
+        for _ in range(300):
+            assert sum(thread.do(once.__enter__) is not None for thread in entering) == 1
+            barrier = threading.Barrier(len(leaving))
+
+            def left(barrier: threading.Barrier = barrier) -> None:
+                barrier.wait(20)
+                leave(once)
+
+            for wait in [thread.start(left) for thread in leaving]:
+                wait()
+            assert client.stats()["held"] == 0
+        with pytest.raises(redlatch.NotOwnedError, match="no `with` block"):
+            leave(once)
+
+
 def test_a_thread_that_ends_inside_stays_the_owner_until_the_block_is_left(
     server: RedisServer, lock_name: str
 ) -> None:
