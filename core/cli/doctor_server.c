@@ -163,7 +163,9 @@ static void check_replication(struct doctor *doctor) {
     if (strcmp(role, "master") != 0 || !doctor_info_number(doctor, "connected_slaves", &replicas)) {
         return;
     }
-    bool acknowledged = strstr(server_url(doctor->server), "min_replicas=") != NULL;
+    static const char option[] = "min_replicas=";
+    const char *minimum_wanted = strstr(server_url(doctor->server), option);
+    bool acknowledged = minimum_wanted && strtol(minimum_wanted + sizeof option - 1, NULL, 10) > 0;
     if (replicas == 0 && doctor->cluster) {
         doctor_add(doctor, LEVEL_WARNING, "replication", "Give each master of the cluster a replica.",
                    "the master has no replica: while it is down, nobody gets a lock in its slots");

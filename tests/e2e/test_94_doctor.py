@@ -190,6 +190,8 @@ def test_replication() -> None:
         assert (status, wrong(findings)) == (WARNING, {("replication", "warning")})
         words = message(findings, "replication", "warning")
         assert "a failover may lose one" in words and "min_replicas=1" in words and "cut off goes on" in words
+        none = f"{pair.master.url}?min_replicas=0"
+        assert message(examine(pair.master, "--url", none)[1], "replication", "warning") == words
         assert examine(pair.master, "--url", f"{pair.master.url}?min_replicas=1")[0] == status_for(pair.master, 0)
         pair.freeze()
         acknowledged = f"{pair.master.url}?min_replicas=1&replica_timeout=0.1"
