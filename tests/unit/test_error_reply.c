@@ -69,6 +69,8 @@ static const struct {
      REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
     {"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments" AT(9),
      REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
+    {"ERR The user executing the script can't publish to the channel mentioned in the command" AT(9),
+     REDLATCH_NO_PERMISSION, MAY_HAVE_RUN},
     {"ERR hash value is not an integer" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
     /* a key that the script does not declare is on the other node of a slot that migrates */
     {"ERR Script attempted to access a non local key in a cluster node" AT(30), REDLATCH_NOT_WRITABLE,

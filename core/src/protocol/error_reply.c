@@ -108,7 +108,7 @@ struct error_reply error_reply_of(const char *text, size_t size) {
         return error;
     }
     if (find(text, size, "ACL failure") || find(text, size, "can't run this command") ||
-        find(text, size, "can't access") || find(text, size, "No permissions")) {
+        find(text, size, "can't access") || find(text, size, "can't publish") || find(text, size, "No permissions")) {
         error.status = REDLATCH_NO_PERMISSION;
     }
     error.may_have_executed = in_script || error.status == REDLATCH_NO_PERMISSION;
