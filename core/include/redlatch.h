@@ -19,8 +19,8 @@
  * - Durations are milliseconds in int64_t; their names end with `_ms`. Waits use a clock that includes the time for
  *   which the machine is suspended. Steps of the wall clock do not change them.
  * - Names and strings are byte strings with a size, in any encoding. The library copies them.
- * - Structs that cross the interface begin with `struct_size`. The caller sets it to sizeof the struct; the _init
- *   functions do so, too. New fields are added at the end only.
+ * - Structs that cross the interface begin with `struct_size`, but for redlatch_value, which never changes. The caller
+ *   sets it to sizeof the struct; the _init functions do so, too. New fields are added at the end only.
  * - Threads: any number of threads may use a client or a handle at once, unless a function's comment says otherwise.
  *   Freeing an object must be its last use. Handles may be freed in any order; a lock keeps its client's memory.
  * - Fork: a child process holds nothing of its parent. Inherited clients and handles get connections, a uuid and a

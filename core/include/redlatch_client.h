@@ -98,7 +98,7 @@ REDLATCH_API int redlatch_client_options_init(redlatch_client_options *options, 
  * place of redis all connections use TLS.
  *
  * The URL's options are connect_timeout, command_timeout, dead_peer_timeout, dns_interval and replica_timeout (seconds,
- * fractions allowed), min_replicas, durable (0 or 1), name_prefix and db; of rediss also those of TLS, of
+ * fractions allowed), min_replicas, durable (0 or 1), name_prefix, label and db; of rediss also those of TLS, of
  * redis+sentinel sentinel_username and sentinel_password, and of redis+cluster sharded_messages, by the names of their
  * fields.
  *

@@ -17,8 +17,8 @@ extern "C" {
 
 /* A handle of a count-down latch, Redisson's RCountDownLatch. A latch is closed while its count is above zero. One that
  * was never set, was counted down to zero or was deleted is open. Each change runs once, as those of semaphores do: see
- * redlatch_semaphores.h. In a cluster a name with braces cannot be a latch, as Redisson's channel is in another slot.
- * Opaque. */
+ * redlatch_semaphores.h. In a cluster a name with a brace but without a hash tag, such as a{b, cannot be a latch: its
+ * keys are in several slots. Opaque. */
 typedef struct redlatch_latch redlatch_latch;
 
 /* Makes a handle of a latch. Sends nothing.

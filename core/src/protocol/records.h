@@ -5,8 +5,8 @@
  *     holds    the holds of owners of this process (of a mutex: one alive, others about to end)
  *     queue    the wait queue: waiters of this process, and their subscriptions, as long as there are any; of a fair
  *              lock with the wake-up channels of its waiters
- *   operation  one request of a user: acquire, release, extend, force release, query, inspection, watch, change. Memory
- *              of the caller.
+ *   operation  one request of a user: acquire, release, extend, force release, query, inspection, watch, change,
+ *              release or extension by owner. Memory of the caller.
  *   command    one script on its way to the server and back. Memory of a pool, as are its entries if it is about
  *              several names.
  *   pipeline   commands to a server in order: those to be written, those without a reply, and those that a broken
@@ -292,7 +292,7 @@ struct hold {
     int64_t deadline;       /* end of the safe time */
     int64_t confirmed_at;   /* when the last confirmed grant or renewal was sent */
     int64_t renew_at;       /* next renewal; NEVER when not renewed */
-    int64_t separate_until; /* renewed in a batch of its own until then: the keys of a batch were on two nodes */
+    int64_t separate_until; /* renewed in a batch of its own until then: a batch with it was refused */
     int64_t max_hold_at;    /* the time at which the hold must be over; NEVER: none */
     int64_t claim_by;
     int64_t release_again_at; /* deferred releases found no memory: when they are sent */

@@ -1,7 +1,8 @@
 /* The watchdog. Leases are renewed in batches, in the order in which they are due; each hold of a batch has its own
  * outcome. A hold is in one batch at a time. A hold that ends meanwhile is taken out of its batch. After a batch that
- * got an error reply or is in doubt another one follows, until each hold's deadline. While a slot migrates its names
- * may be on two nodes, which both refuse a batch of them: for a while each name is renewed by itself.
+ * got an error reply or is in doubt another one follows, until each hold's deadline. A batch may be refused because of
+ * one of its names, which the user may not access, or because its names are on several servers: while a slot migrates,
+ * or behind a proxy. Then for a while each name is renewed by itself.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "renewal.h"
 
@@ -22,8 +23,11 @@ enum { VALUES_MAX = 1000 };
 
 enum { VERIFICATIONS_IN_LEASE = 10, TRIES_IN_MILLISECOND = 250 };
 
-/* How soon a renewal that was not acknowledged is repeated. */
-static const int64_t UNACKNOWLEDGED_PAUSE = 100 * MILLISECOND;
+/* How often in a lease a hold is renewed that the server refuses by itself. */
+enum { REFUSED_IN_LEASE = 10 };
+
+/* How soon a renewal is repeated that was not acknowledged, or got an error reply. */
+static const int64_t REPEAT_PAUSE = 100 * MILLISECOND;
 
 /* Releases a hold that was reported lost while its renewal was under way: the server may have renewed it, and nobody
  * shall wait for that lease. Returns false if there was no memory. */
@@ -279,7 +283,7 @@ static void entry_replied(struct engine *engine, const struct command *command, 
         bool acknowledged = reply_is_acknowledged(engine, whole);
         if (!acknowledged || !is_written(entry, reply->integer)) {
             int64_t usual = command->sent_at + entry->lease_ms * MILLISECOND / 3;
-            not_renewed(engine, hold, acknowledged ? usual : now + UNACKNOWLEDGED_PAUSE, now);
+            not_renewed(engine, hold, acknowledged ? usual : now + REPEAT_PAUSE, now);
             return;
         }
     }
@@ -293,8 +297,8 @@ static void entry_replied(struct engine *engine, const struct command *command, 
     hold_command_done(engine, hold, now);
 }
 
-/* The keys of a batch are on two nodes. For one lease each of its holds is renewed in a batch of its own, since no node
- * says when the migration ends. Returns whether there are several holds: then they are renewed at once. */
+/* For one lease each hold of a batch is renewed in a batch of its own: nobody says which name is refused, nor when a
+ * migration ends. Returns whether there are several holds: then they are renewed at once. */
 static bool renew_separately(const struct engine *engine, struct command *command, int64_t now) {
     for (uint32_t i = 0; i < command->batch_count && command->batch_count > 1; i++) {
         if (command->batch[i].live) {
@@ -304,10 +308,20 @@ static bool renew_separately(const struct engine *engine, struct command *comman
     return command->batch_count > 1;
 }
 
+/* Returns when the holds of a batch are due again that got this reply. */
+static int64_t due_again(const struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    struct error_reply error = error_of_reply(reply);
+    bool names_refused = reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
+    if ((error.keys_separated || names_refused) && renew_separately(engine, command, now)) {
+        return now;
+    }
+    int64_t seldom = engine->settings.watchdog_lease_ms * MILLISECOND / REFUSED_IN_LEASE;
+    return now + (names_refused && seldom > REPEAT_PAUSE ? seldom : REPEAT_PAUSE);
+}
+
 void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     if (reply->kind != REPLY_ARRAY || reply->count != command->batch_count) {
-        bool at_once = error_of_reply(reply).keys_separated && renew_separately(engine, command, now);
-        renewal_again(engine, command, at_once ? now : now + 100 * MILLISECOND, now);
+        renewal_again(engine, command, due_again(engine, command, reply, now), now);
         return;
     }
     for (uint32_t i = 0; i < command->batch_count; i++) {

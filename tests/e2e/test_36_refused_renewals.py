@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Renewals that a server refuses because of some of their names. Names are renewed in batches."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, List
+
+import pytest
+import redlatch
+from support import RedisServer, wait_until
+
+SLOTS = 16384
+WATCHDOG = 1.0
+
+
+def rounds(client: redlatch.Client, count: int) -> None:
+    """Waits until all holds had time for some renewals."""
+    renewals = client.stats()["renewals"]
+    wait_until(lambda: client.stats()["renewals"] >= renewals + count)
+
+
+@pytest.fixture
+def one_node(server_binary: List[str]) -> Iterator[RedisServer]:
+    """A node of a cluster that has all slots."""
+    with RedisServer(cluster_enabled="yes", cluster_require_full_coverage="no") as started:
+        admin: Any = started.admin
+        admin.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
+        wait_until(lambda: b"cluster_state:ok" in admin.execute_command("CLUSTER", "INFO"), 20.0)
+        yield started
+
+
+def test_a_forbidden_name_costs_no_other_its_lease(server: RedisServer, lock_name: str) -> None:
+    server.set_user("narrow", "word", "+@all")
+    try:
+        with redlatch.connect(
+            server.url, username="narrow", password="word", watchdog_lease=WATCHDOG
+        ) as client:
+            good = [client.lock(f"good:{lock_name}:{i}") for i in range(3)]
+            bad = client.lock(f"bad:{lock_name}")
+            holds = [lock.__enter__() for lock in (good[0], bad, *good[1:])]
+            lost = holds.pop(1)
+            server.admin.execute_command("ACL", "SETUSER", "narrow", "resetkeys", "~good:*")
+            wait_until(lambda: lost.lost)
+            rounds(client, 10)
+            assert client.stats()["lost"] == 1
+            for hold in holds:
+                hold.check()
+                hold.release()
+    finally:
+        server.admin.execute_command("ACL", "DELUSER", "narrow")
+
+
+def test_names_of_several_slots_at_one_address(one_node: RedisServer, lock_name: str) -> None:
+    """As behind a proxy that shards: a script may have keys of one slot only."""
+    with redlatch.connect(one_node.url, watchdog_lease=WATCHDOG) as client:
+        holds = [client.lock(f"{lock_name}:{i}").__enter__() for i in range(5)]
+        rounds(client, 30)
+        assert client.stats()["lost"] == 0
+        for hold in holds:
+            hold.check()
+            hold.release()
