@@ -34,6 +34,7 @@
 #include "network.h"
 #include "routes.h"
 #include "topology.h"
+#include "unconfirmed_release.h"
 
 enum { SHARDS = 3, NODES = 2 * SHARDS, NOBODY = NODES, CLIENTS = 3, CALLERS = 3, NAMES_MAX = 3, IDS_MAX = 4000 };
 enum { HOLDERS_MAX = 16, REDIRECTIONS_MAX = 8 };
@@ -57,8 +58,7 @@ struct id_note {
     bool release_repeated; /* the release was sent again: it may have removed the hold before */
     bool lost;             /* the client was told so */
     bool may_end_sooner;   /* an extension began, and the deadline has not moved later since */
-    bool unconfirmed;      /* its last release was unconfirmed, and has begun */
-    bool release_failed;   /* the client was told so */
+    struct unconfirmed_release unconfirmed;
 };
 
 /* What a node knows of slots. Each name has its own slot. */
@@ -241,12 +241,6 @@ void cluster_judge_losses(struct world *world, struct client *client);
 void cluster_judge_waiters(struct world *world);
 void cluster_judge_left_behind(struct world *world);
 void cluster_judge_end(struct world *world);
-
-/* judge_unconfirmed.c */
-void cluster_judge_unconfirmed(struct world *world, const struct caller *caller);
-void cluster_judge_release_failed(struct world *world, const struct client *client, const struct hold *hold);
-/* Checks in the end that each failure was reported. */
-void cluster_judge_unconfirmed_end(struct world *world);
 
 /* Returns whether, since `since`, all nodes agree which node serves a name, and the client could reach that node. */
 bool could_reach(const struct world *world, const struct client *client, uint32_t name, uint32_t pipeline,

@@ -96,7 +96,9 @@ void cluster_judge_ended(struct world *world, struct client *client, const struc
     bool waits = !operation->non_blocking && !caller->timed_out;
     bool acquires = operation->kind == OPERATION_ACQUIRE;
     if (operation->kind == OPERATION_RELEASE && operation->unconfirmed && status == REDLATCH_OK) {
-        cluster_judge_unconfirmed(world, caller);
+        if (operation->id != 0) { /* else it released a nested acquire, and sent nothing */
+            unconfirmed_begun(&world->common, &cluster_note(world, caller->client, operation->id)->unconfirmed);
+        }
     } else if (operation->kind == OPERATION_RELEASE) {
         judge_released(world, caller);
     }
@@ -142,11 +144,19 @@ static void judge_loss(struct world *world, const struct client *client, const s
     }
 }
 
+static void judge_release_failed(struct world *world, const struct client *client, const struct hold *hold) {
+    uint32_t number = client_of_peer(&client->peers[0]);
+    struct id_note *note = cluster_note(world, number, hold->id);
+    bool in_time = note->released && !note->lost && !note->excused && note->released_at < note->deadline;
+    unconfirmed_failed(&world->common, number, hold, &note->unconfirmed, in_time);
+    note->lost = true;
+}
+
 void cluster_judge_losses(struct world *world, struct client *client) {
     struct hold *hold;
     while ((hold = engine_first_loss(&client->engine, LOSS_EVENTS)) != NULL) {
         if (hold->release_status != REDLATCH_OK) {
-            cluster_judge_release_failed(world, client, hold);
+            judge_release_failed(world, client, hold);
         } else {
             judge_loss(world, client, hold);
             client->losses_reported++;
@@ -297,8 +307,11 @@ void cluster_judge_end(struct world *world) {
     }
     for (uint32_t i = 0; i < CLIENTS; i++) {
         judge_client_end(world, &world->clients[i]);
+        for (int id = 0; id < IDS_MAX; id++) {
+            const struct id_note *note = &world->clients[i].notes[id];
+            unconfirmed_end(&world->common, i, id, &note->unconfirmed, note->released || note->release_repeated);
+        }
     }
-    cluster_judge_unconfirmed_end(world);
     for (uint32_t name = 0; name < world->name_count; name++) {
         struct sim_server *server = &world->servers[world->owner[name]];
         keyspace_set_time(server->keyspace, world->now / MILLISECOND);

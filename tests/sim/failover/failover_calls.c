@@ -60,7 +60,11 @@ void judge_status(struct world *world, const struct client *client, int status, 
 void judge_ended(struct world *world, struct client *client, const struct owner *owner) {
     const struct operation *operation = &owner->operation;
     int status = operation->status;
-    if (status == REDLATCH_OK && operation->kind == OPERATION_RELEASE) {
+    if (status == REDLATCH_OK && operation->kind == OPERATION_RELEASE && operation->unconfirmed) {
+        if (operation->id != 0) { /* else it released a nested acquire, and sent nothing */
+            unconfirmed_begun(&world->common, &failover_note(world, client->peer.number, operation->id)->unconfirmed);
+        }
+    } else if (status == REDLATCH_OK && operation->kind == OPERATION_RELEASE) {
         judge_released(world, client, operation);
     }
     if (status == REDLATCH_LOST && operation->kind == OPERATION_RELEASE) { /* the next master may have a longer lease */
@@ -98,7 +102,13 @@ static void judge_loss(struct world *world, struct client *client, const struct 
 void judge_losses(struct world *world, struct client *client) {
     struct hold *hold;
     while ((hold = engine_first_loss(&client->engine, LOSS_EVENTS)) != NULL) {
-        judge_loss(world, client, hold);
+        if (hold->release_status != REDLATCH_OK) {
+            struct id_note *note = failover_note(world, client->peer.number, hold->id);
+            unconfirmed_failed(&world->common, client->peer.number, hold, &note->unconfirmed, false);
+            note->lost = true;
+        } else {
+            judge_loss(world, client, hold);
+        }
         engine_loss_taken(&client->engine, LOSS_EVENTS);
     }
     if (client->engine.stats.lost != client->losses_reported) {

@@ -114,6 +114,7 @@ static void use(struct world *world, struct owner *owner, const struct hold *hol
     } else if (dice < deeper + 300) {
         owner->act_at = world->now + random_between(&world->random, 0, 2 * SECOND);
     } else {
+        owner->operation.unconfirmed = random_chance(&world->random, world->unconfirmed);
         begin(world, owner, OPERATION_RELEASE);
     }
 }
@@ -137,7 +138,10 @@ static void act(struct world *world, struct owner *owner) {
         hold = hold_of(world, owner);
     }
     owner->held_before = hold != NULL;
-    if (hold && (hold->stage == HOLD_RELEASING || hold->deferred_releases > 0)) {
+    bool goes_on = hold && hold->unconfirmed && !world->draining && random_chance(&world->random, 500);
+    if (goes_on) {
+        acquire(world, owner, hold->lock_kind); /* as a thread does that need not wait for the reply */
+    } else if (hold && (hold->stage == HOLD_RELEASING || hold->deferred_releases > 0)) {
         owner->act_at = world->now + 5 * MILLISECOND; /* a release that was given up goes on in the background */
     } else if (hold) {
         use(world, owner, hold);

@@ -143,6 +143,7 @@ static void start(struct world *world, uint8_t kind) {
     world->kind = kind;
     world->calm = seed % 7 == 0;
     world->min_replicas = needed[seed % 3];
+    world->unconfirmed = kind != REDLATCH_PERMIT_SEMAPHORE && seed % 5 < 3 ? 500 : 0;
     world->name_count = 1 + (uint32_t)(seed / 2 % NAMES_MAX);
     world->now = 1000 * SECOND;
     world->network.world = &world->common;
@@ -192,6 +193,12 @@ static void simulate(struct world_common *common, uint8_t kind) {
     play(world, world->now + DRAIN);
     if (!world->failed && !are_done(world)) {
         world_violation(world, "somebody still waits in the end", "after %d s", (int)(DRAIN / SECOND));
+    }
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        for (int id = 0; id < IDS_MAX; id++) {
+            const struct id_note *note = &world->clients[i].notes[id];
+            unconfirmed_end(common, i, id, &note->unconfirmed, note->released || note->release_repeated);
+        }
     }
     if (!world->failed && world->counted) {
         judge_changes(world);

@@ -18,6 +18,7 @@
 #include "group.h"
 #include "held_keys.h"
 #include "network.h"
+#include "unconfirmed_release.h"
 
 enum { CLIENTS = 3, OWNERS = 4, NAMES_MAX = 2, SERVERS = 3, IDS_MAX = 6000, HOLDERS_MAX = 24, PERMITS = 2 };
 
@@ -37,6 +38,7 @@ struct id_note {
     bool released;                 /* by a script on some server */
     bool release_repeated;         /* the release was sent again: it may have removed the hold before */
     bool lost;                     /* the client was told so */
+    struct unconfirmed_release unconfirmed;
 };
 
 /* The phase of an operation, and since when it has it. */
@@ -79,7 +81,8 @@ struct world {
     uint8_t kind;          /* enum redlatch_kind */
     uint32_t name_count;
     uint32_t min_replicas;
-    bool calm; /* no faults at all */
+    uint32_t unconfirmed; /* per thousand releases */
+    bool calm;            /* no faults at all */
     bool draining;
     char values[(NAMES_MAX + 1) * GROUP_VALUE_SIZE]; /* of the group lock, if that is the kind */
     struct sim_server servers[SERVERS];
