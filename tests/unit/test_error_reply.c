@@ -79,6 +79,29 @@ static const struct {
      TRANSIENT | MAY_HAVE_RUN | KEYS_SEPARATED},
     {IN(30) "@user_script: 30: Lua script attempted to access a non local key in a cluster node", REDLATCH_NOT_WRITABLE,
      TRANSIENT | MAY_HAVE_RUN | KEYS_SEPARATED},
+    {"ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the"
+     " slot" AT(52),
+     REDLATCH_NOT_WRITABLE, TRANSIENT | MAY_HAVE_RUN | KEYS_SEPARATED}, /* Redis 7.4 and Valkey 8 */
+    {"ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the"
+     " slot",
+     REDLATCH_NOT_WRITABLE, TRANSIENT | MAY_HAVE_RUN | KEYS_SEPARATED},
+    /* a script that returns the error of a command itself: Redis 6 */
+    {"@user_script: 38: -NOREPLICAS Not enough good replicas to write.  ", REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"@user_script: 38: -READONLY You can't write against a read only replica.", REDLATCH_READ_ONLY, TRANSIENT},
+    {"@user_script: 38: -OOM command not allowed when used memory > 'maxmemory'.", REDLATCH_SERVER_OUT_OF_MEMORY,
+     TRANSIENT},
+    {"@user_script: 38: Lua script attempted to access a non local key in a cluster node", REDLATCH_NOT_WRITABLE,
+     TRANSIENT | MAY_HAVE_RUN | KEYS_SEPARATED},
+    {"@user_script:", REDLATCH_SERVER, MAY_HAVE_RUN},
+    /* a cluster that permits reads while it is down */
+    {"ERR Script attempted to execute a write command while the cluster is down and readonly" AT(2),
+     REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"ERR Script attempted to execute a command while the cluster is down" AT(2), REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {IN(2) "@user_script: 2: Lua script attempted to execute a write command while the cluster is down and readonly",
+     REDLATCH_NOT_WRITABLE, TRANSIENT},
+    {"ERR WAITAOF cannot be used with replica instances. Please also note that writes to replicas are just local.",
+     REDLATCH_SERVER, 0},
+    {"ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.", REDLATCH_UNSUPPORTED, 0},
     {"ERR Unknown Redis command called from script" AT(3), REDLATCH_SERVER, MAY_HAVE_RUN},
     {IN(3) "", REDLATCH_SERVER, MAY_HAVE_RUN},
     {IN(3) "@user_script", REDLATCH_SERVER, MAY_HAVE_RUN},

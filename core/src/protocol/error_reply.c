@@ -52,11 +52,14 @@ bool is_redirection(const char *text, size_t size) {
 
 /* Redis 6 wraps an error raised inside a script: "ERR Error running script (call to f_<sha>): @user_script:<line>:
  * WRONGTYPE ...". If the server refused a command of the script, it states the line twice: "...: @user_script:3:
- * @user_script: 3: -READONLY ...". Returns where the inner error begins, or `text` if it is not wrapped. */
+ * @user_script: 3: -READONLY ...". A script that returns such an error itself returns the second part alone. Returns
+ * where the inner error begins, or `text` if it is not wrapped. */
 static const char *inner_error(const char *text, size_t size) {
     static const char mark[] = "@user_script:";
-    const char *at = begins_with_code(text, size, "ERR") ? find(text, size, mark) : NULL;
-    if (!at || !find(text, size, "Error running script")) {
+    bool alone = size >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0;
+    bool wraps = begins_with_code(text, size, "ERR") && find(text, size, "Error running script");
+    const char *at = alone ? text : wraps ? find(text, size, mark) : NULL;
+    if (!at) {
         return text;
     }
     const char *end = text + size;
@@ -100,7 +103,13 @@ struct error_reply error_reply_of(const char *text, size_t size) {
         error.transient = true;
         return error;
     }
-    if (find(text, size, "non local key")) { /* an undeclared key is on the other node of a slot that migrates */
+    if (find(text, size, "while the cluster is down")) { /* the node permits reads then, and so the script */
+        error.status = REDLATCH_NOT_WRITABLE;
+        error.transient = true;
+        return error;
+    }
+    /* An undeclared key is on the other node of a slot that migrates. Redis 7.4 and Valkey 8 say "rehashing". */
+    if (find(text, size, "non local key") || find(text, size, "during rehashing of the slot")) {
         error.status = REDLATCH_NOT_WRITABLE;
         error.transient = !PLANTED(FAULT_NON_LOCAL_IS_FATAL);
         error.may_have_executed = true;
@@ -112,7 +121,7 @@ struct error_reply error_reply_of(const char *text, size_t size) {
         error.status = REDLATCH_NO_PERMISSION;
     }
     error.may_have_executed = in_script || error.status == REDLATCH_NO_PERMISSION;
-    if (find(text, size, "WAITAOF cannot be used") || find(text, size, "unknown command 'WAITAOF'") ||
+    if (find(text, size, "appendonly is disabled") || find(text, size, "unknown command 'WAITAOF'") ||
         find(text, size, "unknown command `WAITAOF`")) { /* no append-only file, or older than Redis 7.2 */
         error.status = REDLATCH_UNSUPPORTED;
         return error;
