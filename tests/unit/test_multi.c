@@ -197,6 +197,33 @@ static void a_majority_tries_again_after_a_watch_and_a_random_time(void) {
     expect("t0t1t2-");
 }
 
+/* A majority may do without the server. */
+static void a_watch_that_fails_for_good_ends_only_what_needs_all(void) {
+    begin(3, 2);
+    expect("t0t1t2-");
+    for (uint32_t i = 0; i < 3; i++) {
+        refuse(i, REDLATCH_TIMEOUT);
+    }
+    expect("w0-");
+    multi_watched(&multi, REDLATCH_WRONG_TYPE, now);
+    expect("-");
+    pass();
+    expect("t0t1t2-");
+    refuse(0, REDLATCH_WRONG_TYPE);
+    grant(1);
+    grant(2);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_OK);
+    begin(2, 2);
+    expect("t0t1-");
+    refuse(0, REDLATCH_TIMEOUT);
+    refuse(1, REDLATCH_TIMEOUT);
+    expect("w0-");
+    multi_watched(&multi, REDLATCH_WRONG_TYPE, now);
+    expect("d");
+    CHECK_EQ_INT(multi.status, REDLATCH_WRONG_TYPE);
+}
+
 /* The watched group may be the last to become free. Other groups may be free, or reachable again, sooner. */
 static void a_majority_rechecks_while_it_watches(void) {
     static const struct {
@@ -290,6 +317,7 @@ int main(void) {
     RUN(a_majority_is_enough_after_a_moment_for_the_others);
     RUN(without_a_majority_all_is_given_back_also_what_never_answered);
     RUN(a_majority_tries_again_after_a_watch_and_a_random_time);
+    RUN(a_watch_that_fails_for_good_ends_only_what_needs_all);
     RUN(a_majority_rechecks_while_it_watches);
     RUN(the_safe_time_is_that_of_the_majority);
     RUN(giving_up_before_any_answer);

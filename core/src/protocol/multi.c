@@ -10,6 +10,8 @@
  *              all released, a member is contended         WATCHING; PAUSING first if another group was held meanwhile
  *              all released, a server is unusable          PAUSING, longer each time
  *   WATCHING   the member is free                          ORDERED; if a majority is enough PAUSING, then TOGETHER
+ *              the watch fails                             PAUSING, then TOGETHER; OVER if the error is permanent and
+ *                                                          all groups are needed
  *              majority: watched for long                  PAUSING, then TOGETHER: others may be free, or up, by now
  *   PAUSING    its end                                     TOGETHER, ORDERED or WATCHING
  *
@@ -275,9 +277,9 @@ void multi_watched(struct multi *multi, int status, int64_t now) {
         return;
     }
     bool failed = status != REDLATCH_OK && status != REDLATCH_TIMEOUT;
-    if (failed && !redlatch_status_is_retryable(status)) {
+    if (failed && !redlatch_status_is_retryable(status) && needs_all(multi)) {
         over(multi, status);
-    } else if (failed) {
+    } else if (failed) { /* with a majority the next round decides whether the others are enough */
         pause_for(multi, growing(multi, ERROR_PAUSE_MS), MULTI_TOGETHER, now);
     } else if (needs_all(multi)) {
         begin_round(multi, now);
