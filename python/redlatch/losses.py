@@ -255,11 +255,16 @@ class Losses(KnownLosses):
             self._make(calls)
 
     def _make(self, calls: List[Tuple[Call, Hold]]) -> None:
+        ends: Optional[BaseException] = None
         for call, hold in calls:
             try:
                 call(hold)
             except Exception:
                 logger.exception("on_lost of the lock %r failed", hold._lock.name)
+            except BaseException as error:  # sys.exit() or Ctrl-C, which may not cost the other functions their calls
+                ends = ends or error
+        if ends is not None:
+            raise ends
 
     def wake_at_close(self, event: threading.Event) -> None:
         """Has an event set when the client is closed."""

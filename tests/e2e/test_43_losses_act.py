@@ -281,6 +281,17 @@ def test_a_callable_of_a_nested_hold_and_of_a_failing_one(
     assert failed.getMessage() == f"on_lost of the lock '{lock_name}' failed" and failed.exc_info
 
 
+def test_a_callable_that_exits_costs_no_other_its_call(client: redlatch.Client, lock_name: str) -> None:
+    called = threading.Event()
+    outer = client.lock(lock_name, lease=2, on_lost=lambda hold: sys.exit("of the callable"))
+    inner = client.lock(lock_name, lease=2, on_lost=lambda hold: called.set())
+    assert outer.acquire() and inner.acquire()
+    assert called.wait(SOON)
+    for lock in (inner, outer):
+        with pytest.raises(redlatch.LockLostError):
+            lock.release()
+
+
 def test_the_watching_thread_outlives_what_is_raised_in_it(
     client: redlatch.Client, lock_name: str, logged: List[logging.LogRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
