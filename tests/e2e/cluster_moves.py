@@ -160,6 +160,24 @@ def test_several_keys_wait_for_the_migration(
     assert waiting.result(_WAIT) is True
 
 
+def test_a_multi_lock_is_released_while_its_slot_migrates(
+    cluster: Cluster, client: redlatch.Client, lock_name: str
+) -> None:
+    """The keys are on two nodes, so no node releases them together."""
+    names = [f"{{{lock_name}}}:{part}" for part in "abc"]
+    lock = redlatch.multi_lock(*(client.lock(name) for name in names))
+    assert lock.acquire(timeout=5)
+    source = cluster.master_of(lock_name)
+    target = cluster.others(source)[0]
+    cluster.begin_move(lock_name, target)
+    try:
+        cluster.move_keys(source, target, names[:1])
+        lock.release()
+        assert not any(client.lock(name).state().locked for name in names)
+    finally:
+        cluster.end_move(lock_name, target)
+
+
 @pytest.mark.parametrize("how", ["killed", "frozen", "ordered", "forced", "takeover"])
 def test_a_master_is_replaced(
     cluster: Cluster, client: redlatch.Client, other: redlatch.Client, lock_name: str, how: str

@@ -188,7 +188,8 @@ static void put_usual(struct answer *answer, const struct command *command, bool
         break;
     case COMMAND_RENEW:
     case COMMAND_RELEASE_MANY: {
-        size_t count = command->kind == COMMAND_RENEW ? command->batch_count : command->entry_count;
+        size_t count = command->kind == COMMAND_RENEW ? command->batch_count
+                                                      : command->entry_end - command->entry_first;
         elements = put_array(answer, count);
         for (size_t i = 0; i < count; i++) {
             int64_t bad = command->kind == COMMAND_RENEW ? -2 : 0;

@@ -13,6 +13,7 @@ struct hold *member_hold(const struct set_member *member, uint64_t owner) {
  * fills in the rest of the entry. */
 void entry_add(struct command *command, const struct set_member *member, struct hold *hold) {
     struct entry *entry = &command->entries->entry[command->entry_count++];
+    command->entry_end = command->entry_count;
     *entry = (struct entry){.hold = hold,
                             .name = resource_keep(member->resource),
                             .lock_kind = member->lock_kind,

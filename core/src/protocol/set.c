@@ -154,6 +154,7 @@ static void turn_into_undo(struct engine *engine, struct operation *operation, s
     if (PLANTED(FAULT_SET_UNDONE_IN_PART) && undo->entry_count > 1) {
         resource_drop(engine, undo->entries->entry[--undo->entry_count].name);
     }
+    undo->entry_end = undo->entry_count;
     engine->stats.compensations++;
     push_command(engine, undo);
 }

@@ -8,8 +8,12 @@
  *   REQUESTING  reply                       DONE (OK; LOST or NOT_OWNED if that is true of one of them, and what the
  *                                           server still has of it is released)
  *               transient error             sent again after a pause
+ *               the names are refused       a request for each name, one after the other
  *               other error                 DONE
  *               the caller gives up         DONE; the release goes on in the background
+ *
+ * A server refuses all names if the user may not access one of them, or if some of them have migrated to another node.
+ * One name that is refused by itself does not keep the others locked.
  *
  * A hold whose count becomes 0 goes through the stages of hold.c. No hold is handed over inside the process, so that
  * sets which wait for all of the names have their turn. */
@@ -26,9 +30,10 @@
 #include "queue.h"
 #include "retry.h"
 
-/* Returns the status to report of two names: LOST goes before NOT_OWNED. */
+/* Returns the status to report of two names: LOST goes before an error, and that before NOT_OWNED. */
 static int worse(int status, int other) {
-    return status == REDLATCH_LOST || other == REDLATCH_OK ? status : other;
+    bool other_goes_first = other == REDLATCH_LOST || status == REDLATCH_OK || status == REDLATCH_NOT_OWNED;
+    return other != REDLATCH_OK && other_goes_first ? other : status;
 }
 
 /* The last release of a hold begins: it is not renewed any more. */
@@ -169,14 +174,10 @@ static int lowered(struct engine *engine, const struct command *command, const s
     return REDLATCH_OK;
 }
 
-/* The release ends with an error reply. A hold whose count becomes 0 ends here, and its lease on the server runs out. A
+/* The request ends with an error reply. A hold whose count becomes 0 ends here, and its lease on the server runs out. A
  * hold that goes on keeps its count, if the caller gets the error; its next command states the count. */
-static void give_up(struct engine *engine, struct command *command, int status, int64_t now) {
-    struct operation *operation = command->operation;
-    if (operation) {
-        finish(engine, operation, status);
-    }
-    for (uint32_t i = 0; i < command->entry_count; i++) {
+static void give_up(struct engine *engine, struct command *command, int64_t now) {
+    for (uint32_t i = command->entry_first; i < command->entry_end; i++) {
         struct entry entry = command->entries->entry[i];
         struct hold *hold = entry.hold;
         command->entries->entry[i].hold = NULL;
@@ -189,23 +190,52 @@ static void give_up(struct engine *engine, struct command *command, int status, 
             continue;
         }
         hold->busy = NULL;
-        if (!operation && !hold_lower_count(engine, hold, entry.released_count, now)) {
+        if (!command->operation && !hold_lower_count(engine, hold, entry.released_count, now)) {
             continue;
         }
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
         hold_arm(engine, hold);
         hold_command_done(engine, hold, now);
     }
-    command->operation = NULL; /* not before: without it the release would count as one in the background */
 }
 
-static void error_received(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+static uint32_t entries_requested(const struct command *command) {
+    return command->entry_end - command->entry_first;
+}
+
+/* Sends a request about one entry. */
+static void request_one(struct engine *engine, struct command *command, uint32_t entry) {
+    command->entry_first = entry;
+    command->entry_end = entry + 1;
+    command->was_sent = command->all_may_have_run;
+    command->repeated = command->all_may_have_run;
+    command->give_up_at = 0;
+    push_command(engine, command);
+}
+
+/* Returns whether an error reply is about the names of a request, and not about the server or the user. */
+static bool refuses_names(const struct reply *reply, struct error_reply error) {
+    bool for_ever = reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
+    return error.keys_separated || for_ever;
+}
+
+/* Returns whether the request is over: it is neither sent again nor divided. */
+static bool is_refused(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
+    if (entries_requested(command) > 1 && refuses_names(reply, error)) {
+        command->all_may_have_run = command->repeated || error.may_have_executed;
+        request_one(engine, command, 0);
+        return false;
+    }
     if (is_retried(engine, command, error, now)) {
         retry_later(engine, command, error, now);
-    } else {
-        give_up(engine, command, error.status, now);
+        return false;
     }
+    if (command->operation) {
+        command->operation->verdict = worse(command->operation->verdict, error.status);
+    }
+    give_up(engine, command, now);
+    return true;
 }
 
 /* Takes the entries of holds that go on out of an undo that is repeated: only ids that were never granted are released
@@ -220,23 +250,21 @@ static bool keep_retired(struct engine *engine, struct command *command) {
         }
     }
     command->entry_count = kept;
+    command->entry_first = 0;
+    command->entry_end = kept;
     return kept > 0;
 }
 
 /* Returns what the script found under a name. A reply of one number is for each name. */
-static int64_t found_of(const struct reply *reply, uint32_t entry) {
-    const struct reply *element = reply->kind == REPLY_ARRAY ? &reply->elements[entry] : reply;
+static int64_t found_of(const struct reply *reply, uint32_t number) {
+    const struct reply *element = reply->kind == REPLY_ARRAY ? &reply->elements[number] : reply;
     return element->kind == REPLY_INTEGER ? element->integer : 0;
 }
 
-void set_release_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
-    if (reply->kind != REPLY_INTEGER && (reply->kind != REPLY_ARRAY || reply->count != command->entry_count)) {
-        error_received(engine, command, reply, now);
-        return;
-    }
+static void take_found(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     int status = command->operation ? command->operation->verdict : REDLATCH_OK;
-    for (uint32_t i = 0; i < command->entry_count; i++) {
-        int64_t found = found_of(reply, i);
+    for (uint32_t i = command->entry_first; i < command->entry_end; i++) {
+        int64_t found = found_of(reply, i - command->entry_first);
         struct entry *current = &command->entries->entry[i];
         if (current->hold && current->count > 0) {
             hold_check_found(engine, current->hold, found, now);
@@ -248,8 +276,23 @@ void set_release_replied(struct engine *engine, struct command *command, const s
         status = worse(status, outcome);
     }
     if (command->operation) {
-        finish(engine, command->operation, status);
-        command->operation = NULL;
+        command->operation->verdict = status;
+    }
+}
+
+void set_release_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+    if (reply->kind == REPLY_INTEGER || (reply->kind == REPLY_ARRAY && reply->count == entries_requested(command))) {
+        take_found(engine, command, reply, now);
+    } else if (!is_refused(engine, command, reply, now)) {
+        return;
+    }
+    if (command->entry_end < command->entry_count) {
+        request_one(engine, command, command->entry_end);
+        return;
+    }
+    if (command->operation) {
+        finish(engine, command->operation, command->operation->verdict);
+        command->operation = NULL; /* not before: without it the release would count as one in the background */
     }
     if (command->repeat_until > now && keep_retired(engine, command)) {
         repeat_command(engine, command, now + SECOND);

@@ -55,7 +55,7 @@ static bool states_count(const struct command *command, const struct entry *entr
 static void count_set(const struct command *command, uint32_t *key_count_out, uint32_t *argument_count_out) {
     *key_count_out = 0;
     *argument_count_out = command->kind == COMMAND_ACQUIRE_MANY ? 2 : 1;
-    for (uint32_t i = 0; i < command->entry_count; i++) {
+    for (uint32_t i = command->entry_first; i < command->entry_end; i++) {
         const struct entry *entry = &command->entries->entry[i];
         const struct command_template *template = template_of(entry->lock_kind, command->kind);
         *key_count_out += (uint32_t)strlen(template->keys);
@@ -478,19 +478,19 @@ static void write_entries(const struct engine *engine, const struct command *com
 /* Writes the member types of the entries of an acquire or a release of several names. */
 static void put_member_types(const struct command *command, struct argument_sink *sink) {
     char letters[ENTRIES_MAX];
-    for (uint32_t i = 0; i < command->entry_count; i++) {
+    for (uint32_t i = command->entry_first; i < command->entry_end; i++) {
         const struct entry *entry = &command->entries->entry[i];
         char letter = kind_of_number(entry->lock_kind)->member_type;
-        letters[i] = states_count(command, entry) ? (char)(letter - 'a' + 'A') : letter;
+        letters[i - command->entry_first] = states_count(command, entry) ? (char)(letter - 'a' + 'A') : letter;
     }
-    put(sink, letters, command->entry_count);
+    put(sink, letters, command->entry_end - command->entry_first);
 }
 
 /* Writes the entries themselves, each as a command of its own would be written. */
 static void write_set(const struct engine *engine, const struct command *command, bool keys,
                       struct argument_sink *sink) {
     struct command single = {0};
-    for (uint32_t i = 0; i < command->entry_count; i++) {
+    for (uint32_t i = command->entry_first; i < command->entry_end; i++) {
         const struct entry *entry = &command->entries->entry[i];
         single.resource = entry->name;
         single.id = entry->id;

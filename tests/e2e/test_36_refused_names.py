@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renewals that a server refuses because of some of their names. Names are renewed in batches."""
+"""Commands about several names that a server refuses because of some of them: renewals, and releases of sets."""
 
 from __future__ import annotations
 
@@ -59,3 +59,19 @@ def test_names_of_several_slots_at_one_address(one_node: RedisServer, lock_name:
         for hold in holds:
             hold.check()
             hold.release()
+
+
+def test_a_forbidden_name_of_a_multi_lock_keeps_no_other_locked(server: RedisServer, lock_name: str) -> None:
+    server.set_user("narrow", "word", "+@all")
+    names = [f"good:{lock_name}:1", f"bad:{lock_name}", f"good:{lock_name}:2"]
+    try:
+        with redlatch.connect(server.url, username="narrow", password="word") as client:
+            lock = redlatch.multi_lock(*(client.lock(name) for name in names))
+            lock.acquire()
+            server.admin.execute_command("ACL", "SETUSER", "narrow", "resetkeys", "~good:*")
+            with pytest.raises(redlatch.PermissionDeniedError):
+                lock.release()
+            assert [server.admin.exists(name) for name in names] == [0, 1, 0]
+            assert client.stats()["held"] == 0
+    finally:
+        server.admin.execute_command("ACL", "DELUSER", "narrow")
