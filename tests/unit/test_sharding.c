@@ -86,7 +86,7 @@ static void a_set_is_sharded_if_all_its_channels_are(void) {
     struct resource *one = make_resource("a", REDLATCH_MUTEX);
     struct resource *other = make_resource("a", REDLATCH_MUTEX);
     struct entries entries = {.entry = {{.name = one}, {.name = other}}};
-    struct command command = {.kind = COMMAND_RELEASE_MANY, .entries = &entries, .entry_count = 2};
+    struct command command = {.kind = COMMAND_RELEASE_MANY, .entries = &entries, .entry_count = 2, .entry_end = 2};
     const struct script_embedded *usual = &scripts_embedded[SCRIPT_RELEASE_MANY];
     one->channel_in_slot = other->channel_in_slot = true;
     CHECK(text_of(&command, true) == usual->sharded);

@@ -390,7 +390,8 @@ static void lines_of_several_names_are_written_by_their_forms(void) {
                                         .pass = kinds[i] == REDLATCH_READ ? 9 : 0};
         lines.entry[i].name->kind = kind_of_names(kinds[i]);
     }
-    struct command command = {.kind = COMMAND_ACQUIRE_MANY, .entries = &lines, .entry_count = COUNT, .lease_ms = 30000};
+    struct command command = {
+        .kind = COMMAND_ACQUIRE_MANY, .entries = &lines, .entry_count = COUNT, .entry_end = COUNT, .lease_ms = 30000};
     check_written(&command, SCRIPT_ACQUIRE_MANY,
                   "<a><b><redisson_lock_token:{b}><c><d><{d}:" OWNER ":7:rwlock_timeout:2><e><30000><MFpRW><" OWNER
                   ":7><2><" OWNER ":7><2><0>"

@@ -56,9 +56,9 @@ bool is_redirection(const char *text, size_t size) {
  * where the inner error begins, or `text` if it is not wrapped. */
 static const char *inner_error(const char *text, size_t size) {
     static const char mark[] = "@user_script:";
-    bool alone = size >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0;
+    bool unwrapped = size >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0;
     bool wraps = begins_with_code(text, size, "ERR") && find(text, size, "Error running script");
-    const char *at = alone ? text : wraps ? find(text, size, mark) : NULL;
+    const char *at = unwrapped ? text : wraps ? find(text, size, mark) : NULL;
     if (!at) {
         return text;
     }

@@ -444,10 +444,10 @@ struct command {
     uint32_t batch_count;       /* renewal */
     uint32_t batch_values;      /* renewal: values of groups in all its entries */
     struct renewal *batch;
-    uint32_t entry_count;  /* acquire and release of several names */
-    uint32_t entry_first;  /* the request is about the entries from this one... */
-    uint32_t entry_end;    /* ...to the one before this */
-    bool all_may_have_run; /* of a release with a request for each entry: the request about all may have run */
+    uint32_t entry_count;       /* acquire and release of several names */
+    uint32_t entry_first;       /* the request is about the entries from this one... */
+    uint32_t entry_end;         /* ...to the one before this */
+    bool all_may_have_executed; /* of a release with a request for each entry: the request about all may have run */
     struct entries *entries;
 };
 

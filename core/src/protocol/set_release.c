@@ -207,8 +207,8 @@ static uint32_t entries_requested(const struct command *command) {
 static void request_one(struct engine *engine, struct command *command, uint32_t entry) {
     command->entry_first = entry;
     command->entry_end = entry + 1;
-    command->was_sent = command->all_may_have_run;
-    command->repeated = command->all_may_have_run;
+    command->was_sent = command->all_may_have_executed;
+    command->repeated = command->all_may_have_executed;
     command->give_up_at = 0;
     push_command(engine, command);
 }
@@ -223,7 +223,7 @@ static bool refuses_names(const struct reply *reply, struct error_reply error) {
 static bool is_refused(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
     if (entries_requested(command) > 1 && refuses_names(reply, error)) {
-        command->all_may_have_run = command->repeated || error.may_have_executed;
+        command->all_may_have_executed = command->repeated || error.may_have_executed;
         request_one(engine, command, 0);
         return false;
     }
