@@ -344,6 +344,24 @@ def test_too_few_replicas(make_server: MakeServer, lock_name: str) -> None:
             pass
 
 
+@pytest.mark.parametrize("side", ["mutex", "write"])
+def test_a_multi_lock_is_released_when_there_are_replicas_again(
+    make_server: MakeServer, lock_name: str, side: str
+) -> None:
+    """Its script returns the error of the command that the server refused."""
+    server = make_server()
+    with redlatch.connect(server.url) as client:
+        first = client.lock(lock_name) if side == "mutex" else client.read_write_lock(lock_name).write
+        lock = redlatch.multi_lock(first, client.lock(lock_name + "2"))
+        assert lock.acquire()
+        server.admin.config_set("min-replicas-to-write", "1")
+        again = threading.Timer(0.5, server.admin.config_set, ("min-replicas-to-write", "0"))
+        again.start()
+        lock.release()
+        again.join()
+        assert server.admin.exists(lock_name, lock_name + "2") == 0
+
+
 # Calls that are sent again after a transient error. Each is the first call of its client: nothing has given the client
 # a reason to start its background thread yet.
 FIRST_CALLS: Dict[str, Callable[[redlatch.Client, str], Any]] = {

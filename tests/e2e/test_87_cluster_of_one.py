@@ -6,6 +6,7 @@ All keys of a script are in one slot, whatever the name looks like.
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Callable, Iterator, List
 
 import pytest
@@ -42,6 +43,12 @@ def cluster(server_binary: List[str]) -> Iterator[RedisServer]:
         admin.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
         wait_until(lambda: b"cluster_state:ok" in admin.execute_command("CLUSTER", "INFO"), 20.0)
         yield started
+
+
+def is_ok(node: RedisServer) -> bool:
+    """Returns whether a node serves all slots."""
+    state: Any = node.admin.execute_command("CLUSTER", "INFO")
+    return b"cluster_state:ok" in state
 
 
 @pytest.fixture(params=["redis", "redis+cluster"])
@@ -170,3 +177,28 @@ def test_a_latch_opens_whatever_its_name(
         return
     latch.count_down()
     assert latch.wait(0)
+
+
+@pytest.mark.parametrize("scheme", ["redis", "redis+cluster"])
+def test_a_cluster_that_is_down_and_permits_reads(server_binary: List[str], lock_name: str, scheme: str) -> None:
+    """The node runs the script, and refuses the first write in it. Calls go on when the cluster is up again."""
+    with RedisServer(cluster_enabled="yes", cluster_allow_reads_when_down="yes") as node:
+        admin: Any = node.admin
+        admin.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
+        wait_until(lambda: is_ok(node), 20.0)
+        with redlatch.connect(node.url.replace("redis:", f"{scheme}:"), unreachable_timeout=20) as client:
+            lock, waited = client.lock(lock_name), client.lock(f"{{{lock_name}}}:other")
+            assert lock.acquire()
+            used = admin.execute_command("CLUSTER", "KEYSLOT", lock_name)
+            spare = (used + 1) % SLOTS
+            admin.execute_command("CLUSTER", "DELSLOTS", spare)
+            wait_until(lambda: not is_ok(node), 20.0)
+            with pytest.raises(redlatch.ServerError, match="does not accept writes"):
+                waited.acquire(blocking=False)
+            again = threading.Timer(0.5, admin.execute_command, ("CLUSTER", "ADDSLOTS", spare))
+            again.start()
+            assert waited.acquire(timeout=20)
+            lock.release()
+            again.join()
+            assert not lock.state().locked
+            waited.release()

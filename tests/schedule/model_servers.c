@@ -25,8 +25,8 @@ struct session {
     char name[160];
     char *channels[CHANNELS_MAX];
     int channel_count;
-    char password[24]; /* of the last accepted AUTH */
-    int64_t searched_at;  /* when it asked a sentinel last; 0: never */
+    char password[24];   /* of the last accepted AUTH */
+    int64_t searched_at; /* when it asked a sentinel last; 0: never */
 };
 
 static struct model_server {

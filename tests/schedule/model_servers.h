@@ -19,7 +19,7 @@ struct seen_session {
     const char *password; /* of the last accepted AUTH */
     bool subscribed;
     int64_t searched_at; /* when it asked a sentinel last; 0: never */
-    bool used;        /* neither end has closed it, as far as that end knows */
+    bool used;           /* neither end has closed it, as far as that end knows */
 };
 
 /* Called when a script is being sent, and by model_servers_each for each connection. */

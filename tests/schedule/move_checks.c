@@ -18,7 +18,7 @@ struct watched_client {
     int place; /* index in led_to of the server that it uses */
     int moves;
     int sentinels_followed; /* its connections for messages that lead to a sentinel */
-    int64_t notified_at;     /* when a sentinel published a new master to it; 0: not since the last check */
+    int64_t notified_at;    /* when a sentinel published a new master to it; 0: not since the last check */
     int64_t searched_at;    /* when it asked a sentinel last */
 };
 
