@@ -86,6 +86,7 @@ struct engine {
     uint32_t reserved_commands, reserved_wait_queues, reserved_holds, reserved_entries;
     uint32_t returning_commands; /* commands bound in undos of operations that go on */
     uint32_t refused_commands;   /* commands that wait to be sent again after an error reply */
+    uint32_t renewal_groups;     /* groups of holds that refused batches were divided into so far */
     uint32_t expired_entries;    /* entries of renewals whose hold expired: each may need a command for its release */
     uint32_t refreshes;          /* commands to keep for refreshes of positions, which no operation reserves */
     struct record_keys record_keys;

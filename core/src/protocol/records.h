@@ -292,7 +292,7 @@ struct hold {
     int64_t deadline;       /* end of the safe time */
     int64_t confirmed_at;   /* when the last confirmed grant or renewal was sent */
     int64_t renew_at;       /* next renewal; NEVER when not renewed */
-    int64_t separate_until; /* renewed in a batch of its own until then: a batch with it was refused */
+    int64_t separate_until; /* renewed only with holds of its renewal group until then: a batch was refused */
     int64_t max_hold_at;    /* the time at which the hold must be over; NEVER: none */
     int64_t claim_by;
     int64_t release_again_at; /* deferred releases found no memory: when they are sent */
@@ -304,6 +304,7 @@ struct hold {
     uint32_t renewed_from;    /* the lowest hold count that was acquired without a stated lease; 0: none */
     uint32_t
         deferred_releases;    /* how much of `count` to release in the background when `busy` is done; or RELEASE_ALL */
+    uint32_t renewal_group;   /* see separate_until */
     uint32_t hand_overs;      /* how many hand-overs in a row led to this hold */
     int64_t hand_overs_since; /* when the first of them began */
     uint8_t lock_kind;

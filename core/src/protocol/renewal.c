@@ -1,8 +1,10 @@
 /* The watchdog. Leases are renewed in batches, in the order in which they are due; each hold of a batch has its own
  * outcome. A hold is in one batch at a time. A hold that ends meanwhile is taken out of its batch. After a batch that
- * got an error reply or is in doubt another one follows, until each hold's deadline. A batch may be refused because of
- * one of its names, which the user may not access, or because its names are on several servers: while a slot migrates,
- * or behind a proxy. Then for a while each name is renewed by itself.
+ * got an error reply or is in doubt another one follows, until each hold's deadline.
+ *
+ * A batch may be refused because of one of its names, which the user may not access, or because its names are on
+ * several servers: while a slot migrates, or behind a proxy. Then it is halved, and so are its halves, until the server
+ * accepts them or a name is by itself. For one lease the holds are renewed in these groups.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "renewal.h"
 
@@ -100,11 +102,16 @@ static struct command *open_batch(struct engine *engine, const struct hold *hold
     return command;
 }
 
+/* Returns the group in which a hold is renewed now; 0: it is not separate. */
+static uint32_t group_of_hold(const struct hold *hold, int64_t now) {
+    return now < hold->separate_until ? hold->renewal_group : 0;
+}
+
 /* Returns whether a hold can be in a batch with another one: in a cluster all names of a script are in one slot, and on
  * one node. */
 static bool shares(const struct renewal *other, const struct hold *hold, int64_t now) {
-    bool separate = now < hold->separate_until || now < other->hold->separate_until;
-    return (other->name->slot == hold->resource->slot && !separate) || PLANTED(FAULT_SLOTS_IN_ONE_RENEWAL);
+    bool together = group_of_hold(hold, now) == group_of_hold(other->hold, now);
+    return (other->name->slot == hold->resource->slot && together) || PLANTED(FAULT_SLOTS_IN_ONE_RENEWAL);
 }
 
 /* Returns whether a hold can go into a batch that is being gathered. */
@@ -297,25 +304,36 @@ static void entry_replied(struct engine *engine, const struct command *command, 
     hold_command_done(engine, hold, now);
 }
 
-/* For one lease each hold of a batch is renewed in a batch of its own: nobody says which name is refused, nor when a
- * migration ends. Returns whether there are several holds: then they are renewed at once. */
-static bool renew_separately(const struct engine *engine, struct command *command, int64_t now) {
-    for (uint32_t i = 0; i < command->batch_count && command->batch_count > 1; i++) {
+/* Makes a group of each half of a batch for one lease: nobody says which name is refused, nor when a migration ends. A
+ * hold that is by itself is its own group, so that it does not spoil a batch of others. Returns whether there are two
+ * halves: then they are renewed at once. */
+static bool halve(struct engine *engine, struct command *command, int64_t now) {
+    uint32_t first = engine->renewal_groups + 1;
+    engine->renewal_groups += 2;
+    for (uint32_t i = 0; i < command->batch_count; i++) {
         if (command->batch[i].live) {
-            command->batch[i].hold->separate_until = now + engine->settings.watchdog_lease_ms * MILLISECOND;
+            struct hold *hold = command->batch[i].hold;
+            hold->renewal_group = first + (i >= command->batch_count / 2);
+            hold->separate_until = now + engine->settings.watchdog_lease_ms * MILLISECOND;
         }
     }
     return command->batch_count > 1;
 }
 
+/* Returns the lease of the first hold of a batch. */
+static int64_t first_lease_ms(const struct engine *engine, const struct command *command) {
+    const struct renewal *first = &command->batch[0];
+    return first->live && first->lease_ms == 0 ? first->hold->lease_ms : engine->settings.watchdog_lease_ms;
+}
+
 /* Returns when the holds of a batch are due again that got this reply. */
-static int64_t due_again(const struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
+static int64_t due_again(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
     bool names_refused = reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
-    if ((error.keys_separated || names_refused) && renew_separately(engine, command, now)) {
+    if ((error.keys_separated || names_refused) && halve(engine, command, now)) {
         return now;
     }
-    int64_t seldom = engine->settings.watchdog_lease_ms * MILLISECOND / REFUSED_IN_LEASE;
+    int64_t seldom = first_lease_ms(engine, command) * MILLISECOND / REFUSED_IN_LEASE;
     return now + (names_refused && seldom > REPEAT_PAUSE ? seldom : REPEAT_PAUSE);
 }
 
