@@ -226,6 +226,58 @@ static void a_partial_release_lowers_each_count(void) {
     RIG_CLOSE();
 }
 
+/* The caller gets the error, and releases again. */
+static void a_denied_partial_release_leaves_all_counts(void) {
+    rig_open();
+    grant("ab", 1);
+    struct call *end = refused_together("ab", DENIED);
+    CHECK_EQ_INT(end->status, REDLATCH_NO_PERMISSION);
+    CHECK(rig_send(PIPELINE) == NULL && hold_of("a", 1)->count == 2 && hold_of("b", 1)->count == 2);
+    for (int i = 0; i < 2; i++) {
+        end = rig_release_all("ab", 1);
+        CHECK_EQ_INT(rig_send(PIPELINE)->entry_end, 2);
+        rig_integer(PIPELINE, 1);
+        CHECK_EQ_INT(end->status, REDLATCH_OK);
+    }
+    RIG_CLOSE();
+}
+
+/* The caller is told of the loss, so this was a release of each name. */
+static void a_denied_partial_release_beside_a_loss_lowers_the_count(void) {
+    rig_open();
+    grant("ab", 1);
+    grant("ab", 1);
+    hold_of("a", 1)->deadline = rig.now;
+    engine_hold_of(&rig.engine, rig_name("a"), rig.lock_kind, 1, rig.now);
+    struct call *end = rig_release_all("ab", 1);
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, DENIED);
+    CHECK_EQ_INT(end->status, REDLATCH_LOST);
+    CHECK_EQ_INT(hold_of("b", 1)->count, 1);
+    end = rig_release_all("ab", 1);
+    rig_send(PIPELINE);
+    rig_integer(PIPELINE, 1);
+    CHECK_EQ_INT(end->status, REDLATCH_LOST);
+    CHECK(hold_of("a", 1) == NULL && hold_of("b", 1) == NULL);
+    RIG_CLOSE();
+}
+
+/* Without memory the server lowers no count, but it releases. */
+static void what_was_released_without_memory_is_no_loss(void) {
+    rig_open();
+    rig_grant("a", 1);
+    grant("ab", 1);
+    struct call *end = rig_release_all("ab", 1);
+    rig_send(PIPELINE);
+    rig_error(PIPELINE, "OOM command not allowed when used memory > 'maxmemory'.");
+    rig_pass(100 * MILLISECOND);
+    CHECK(rig_send(PIPELINE)->repeated);
+    rig_integers(PIPELINE, (const int64_t[]){1, 0}, 2);
+    CHECK_EQ_INT(end->status, REDLATCH_OK);
+    rig_end("a", 1);
+    RIG_CLOSE();
+}
+
 static void requests_for_each_name_go_on_after_the_caller_gave_up(void) {
     rig_open();
     struct call *end = refused_together("ab", SEPARATED);
@@ -344,6 +396,9 @@ int main(void) {
     RUN(names_on_two_nodes_are_released_one_by_one);
     RUN(what_may_have_been_released_together_is_no_loss);
     RUN(a_partial_release_lowers_each_count);
+    RUN(a_denied_partial_release_leaves_all_counts);
+    RUN(a_denied_partial_release_beside_a_loss_lowers_the_count);
+    RUN(what_was_released_without_memory_is_no_loss);
     RUN(requests_for_each_name_go_on_after_the_caller_gave_up);
     RUN(an_undo_is_divided_and_repeated);
     RUN(holds_that_are_collected_late_are_each_given_back);

@@ -8,12 +8,13 @@
  *   REQUESTING  reply                       DONE (OK; LOST or NOT_OWNED if that is true of one of them, and what the
  *                                           server still has of it is released)
  *               transient error             sent again after a pause
- *               the names are refused       a request for each name, one after the other
+ *               the names are refused       a request for each name, one after the other; but if access is denied and
+ *                                           counts were to be lowered only, DONE: all keep their counts
  *               other error                 DONE
  *               the caller gives up         DONE; the release goes on in the background
  *
  * A server refuses all names if the user may not access one of them, or if some of them have migrated to another node.
- * One name that is refused by itself does not keep the others locked.
+ * One name that is refused for good does not keep the others locked.
  *
  * A hold whose count becomes 0 goes through the stages of hold.c. No hold is handed over inside the process, so that
  * sets which wait for all of the names have their turn. */
@@ -175,8 +176,10 @@ static int lowered(struct engine *engine, const struct command *command, const s
 }
 
 /* The request ends with an error reply. A hold whose count becomes 0 ends here, and its lease on the server runs out. A
- * hold that goes on keeps its count, if the caller gets the error; its next command states the count. */
+ * hold that goes on keeps its count, if the caller gets the error, which is not so if another name was lost; its next
+ * command states the count. */
 static void give_up(struct engine *engine, struct command *command, int64_t now) {
+    bool keeps_counts = command->operation && command->operation->verdict != REDLATCH_LOST;
     for (uint32_t i = command->entry_first; i < command->entry_end; i++) {
         struct entry entry = command->entries->entry[i];
         struct hold *hold = entry.hold;
@@ -190,7 +193,7 @@ static void give_up(struct engine *engine, struct command *command, int64_t now)
             continue;
         }
         hold->busy = NULL;
-        if (!command->operation && !hold_lower_count(engine, hold, entry.released_count, now)) {
+        if (!keeps_counts && !hold_lower_count(engine, hold, entry.released_count, now)) {
             continue;
         }
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
@@ -209,20 +212,33 @@ static void request_one(struct engine *engine, struct command *command, uint32_t
     command->entry_end = entry + 1;
     command->was_sent = command->all_may_have_executed;
     command->repeated = command->all_may_have_executed;
-    command->give_up_at = 0;
     push_command(engine, command);
 }
 
-/* Returns whether an error reply is about the names of a request, and not about the server or the user. */
-static bool refuses_names(const struct reply *reply, struct error_reply error) {
-    bool for_ever = reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
-    return error.keys_separated || for_ever;
+/* Returns whether the caller releases nested acquires. If access to a name is denied, the caller gets the error and all
+ * names keep their counts. */
+static bool lowers_counts(const struct command *command) {
+    bool lowers = false;
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        lowers = lowers || command->entries->entry[i].count > 0;
+    }
+    return lowers && command->operation;
+}
+
+/* Returns whether a request about several names is to be divided: the error reply is about the names, and not about the
+ * server or the user. */
+static bool is_divided(const struct command *command, const struct reply *reply, struct error_reply error) {
+    bool for_good = reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
+    return entries_requested(command) > 1 && (error.keys_separated || (for_good && !lowers_counts(command)));
 }
 
 /* Returns whether the request is over: it is neither sent again nor divided. */
 static bool is_refused(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
-    if (entries_requested(command) > 1 && refuses_names(reply, error)) {
+    if (error.status == REDLATCH_SERVER_OUT_OF_MEMORY && entries_requested(command) > 1) {
+        error.may_have_executed = true; /* a full release does so without memory, a partial one beside it does not */
+    }
+    if (is_divided(command, reply, error)) {
         command->all_may_have_executed = command->repeated || error.may_have_executed;
         request_one(engine, command, 0);
         return false;

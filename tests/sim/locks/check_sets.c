@@ -127,7 +127,7 @@ void check_set_acquired(struct client *client, const struct sim_operation *opera
 
 void check_set_sent(struct client *client, const struct command *command) {
     struct world *world = client->world;
-    for (uint32_t i = 0; command->kind == COMMAND_RELEASE_MANY && i < command->entry_count; i++) {
+    for (uint32_t i = command->entry_first; command->kind == COMMAND_RELEASE_MANY && i < command->entry_end; i++) {
         const struct entry *line = &command->entries->entry[i];
         if (line->count > 0) {
             continue;
@@ -142,7 +142,7 @@ void check_set_sent(struct client *client, const struct command *command) {
 }
 
 void check_set_refused(struct client *client, const struct command *command, const struct error_reply *error_reply) {
-    for (uint32_t i = 0; command->kind == COMMAND_RELEASE_MANY && i < command->entry_count; i++) {
+    for (uint32_t i = command->entry_first; command->kind == COMMAND_RELEASE_MANY && i < command->entry_end; i++) {
         const struct entry *line = &command->entries->entry[i];
         struct id_note *note = note_of(client->world, client->index, line->id);
         if (line->count == 0) {
