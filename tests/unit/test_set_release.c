@@ -197,10 +197,14 @@ static void names_on_two_nodes_are_released_one_by_one(void) {
     RIG_CLOSE();
 }
 
-/* The request about all may have released some. */
+/* The request about all may have released some. It is sent once more first. */
 static void what_may_have_been_released_together_is_no_loss(void) {
+    static const char failed[] = "ERR ACL failure in script: User u has no permissions to access a key";
     rig_open();
-    struct call *end = refused_together("ab", "ERR ACL failure in script: User u has no permissions to access a key");
+    struct call *end = refused_together("ab", failed);
+    rig_pass(100 * MILLISECOND);
+    CHECK_EQ_INT(rig_send(PIPELINE)->entry_end, 2);
+    rig_error(PIPELINE, failed);
     for (int i = 0; i < 2; i++) {
         CHECK(request_of(i ? "b" : "a")->repeated);
         rig_integer(PIPELINE, 0);
@@ -240,6 +244,62 @@ static void a_denied_partial_release_leaves_all_counts(void) {
         CHECK_EQ_INT(end->status, REDLATCH_OK);
     }
     RIG_CLOSE();
+}
+
+/* The caller holds one of the names twice. */
+static void a_denied_release_of_both_sorts_releases_what_it_frees(void) {
+    for (int lost = 0; lost <= 1; lost++) {
+        rig_open();
+        rig_grant("a", 1);
+        rig_grant("c", 1);
+        grant("abc", 1);
+        struct call *end = refused_together("abc", DENIED); /* also grants once more, so b is the only one with 2 */
+        CHECK(hold_of("a", 1)->count == 3 && hold_of("b", 1)->count == 2);
+        CHECK_EQ_INT(end->status, REDLATCH_NO_PERMISSION);
+        end = rig_release_all("abc", 1);
+        rig_send(PIPELINE);
+        rig_integer(PIPELINE, 1);
+        end = rig_release_all("abc", 1);
+        CHECK_EQ_INT(rig_send(PIPELINE)->entry_end, 3);
+        rig_error(PIPELINE, DENIED);
+        request_of("b");
+        rig_integer(PIPELINE, lost ? 0 : 1);
+        CHECK_EQ_INT(end->status, lost ? REDLATCH_LOST : REDLATCH_NO_PERMISSION);
+        CHECK(hold_of("b", 1) == NULL);
+        CHECK_EQ_INT(hold_of("a", 1)->count, lost ? 1 : 2);
+        CHECK_EQ_INT(hold_of("c", 1)->count, lost ? 1 : 2);
+        for (int i = lost; i < 2; i++) {
+            rig_end("a", 1);
+            rig_end("c", 1);
+        }
+        RIG_CLOSE();
+    }
+}
+
+/* A count that was kept at first is lowered if the caller gives up, or is told of a loss. */
+static void counts_are_decided_on_at_the_end(void) {
+    for (int aborts = 0; aborts <= 1; aborts++) {
+        rig_open();
+        grant("ab", 1);
+        struct call *end = refused_together("ab", SEPARATED);
+        request_of("a");
+        rig_error(PIPELINE, DENIED);
+        CHECK_EQ_INT(hold_of("a", 1)->count, 2);
+        request_of("b");
+        if (aborts) {
+            rig_abort(end, REDLATCH_TIMEOUT);
+        }
+        rig_integer(PIPELINE, aborts);
+        CHECK_EQ_INT(end->status, aborts ? REDLATCH_NO_REPLY : REDLATCH_LOST);
+        CHECK_EQ_INT(hold_of("a", 1)->count, 1);
+        rig_end("a", 1);
+        if (aborts) {
+            rig_end("b", 1);
+        } else {
+            CHECK_EQ_INT(rig_release("b", 1)->status, REDLATCH_LOST);
+        }
+        RIG_CLOSE();
+    }
 }
 
 /* The caller is told of the loss, so this was a release of each name. */
@@ -397,6 +457,8 @@ int main(void) {
     RUN(what_may_have_been_released_together_is_no_loss);
     RUN(a_partial_release_lowers_each_count);
     RUN(a_denied_partial_release_leaves_all_counts);
+    RUN(a_denied_release_of_both_sorts_releases_what_it_frees);
+    RUN(counts_are_decided_on_at_the_end);
     RUN(a_denied_partial_release_beside_a_loss_lowers_the_count);
     RUN(what_was_released_without_memory_is_no_loss);
     RUN(requests_for_each_name_go_on_after_the_caller_gave_up);

@@ -416,6 +416,7 @@ struct command {
     int64_t amount;  /* permits, or what a count is set to */
     int64_t limit;   /* acquire of permits: as of its operation */
     int64_t first_sent_at;
+    int64_t first_life_ms; /* of its record, as it was first sent */
     int64_t sent_at;
     int64_t held_since;   /* not sent since then, as the pipeline waits for acknowledgements; 0: not held back */
     int64_t give_up_at;   /* a refused release is not repeated after this; 0: not refused yet */
@@ -448,6 +449,7 @@ struct command {
     uint32_t entry_count;       /* acquire and release of several names */
     uint32_t entry_first;       /* the request is about the entries from this one... */
     uint32_t entry_end;         /* ...to the one before this */
+    bool releases_only;         /* of such a release: counts that it was to lower are not lowered any more */
     bool all_may_have_executed; /* of a release with a request for each entry: the request about all may have run */
     struct entries *entries;
 };

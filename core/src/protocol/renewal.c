@@ -320,10 +320,13 @@ static bool halve(struct engine *engine, struct command *command, int64_t now) {
     return command->batch_count > 1;
 }
 
-/* Returns the lease of the first hold of a batch. */
-static int64_t first_lease_ms(const struct engine *engine, const struct command *command) {
-    const struct renewal *first = &command->batch[0];
-    return first->live && first->lease_ms == 0 ? first->hold->lease_ms : engine->settings.watchdog_lease_ms;
+/* Returns how long a hold pauses that was refused by itself. It stays separate meanwhile. */
+static int64_t refused_pause(const struct engine *engine, const struct command *command) {
+    const struct renewal *only = &command->batch[0];
+    int64_t watchdog = engine->settings.watchdog_lease_ms * MILLISECOND;
+    int64_t lease = only->live && only->lease_ms == 0 ? only->hold->lease_ms * MILLISECOND : watchdog;
+    int64_t pause = lease / REFUSED_IN_LEASE < watchdog / 2 ? lease / REFUSED_IN_LEASE : watchdog / 2;
+    return pause > REPEAT_PAUSE ? pause : REPEAT_PAUSE;
 }
 
 /* Returns when the holds of a batch are due again that got this reply. */
@@ -333,8 +336,7 @@ static int64_t due_again(struct engine *engine, struct command *command, const s
     if ((error.keys_separated || names_refused) && halve(engine, command, now)) {
         return now;
     }
-    int64_t seldom = first_lease_ms(engine, command) * MILLISECOND / REFUSED_IN_LEASE;
-    return now + (names_refused && seldom > REPEAT_PAUSE ? seldom : REPEAT_PAUSE);
+    return now + (names_refused ? refused_pause(engine, command) : REPEAT_PAUSE);
 }
 
 void renewal_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {

@@ -8,8 +8,8 @@
  *   REQUESTING  reply                       DONE (OK; LOST or NOT_OWNED if that is true of one of them, and what the
  *                                           server still has of it is released)
  *               transient error             sent again after a pause
- *               the names are refused       a request for each name, one after the other; but if access is denied and
- *                                           counts were to be lowered only, DONE: all keep their counts
+ *               the names are refused       a request for each name, one after the other; if access is denied, only
+ *                                           for those whose hold count becomes 0: the others keep their counts
  *               other error                 DONE
  *               the caller gives up         DONE; the release goes on in the background
  *
@@ -175,25 +175,32 @@ static int lowered(struct engine *engine, const struct command *command, const s
     return REDLATCH_OK;
 }
 
-/* The request ends with an error reply. A hold whose count becomes 0 ends here, and its lease on the server runs out. A
- * hold that goes on keeps its count, if the caller gets the error, which is not so if another name was lost; its next
- * command states the count. */
+/* The request ends with an error reply. A hold whose count becomes 0 ends here; its lease on the server runs out. */
 static void give_up(struct engine *engine, struct command *command, int64_t now) {
-    bool keeps_counts = command->operation && command->operation->verdict != REDLATCH_LOST;
     for (uint32_t i = command->entry_first; i < command->entry_end; i++) {
         struct entry entry = command->entries->entry[i];
-        struct hold *hold = entry.hold;
-        command->entries->entry[i].hold = NULL;
+        if (entry.hold && entry.count == 0) {
+            command->entries->entry[i].hold = NULL;
+            end_released(engine, &entry, now);
+            queue_after_release(engine, entry.name, -1, now); /* no message comes to its waiters */
+        }
+    }
+}
+
+/* The release ends. A hold that goes on, and whose count was not lowered on the server, keeps its count if the caller
+ * gets the error; its next command states the count. If nobody waits, or if another name was lost, it is lowered: the
+ * caller does not release again. */
+static void end_refused(struct engine *engine, struct command *command, int64_t now) {
+    bool keeps_counts = command->operation && command->operation->verdict != REDLATCH_LOST;
+    for (uint32_t i = 0; i < command->entry_count; i++) {
+        struct entry *entry = &command->entries->entry[i];
+        struct hold *hold = entry->hold;
+        entry->hold = NULL;
         if (!hold) {
             continue;
         }
-        if (entry.count == 0) {
-            end_released(engine, &entry, now);
-            queue_after_release(engine, entry.name, -1, now); /* no message comes to its waiters */
-            continue;
-        }
         hold->busy = NULL;
-        if (!keeps_counts && !hold_lower_count(engine, hold, entry.released_count, now)) {
+        if (!keeps_counts && !hold_lower_count(engine, hold, entry->released_count, now)) {
             continue;
         }
         hold_confirm_later(hold, hold->confirmed_at, hold->lease_ms);
@@ -206,44 +213,55 @@ static uint32_t entries_requested(const struct command *command) {
     return command->entry_end - command->entry_first;
 }
 
-/* Sends a request about one entry. */
-static void request_one(struct engine *engine, struct command *command, uint32_t entry) {
+/* Sends a request about the next entry, from `entry` on. Returns false if there is none. */
+static bool request_next(struct engine *engine, struct command *command, uint32_t entry) {
+    while (entry < command->entry_count && command->releases_only && command->entries->entry[entry].count > 0) {
+        entry++;
+    }
+    if (entry >= command->entry_count) {
+        return false;
+    }
     command->entry_first = entry;
     command->entry_end = entry + 1;
     command->was_sent = command->all_may_have_executed;
     command->repeated = command->all_may_have_executed;
     push_command(engine, command);
+    return true;
 }
 
-/* Returns whether the caller releases nested acquires. If access to a name is denied, the caller gets the error and all
- * names keep their counts. */
+/* Returns whether some of the names go on. */
 static bool lowers_counts(const struct command *command) {
-    bool lowers = false;
-    for (uint32_t i = 0; i < command->entry_count; i++) {
-        lowers = lowers || command->entries->entry[i].count > 0;
+    uint32_t i = 0;
+    while (i < command->entry_count && command->entries->entry[i].count == 0) {
+        i++;
     }
-    return lowers && command->operation;
+    return i < command->entry_count;
 }
 
-/* Returns whether a request about several names is to be divided: the error reply is about the names, and not about the
- * server or the user. */
-static bool is_divided(const struct command *command, const struct reply *reply, struct error_reply error) {
-    bool for_good = reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
-    return entries_requested(command) > 1 && (error.keys_separated || (for_good && !lowers_counts(command)));
+/* Divides a request about several names that is refused because of its names. If that is for good, and some of them go
+ * on, the caller gets the error, and releases those again. Returns false if there is nothing else to request. */
+static bool divide(struct engine *engine, struct command *command, struct error_reply error) {
+    command->all_may_have_executed = command->repeated || error.may_have_executed;
+    if (command->operation && !error.keys_separated && lowers_counts(command)) {
+        command->operation->verdict = worse(command->operation->verdict, error.status);
+        command->releases_only = true;
+    }
+    return request_next(engine, command, 0);
 }
 
 /* Returns whether the request is over: it is neither sent again nor divided. */
 static bool is_refused(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
-    if (error.status == REDLATCH_SERVER_OUT_OF_MEMORY && entries_requested(command) > 1) {
+    bool for_good = reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
+    for_good = for_good && (command->repeated || !error.may_have_executed); /* else it is sent once more as it is */
+    bool of_several = entries_requested(command) > 1;
+    if (error.status == REDLATCH_SERVER_OUT_OF_MEMORY && of_several) {
         error.may_have_executed = true; /* a full release does so without memory, a partial one beside it does not */
     }
-    if (is_divided(command, reply, error)) {
-        command->all_may_have_executed = command->repeated || error.may_have_executed;
-        request_one(engine, command, 0);
-        return false;
+    if (of_several && (error.keys_separated || for_good)) {
+        return !divide(engine, command, error);
     }
-    if (is_retried(engine, command, error, now)) {
+    if (is_retried(command, error, now)) {
         retry_later(engine, command, error, now);
         return false;
     }
@@ -268,6 +286,7 @@ static bool keep_retired(struct engine *engine, struct command *command) {
     command->entry_count = kept;
     command->entry_first = 0;
     command->entry_end = kept;
+    command->releases_only = false;
     return kept > 0;
 }
 
@@ -302,10 +321,10 @@ void set_release_replied(struct engine *engine, struct command *command, const s
     } else if (!is_refused(engine, command, reply, now)) {
         return;
     }
-    if (command->entry_end < command->entry_count) {
-        request_one(engine, command, command->entry_end);
+    if (request_next(engine, command, command->entry_end)) {
         return;
     }
+    end_refused(engine, command, now);
     if (command->operation) {
         finish(engine, command->operation, command->operation->verdict);
         command->operation = NULL; /* not before: without it the release would count as one in the background */
