@@ -170,7 +170,14 @@ class Semaphore(Limited):
             >>> gate.drain(), gate.available()
             (3, 0)
         """
-        return self._number(lib.redlatch_semaphore_drain)
+        number = ffi.new("int64_t *")
+        try:
+            self._call(lib.redlatch_semaphore_drain, number)
+        except BaseException:  # Ctrl-C, when the permits were taken already
+            if number[0]:
+                lib.redlatch_semaphore_add_permits(self._handle, number[0])
+            raise
+        return int(number[0])
 
     def available(self) -> int:
         """Asks the server for the number of available permits: 0 if the semaphore does not exist, negative if it is in

@@ -238,6 +238,41 @@ def test_control_c_at_any_moment_of_an_acquire_leaves_nothing(
     assert not server.client().exists(lock_name)
 
 
+DRAINS = """
+import signal, sys
+import redlatch
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+with redlatch.connect(sys.argv[1]) as client:
+    gate = client.semaphore(sys.argv[2])
+    print("begin", flush=True)
+    signal.sigwait({signal.SIGUSR1})
+    try:
+        gate.drain()
+    except KeyboardInterrupt:
+        print("interrupted", gate.available(), flush=True)
+"""
+
+
+def test_control_c_during_a_drain_takes_no_permits(
+    server: RedisServer, lock_name: str, start_script: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """The signal comes while the server does not reply. The permits are taken then."""
+    with redlatch.connect(server.url) as client:
+        client.semaphore(lock_name).try_set_permits(5)
+    process = start_script(DRAINS, server.url, lock_name)
+    line_of(process, "begin")
+    server.sigstop()
+    try:
+        process.send_signal(signal.SIGUSR1)
+        time.sleep(0.2)  # into the call
+        process.send_signal(signal.SIGINT)
+    finally:
+        server.sigcont()
+    assert list(map(int, line_of(process, "interrupted"))) == [5]
+    assert process.wait(10) == 0
+
+
 # ------------------------------------------------------------------------------------------------ closing, lazy --
 
 

@@ -79,19 +79,38 @@ static void after_its_record_it_is_not_sent_again(void) {
     RIG_CLOSE();
 }
 
+/* Loses the connection, and is denied KILL on the next one after `seconds`. */
+static void lose_and_be_denied(int64_t seconds) {
+    rig_lost(PIPELINE);
+    rig.now += seconds * SECOND;
+    rig_ready(PIPELINE, RESOLUTION_DENIED);
+}
+
 static void where_kill_is_denied_records_live_for_an_hour(void) {
     struct call *call = begun(SEMAPHORE_ADD);
+    rig.server.kill_denied = true; /* since an earlier connection */
     rig_send(PIPELINE);
-    rig_lost(PIPELINE);
-    rig_ready(PIPELINE, RESOLUTION_DENIED);
+    lose_and_be_denied(0);
     rig_send(PIPELINE);
-    rig_lost(PIPELINE);
-    rig.now += 3000 * SECOND;
-    rig_ready(PIPELINE, RESOLUTION_DENIED);
+    lose_and_be_denied(3000);
     CHECK(rig_send(PIPELINE) != NULL);
     rig_integer(PIPELINE, 1);
     CHECK_EQ_INT(call->status, REDLATCH_OK);
     RIG_CLOSE();
+}
+
+/* The record that the first sending may have left is over by then, so it would run twice. */
+static void a_record_lives_as_long_as_the_first_sending_stated(void) {
+    for (int sendings = 1; sendings <= 2; sendings++) {
+        struct call *call = begun(SEMAPHORE_RELEASE);
+        for (int i = 0; i < sendings; i++) {
+            rig_send(PIPELINE);
+            lose_and_be_denied(i + 1 < sendings ? 0 : 60);
+        }
+        CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+        CHECK(rig_send(PIPELINE) == NULL);
+        RIG_CLOSE();
+    }
 }
 
 static void resends_in_the_queue_have_an_end_too(void) {
@@ -207,6 +226,7 @@ int main(void) {
     RUN(a_broken_connection_sends_it_again_unless_it_has_no_record);
     RUN(after_its_record_it_is_not_sent_again);
     RUN(where_kill_is_denied_records_live_for_an_hour);
+    RUN(a_record_lives_as_long_as_the_first_sending_stated);
     RUN(resends_in_the_queue_have_an_end_too);
     RUN(a_transient_error_is_repeated_until_the_caller_has_enough);
     RUN(another_error_is_the_answer);

@@ -21,7 +21,7 @@ static void error_received(struct engine *engine, struct operation *operation, s
                            const struct reply *reply, int64_t now) {
     const struct machine *machine = machine_for(engine, operation);
     struct error_reply error = error_of_reply(reply);
-    bool again = is_retried(engine, command, error, now);
+    bool again = is_retried(command, error, now);
     bool may_have_executed = error.may_have_executed || command->repeated; /* an earlier copy may have run */
     if (PLANTED(FAULT_UNACKNOWLEDGED_IS_LEFT) && error.status == REDLATCH_NOT_REPLICATED) {
         may_have_executed = false;

@@ -72,7 +72,7 @@ static void change_error(struct engine *engine, struct command *command, struct 
     struct operation *operation = command->operation;
     uint8_t ending = changes[command->change].ending;
     bool wanted = operation || (ending == GOES_ON && !command->abandoned);
-    if (wanted && is_retried(engine, command, error, now)) {
+    if (wanted && is_retried(command, error, now)) {
         retry_later(engine, command, error, now);
         return;
     }
@@ -126,7 +126,7 @@ void change_resolve(struct engine *engine, struct command *command, enum resolut
         give_command(engine, command);
         return;
     }
-    if (changes[command->change].repeatable && !record_is_over(engine, command, now)) {
+    if (changes[command->change].repeatable && !record_is_over(command, now)) {
         engine->stats.resends++;
         push_command(engine, command);
         return;
@@ -155,14 +155,14 @@ void undo_taken(struct engine *engine, struct operation *operation, struct comma
 
 void undo_taken_replied(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
-    if (reply->kind == REPLY_ERROR && is_retried(engine, command, error, now)) {
+    if (reply->kind == REPLY_ERROR && is_retried(command, error, now)) {
         retry_later(engine, command, error, now);
     }
 }
 
 void undo_taken_resolve(struct engine *engine, struct command *command, enum resolution how, int64_t now) {
     (void)how;
-    if (record_is_over(engine, command, now)) {
+    if (record_is_over(command, now)) {
         give_command(engine, command);
     } else {
         engine->stats.resends++;

@@ -318,6 +318,7 @@ struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipe
     } else {
         command->was_sent = true;
         command->first_sent_at = now;
+        command->first_life_ms = record_life_ms(engine, command);
     }
     command->sent_at = now;
     command->needs_acknowledgement = command_needs_acknowledgement(engine, command);

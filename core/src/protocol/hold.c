@@ -233,7 +233,7 @@ static void hold_error(struct engine *engine, struct command *command, struct er
         nested_replied(engine, command, 0, now); /* it has nothing left to raise or extend */
         return;
     }
-    if (is_retried(engine, command, error, now)) {
+    if (is_retried(command, error, now)) {
         retry_later(engine, command, error, now);
         return;
     }

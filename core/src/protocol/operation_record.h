@@ -9,6 +9,6 @@ void record_take_key(struct engine *engine, struct command *command);
 void record_answered(struct command *command, const struct reply *reply);
 void record_give_key(struct engine *engine, struct command *command);
 int64_t record_life_ms(const struct engine *engine, const struct command *command);
-bool record_is_over(const struct engine *engine, const struct command *command, int64_t now);
+bool record_is_over(const struct command *command, int64_t now);
 
 #endif

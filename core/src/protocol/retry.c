@@ -30,7 +30,7 @@ static bool is_in_nobodys_way(const struct command *command) {
     return command->hold && list_is_empty(&command->hold->waiting);
 }
 
-bool is_retried(const struct engine *engine, struct command *command, struct error_reply error, int64_t now) {
+bool is_retried(struct command *command, struct error_reply error, int64_t now) {
     if (command->abandoned) {
         return false;
     }
@@ -46,7 +46,7 @@ bool is_retried(const struct engine *engine, struct command *command, struct err
     case RETRY_OPERATION:
         return error.transient && !command->operation->non_blocking;
     case RETRY_WHILE_RECORDED:
-        return error.transient && !record_is_over(engine, command, now); /* transient means that it did not run */
+        return error.transient && !record_is_over(command, now); /* transient means that it did not run */
     case RETRY_UNTIL_IN_THE_WAY:
         return wanted || (error.transient && is_in_nobodys_way(command));
     case RETRY_WHILE_HELD:

@@ -20,7 +20,7 @@ enum retry {
 
 /* Returns whether a command is sent again after an error reply. A command that may have run is sent once more, to learn
  * its result. */
-bool is_retried(const struct engine *engine, struct command *command, struct error_reply error, int64_t now);
+bool is_retried(struct command *command, struct error_reply error, int64_t now);
 
 /* Sends the command again after a pause, which grows. */
 void retry_later(struct engine *engine, struct command *command, struct error_reply error, int64_t now);

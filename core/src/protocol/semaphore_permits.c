@@ -87,7 +87,7 @@ void semaphore_result(struct engine *engine, struct operation *operation, struct
 
 void semaphore_resolve(struct engine *engine, struct command *command, int64_t now) {
     struct operation *operation = command->operation;
-    if (record_is_over(engine, command, now)) {
+    if (record_is_over(command, now)) {
         operation->command = NULL;
         acquire_end(engine, operation, REDLATCH_NO_REPLY, now);
         give_command(engine, command);

@@ -37,7 +37,7 @@ static struct operation *answered(struct engine *engine, struct command *command
         return operation;
     }
     struct error_reply error = error_of_reply(reply);
-    if (is_retried(engine, command, error, now)) {
+    if (is_retried(command, error, now)) {
         error.may_have_executed = false; /* these scripts read all keys before they write */
         retry_later(engine, command, error, now);
     } else {
