@@ -113,6 +113,20 @@ static void a_record_lives_as_long_as_the_first_sending_stated(void) {
     }
 }
 
+/* A slot moves to a node that has not denied KILL yet. */
+static void a_repeat_may_state_a_shorter_life(void) {
+    struct call *call = begun(SEMAPHORE_RELEASE);
+    rig.server.kill_denied = true;
+    rig_send(PIPELINE);
+    lose_and_be_denied(0);
+    rig.server.kill_denied = false;
+    rig_send(PIPELINE);
+    lose_and_be_denied(60);
+    CHECK_EQ_INT(call->status, REDLATCH_NO_REPLY);
+    CHECK(rig_send(PIPELINE) == NULL);
+    RIG_CLOSE();
+}
+
 static void resends_in_the_queue_have_an_end_too(void) {
     struct call *call = begun(SEMAPHORE_ADD);
     rig_send(PIPELINE);
@@ -227,6 +241,7 @@ int main(void) {
     RUN(after_its_record_it_is_not_sent_again);
     RUN(where_kill_is_denied_records_live_for_an_hour);
     RUN(a_record_lives_as_long_as_the_first_sending_stated);
+    RUN(a_repeat_may_state_a_shorter_life);
     RUN(resends_in_the_queue_have_an_end_too);
     RUN(a_transient_error_is_repeated_until_the_caller_has_enough);
     RUN(another_error_is_the_answer);

@@ -313,12 +313,14 @@ struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipe
         return NULL;
     }
     list_remove(&command->link);
-    if (command->was_sent) {
-        command->repeated = true;
-    } else {
+    int64_t life_ms = record_life_ms(engine, command);
+    command->repeated = command->repeated || command->was_sent;
+    if (!command->was_sent) {
         command->was_sent = true;
         command->first_sent_at = now;
-        command->first_life_ms = record_life_ms(engine, command);
+        command->shortest_life_ms = life_ms;
+    } else if (life_ms < command->shortest_life_ms) { /* of another node, which has not denied KILL yet */
+        command->shortest_life_ms = life_ms;
     }
     command->sent_at = now;
     command->needs_acknowledgement = command_needs_acknowledgement(engine, command);

@@ -27,10 +27,10 @@ int64_t record_life_ms(const struct engine *engine, const struct command *comman
     return command->server->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_DEADLINE_MS;
 }
 
-/* The first sending may have run. That KILL is denied may be known since then only: a repeat states a longer life, but
- * does not prolong that of a record. */
+/* Any sending may have run. That KILL is denied may be known since the first one only: a repeat states a longer life,
+ * but does not prolong that of a record. */
 bool record_is_over(const struct command *command, int64_t now) {
-    return now - command->first_sent_at > command->first_life_ms * MILLISECOND - ON_ITS_WAY;
+    return now - command->first_sent_at > command->shortest_life_ms * MILLISECOND - ON_ITS_WAY;
 }
 
 /* Takes the key that was freed last, so that few keys are in use. */

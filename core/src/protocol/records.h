@@ -416,7 +416,7 @@ struct command {
     int64_t amount;  /* permits, or what a count is set to */
     int64_t limit;   /* acquire of permits: as of its operation */
     int64_t first_sent_at;
-    int64_t first_life_ms; /* of its record, as it was first sent */
+    int64_t shortest_life_ms; /* of its record, as its sendings stated */
     int64_t sent_at;
     int64_t held_since;   /* not sent since then, as the pipeline waits for acknowledgements; 0: not held back */
     int64_t give_up_at;   /* a refused release is not repeated after this; 0: not refused yet */

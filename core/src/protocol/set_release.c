@@ -8,8 +8,9 @@
  *   REQUESTING  reply                       DONE (OK; LOST or NOT_OWNED if that is true of one of them, and what the
  *                                           server still has of it is released)
  *               transient error             sent again after a pause
- *               the names are refused       a request for each name, one after the other; if access is denied, only
- *                                           for those whose hold count becomes 0: the others keep their counts
+ *               access is denied            a request for each name whose hold count becomes 0, one after the other;
+ *                                           the others keep their counts
+ *               the keys are on two nodes   the same, if all hold counts become 0; else sent again after a pause
  *               other error                 DONE
  *               the caller gives up         DONE; the release goes on in the background
  *
@@ -188,10 +189,12 @@ static void give_up(struct engine *engine, struct command *command, int64_t now)
 }
 
 /* The release ends. A hold that goes on, and whose count was not lowered on the server, keeps its count if the caller
- * gets the error; its next command states the count. If nobody waits, or if another name was lost, it is lowered: the
- * caller does not release again. */
+ * gets an error after which it releases again; its next command states the count. If nobody waits, if the error is
+ * retryable, or if another name was lost, it is lowered. */
 static void end_refused(struct engine *engine, struct command *command, int64_t now) {
-    bool keeps_counts = command->operation && command->operation->verdict != REDLATCH_LOST;
+    const struct operation *operation = command->operation;
+    bool keeps_counts = operation && operation->verdict != REDLATCH_LOST &&
+                        !redlatch_status_is_retryable(operation->verdict);
     for (uint32_t i = 0; i < command->entry_count; i++) {
         struct entry *entry = &command->entries->entry[i];
         struct hold *hold = entry->hold;
@@ -238,11 +241,11 @@ static bool lowers_counts(const struct command *command) {
     return i < command->entry_count;
 }
 
-/* Divides a request about several names that is refused because of its names. If that is for good, and some of them go
- * on, the caller gets the error, and releases those again. Returns false if there is nothing else to request. */
+/* Divides a request about several names that is refused because of its names. If some of them go on, the caller gets
+ * the error, and releases those again. Returns false if there is nothing else to request. */
 static bool divide(struct engine *engine, struct command *command, struct error_reply error) {
     command->all_may_have_executed = command->repeated || error.may_have_executed;
-    if (command->operation && !error.keys_separated && lowers_counts(command)) {
+    if (command->operation && lowers_counts(command)) {
         command->operation->verdict = worse(command->operation->verdict, error.status);
         command->releases_only = true;
     }
@@ -258,7 +261,8 @@ static bool is_refused(struct engine *engine, struct command *command, const str
     if (error.status == REDLATCH_SERVER_OUT_OF_MEMORY && of_several) {
         error.may_have_executed = true; /* a full release does so without memory, a partial one beside it does not */
     }
-    if (of_several && (error.keys_separated || for_good)) {
+    bool waits = error.keys_separated && command->operation && lowers_counts(command);
+    if (of_several && !waits && (error.keys_separated || for_good)) {
         return !divide(engine, command, error);
     }
     if (is_retried(command, error, now)) {
