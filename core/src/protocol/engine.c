@@ -313,14 +313,12 @@ struct command *engine_next_to_send(struct engine *engine, struct pipeline *pipe
         return NULL;
     }
     list_remove(&command->link);
-    int64_t life_ms = record_life_ms(engine, command);
-    command->repeated = command->repeated || command->was_sent;
-    if (!command->was_sent) {
+    record_sent(engine, command);
+    if (command->was_sent) {
+        command->repeated = true;
+    } else {
         command->was_sent = true;
         command->first_sent_at = now;
-        command->shortest_life_ms = life_ms;
-    } else if (life_ms < command->shortest_life_ms) { /* of another node, which has not denied KILL yet */
-        command->shortest_life_ms = life_ms;
     }
     command->sent_at = now;
     command->needs_acknowledgement = command_needs_acknowledgement(engine, command);

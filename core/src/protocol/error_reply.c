@@ -133,6 +133,10 @@ struct error_reply error_reply_of(const char *text, size_t size) {
     return error;
 }
 
+bool refuses_names(const struct reply *reply, struct error_reply error) {
+    return reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
+}
+
 struct error_reply error_of_reply(const struct reply *reply) {
     struct error_reply error = {.status = REDLATCH_PROTOCOL};
     if (reply->kind == REPLY_ERROR) {

@@ -27,4 +27,8 @@ bool is_redirection(const char *text, size_t size);
  * without enough acknowledgements, may_have_executed is true. */
 struct error_reply error_of_reply(const struct reply *reply);
 
+/* Returns whether a request about several names may be refused for good because of one of them: the error is neither
+ * transient nor about the user's password. */
+bool refuses_names(const struct reply *reply, struct error_reply error);
+
 #endif

@@ -27,6 +27,14 @@ int64_t record_life_ms(const struct engine *engine, const struct command *comman
     return command->server->kill_denied ? KILL_DENIED_MS : engine->settings.unreachable_timeout_ms + BEYOND_DEADLINE_MS;
 }
 
+void record_sent(const struct engine *engine, struct command *command) {
+    int64_t life_ms = record_life_ms(engine, command);
+    if (!command->was_sent ||
+        life_ms < command->shortest_life_ms) { /* a slot may move to a node that knows no denial */
+        command->shortest_life_ms = life_ms;
+    }
+}
+
 /* Any sending may have run. That KILL is denied may be known since the first one only: a repeat states a longer life,
  * but does not prolong that of a record. */
 bool record_is_over(const struct command *command, int64_t now) {

@@ -8,6 +8,8 @@
 void record_take_key(struct engine *engine, struct command *command);
 void record_answered(struct command *command, const struct reply *reply);
 void record_give_key(struct engine *engine, struct command *command);
+/* Called before a command is marked as sent. */
+void record_sent(const struct engine *engine, struct command *command);
 int64_t record_life_ms(const struct engine *engine, const struct command *command);
 bool record_is_over(const struct command *command, int64_t now);
 

@@ -332,7 +332,7 @@ static int64_t refused_pause(const struct engine *engine, const struct command *
 /* Returns when the holds of a batch are due again that got this reply. */
 static int64_t due_again(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
-    bool names_refused = reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
+    bool names_refused = refuses_names(reply, error);
     if ((error.keys_separated || names_refused) && halve(engine, command, now)) {
         return now;
     }

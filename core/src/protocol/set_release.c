@@ -255,8 +255,8 @@ static bool divide(struct engine *engine, struct command *command, struct error_
 /* Returns whether the request is over: it is neither sent again nor divided. */
 static bool is_refused(struct engine *engine, struct command *command, const struct reply *reply, int64_t now) {
     struct error_reply error = error_of_reply(reply);
-    bool for_good = reply->kind == REPLY_ERROR && !error.transient && error.status != REDLATCH_AUTHENTICATION;
-    for_good = for_good && (command->repeated || !error.may_have_executed); /* else it is sent once more as it is */
+    bool repeats = error.may_have_executed && !command->repeated;
+    bool for_good = refuses_names(reply, error) && !repeats;
     bool of_several = entries_requested(command) > 1;
     if (error.status == REDLATCH_SERVER_OUT_OF_MEMORY && of_several) {
         error.may_have_executed = true; /* a full release does so without memory, a partial one beside it does not */
