@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List
-
 import pytest
 import redlatch
 from support import RedisServer, wait_until
+from support.cluster import whole_cluster
 
-SLOTS = 16384
 WATCHDOG = 1.0
 
 
@@ -17,16 +15,6 @@ def rounds(client: redlatch.Client, count: int) -> None:
     """Waits until all holds had time for some renewals."""
     renewals = client.stats()["renewals"]
     wait_until(lambda: client.stats()["renewals"] >= renewals + count)
-
-
-@pytest.fixture
-def one_node(server_binary: List[str]) -> Iterator[RedisServer]:
-    """A node of a cluster that has all slots."""
-    with RedisServer(cluster_enabled="yes", cluster_require_full_coverage="no") as started:
-        admin: Any = started.admin
-        admin.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
-        wait_until(lambda: b"cluster_state:ok" in admin.execute_command("CLUSTER", "INFO"), 20.0)
-        yield started
 
 
 def test_a_forbidden_name_costs_no_other_its_lease(server: RedisServer, lock_name: str) -> None:
@@ -50,9 +38,11 @@ def test_a_forbidden_name_costs_no_other_its_lease(server: RedisServer, lock_nam
         server.admin.execute_command("ACL", "DELUSER", "narrow")
 
 
-def test_names_of_several_slots_at_one_address(one_node: RedisServer, lock_name: str) -> None:
+def test_names_of_several_slots_at_one_address(lock_name: str) -> None:
     """As behind a proxy that shards: a script may have keys of one slot only."""
-    with redlatch.connect(one_node.url, watchdog_lease=WATCHDOG) as client:
+    with whole_cluster() as node, redlatch.connect(
+        node.url.replace("redis+cluster:", "redis:"), watchdog_lease=WATCHDOG
+    ) as client:
         holds = [client.lock(f"{lock_name}:{i}").__enter__() for i in range(5)]
         rounds(client, 30)
         assert client.stats()["lost"] == 0

@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator, List
 import pytest
 import redlatch
 from support import RedisServer, wait_until
+from support.cluster import is_ok, whole_cluster
 from waiters import Waiting
 
 MakeLock = Callable[[redlatch.Client, str], redlatch.Lock]
@@ -43,12 +44,6 @@ def cluster(server_binary: List[str]) -> Iterator[RedisServer]:
         admin.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
         wait_until(lambda: b"cluster_state:ok" in admin.execute_command("CLUSTER", "INFO"), 20.0)
         yield started
-
-
-def is_ok(node: RedisServer) -> bool:
-    """Returns whether a node serves all slots."""
-    state: Any = node.admin.execute_command("CLUSTER", "INFO")
-    return b"cluster_state:ok" in state
 
 
 @pytest.fixture(params=["redis", "redis+cluster"])
@@ -180,13 +175,11 @@ def test_a_latch_opens_whatever_its_name(
 
 
 @pytest.mark.parametrize("scheme", ["redis", "redis+cluster"])
-def test_a_cluster_that_is_down_and_permits_reads(server_binary: List[str], lock_name: str, scheme: str) -> None:
+def test_a_cluster_that_is_down_and_permits_reads(lock_name: str, scheme: str) -> None:
     """The node runs the script, and refuses the first write in it. Calls go on when the cluster is up again."""
-    with RedisServer(cluster_enabled="yes", cluster_allow_reads_when_down="yes") as node:
+    with whole_cluster(cluster_allow_reads_when_down="yes") as node:
         admin: Any = node.admin
-        admin.execute_command("CLUSTER", "ADDSLOTS", *range(SLOTS))
-        wait_until(lambda: is_ok(node), 20.0)
-        with redlatch.connect(node.url.replace("redis:", f"{scheme}:"), unreachable_timeout=20) as client:
+        with redlatch.connect(node.url.replace("redis+cluster:", f"{scheme}:"), unreachable_timeout=20) as client:
             lock, waited = client.lock(lock_name), client.lock(f"{{{lock_name}}}:other")
             assert lock.acquire()
             used = admin.execute_command("CLUSTER", "KEYSLOT", lock_name)

@@ -41,15 +41,20 @@ def call(server: RedisServer, *words: Any) -> Any:
         connection.disconnect()
 
 
-def whole_cluster() -> RedisServer:
+def is_ok(server: RedisServer) -> bool:
+    """Whether the cluster is up for this node."""
+    return "cluster_state:ok" in call(server, "CLUSTER", "INFO")
+
+
+def whole_cluster(**options: OptionValue) -> RedisServer:
     """A cluster of one node, which has all slots."""
-    options: Dict[str, OptionValue] = {"cluster_enabled": True}
+    options["cluster_enabled"] = True
     if server_version(server_command()) >= (7, 0, 0):
         options["cluster_port"] = _free_bus_port()
     server = RedisServer(**options)
     call(server, "CLUSTER", "ADDSLOTS", *range(SLOTS))
     server.reached_by = f"redis+cluster://127.0.0.1:{server.port}"
-    wait_until(lambda: "cluster_state:ok" in call(server, "CLUSTER", "INFO"), _TIMEOUT, "the cluster")
+    wait_until(lambda: is_ok(server), _TIMEOUT, "the cluster")
     return server
 
 
